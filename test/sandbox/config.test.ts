@@ -24,7 +24,7 @@ function problemsOf(environment: Record<string, string>): string[] {
   }
 }
 
-t.test('without any settings the sandbox has its ports, an SQLite file and no seeded accounts', async t => {
+t.test('without any settings the sandbox uses its default ports and an SQLite file, and seeds no account', async t => {
   const config = readConfig({})
   t.match(config, {
     host: 'localhost',
@@ -38,7 +38,7 @@ t.test('without any settings the sandbox has its ports, an SQLite file and no se
   t.equal(config.databaseUrl.reveal(), 'sqlite:data/sandbox.db')
 })
 
-t.test('CT-08: a number may contain only digits', t => {
+t.test('CT-08: a setting that is a number may contain only digits', t => {
   for (const name of ['PORTAL_PORT', 'API_PORT', 'PRESTOP_DELAY'])
     for (const text of [' ', '0x10', '1e3', '-1', '4.5', '+4', '65536'])
       t.match(problemsOf({ [name]: text }), [new RegExp(`^${name} must be`)], `${name}="${text}"`)
@@ -50,14 +50,14 @@ t.test('CT-08: a number may contain only digits', t => {
   t.end()
 })
 
-t.test('CT-08: MAX_CONNECTIONS is a whole number, at least 1', t => {
+t.test('CT-08: MAX_CONNECTIONS must be a whole number of at least 1', t => {
   for (const text of ['0', '-1', '1e3', '10.5', 'many', '1000000'])
     t.match(problemsOf({ MAX_CONNECTIONS: text }), [/^MAX_CONNECTIONS must be a whole number, 1 to 999999$/], text)
   t.match(readConfig({ MAX_CONNECTIONS: '250' }), { maxConnections: 250 })
   t.end()
 })
 
-t.test('the default public addresses contain the ports', t => {
+t.test('the default values of PORTAL_URL and API_URL contain the configured ports', t => {
   t.match(readConfig({ PORTAL_PORT: '4100' }), { portalUrl: 'http://127.0.0.1:4100', apiUrl: 'http://127.0.0.1:4001' })
   t.match(readConfig({ API_PORT: '80' }), { portalUrl: 'http://127.0.0.1:4000', apiUrl: 'http://127.0.0.1' })
   t.match(readConfig({ PORTAL_PORT: '4100', PORTAL_URL: 'https://portal.example.test' }), {
@@ -66,7 +66,7 @@ t.test('the default public addresses contain the ports', t => {
   t.end()
 })
 
-t.test('CT-08: access tokens live for a day at most, and codes for ten minutes', t => {
+t.test('CT-08: the settings allow access tokens of at most one day and codes of at most ten minutes', t => {
   t.match(readConfig({}), { accessTokenSeconds: 86_400, codeSeconds: 60 })
   t.match(readConfig({ ACCESS_TOKEN_SECONDS: '1', CODE_SECONDS: '600' }), { accessTokenSeconds: 1, codeSeconds: 600 })
   for (const [name, values] of Object.entries({
@@ -77,7 +77,7 @@ t.test('CT-08: access tokens live for a day at most, and codes for ten minutes',
   t.end()
 })
 
-t.test('PS-06: trusted proxies are addresses or networks, but never the network of all addresses', t => {
+t.test('PS-06: TRUSTED_PROXIES accepts addresses and networks, but not a network that contains all addresses', t => {
   const good = '10.1.2.3, 10.0.0.0/8,::1,fd00::/8, 2001:db8::5/128'
   t.strictSame(readConfig({ TRUSTED_PROXIES: good }).trustedProxies, good.split(/, */))
   t.strictSame(readConfig({ TRUSTED_PROXIES: ' ' }).trustedProxies, [])
@@ -98,13 +98,13 @@ t.test('PS-06: trusted proxies are addresses or networks, but never the network 
   t.end()
 })
 
-t.test('a client id that equals the path of the documentation is refused', t => {
+t.test('SEED_CLIENT_ID cannot be docs, because the documentation has this path', t => {
   t.match(problemsOf({ ...seed, SEED_CLIENT_ID: 'docs' }), [/^SEED_CLIENT_ID cannot be docs/])
   t.strictSame(problemsOf({ ...seed, SEED_CLIENT_ID: 'Docs-1' }), [])
   t.end()
 })
 
-t.test('CT-08: a host is a name or an address', t => {
+t.test('CT-08: HOST must be a host name or an IP address', t => {
   for (const host of ['localhost', '0.0.0.0', '::', 'fe80::1%eth0', 'sandbox.example.test'])
     t.equal(readConfig({ HOST: host }).host, host)
   for (const host of ['http://localhost', ' ', 'localhost:4000/x', 'two words'])
@@ -112,7 +112,7 @@ t.test('CT-08: a host is a name or an address', t => {
   t.end()
 })
 
-t.test('all problems are reported at once, without values of secrets', async t => {
+t.test('all problems of the settings are reported at once, and no secret is printed', async t => {
   const problems = problemsOf({
     PORTAL_PORT: 'abc',
     API_PORT: '70000',
@@ -141,14 +141,14 @@ t.test('all problems are reported at once, without values of secrets', async t =
   t.notMatch(problems.join(), /canary/)
 })
 
-t.test('SE-03: a seeded secret that is too short to be random stops the start', async t => {
+t.test('SE-03: if a seeded secret is too short to be random, the sandbox does not start', async t => {
   t.strictSame(problemsOf(seed), [])
   t.match(problemsOf({ ...seed, SEED_CLIENT_SECRET: 'changeme' }), [/^SEED_CLIENT_SECRET/])
   t.match(problemsOf({ ...seed, SEED_USER_PASSWORD: '1234567' }), [/^SEED_USER_PASSWORD/])
   t.match(problemsOf({ ...seed, SEED_REDIRECT_URIS: 'http://app.example.test/x' }), [/^SEED_REDIRECT_URIS/])
 })
 
-t.test('SE-03: a placeholder is refused as a secret, however long it is', t => {
+t.test('SE-03: a seeded secret or password that looks like a placeholder is refused, however long it is', t => {
   for (const text of ['changeme', 'Change-Me', 'placeholder', 'your-secret', 'YOUR_CLIENT_SECRET', 'your password']) {
     const long = `${text}-0123456789-0123456789`
     t.match(problemsOf({ ...seed, SEED_CLIENT_SECRET: long }), [/^SEED_CLIENT_SECRET looks like a placeholder/], text)
@@ -157,7 +157,7 @@ t.test('SE-03: a placeholder is refused as a secret, however long it is', t => {
   t.end()
 })
 
-t.test('secrets and the database address may be in files', async t => {
+t.test('a setting with a secret or with the database address can be read from a file', async t => {
   const folder = await mkdtemp(join(tmpdir(), 'config-'))
   t.teardown(() => rm(folder, { recursive: true }))
   const path = join(folder, 'secret')
@@ -168,50 +168,50 @@ t.test('secrets and the database address may be in files', async t => {
   t.match(problemsOf({ DATABASE_URL_FILE: join(folder, 'nothing') }), [/^DATABASE_URL_FILE/])
 })
 
-t.test('SE-04: however the settings are printed, [redacted] replaces each secret', async t => {
+t.test('SE-04: whichever function prints the settings, [redacted] replaces each secret', async t => {
   const config = readConfig({ ...seed, DATABASE_URL: 'postgres://user:canary-db@localhost/x' })
   const printed = [inspect(config, { depth: 9 }), JSON.stringify(config), `${config.databaseUrl}`].join()
   t.notMatch(printed, /canary/)
   t.match(printed, /\[redacted\]/)
 })
 
-t.test('the laboratory is off without LAB_PORT, and by default listens only on loopback, whatever HOST says', t => {
-  t.equal(readConfig({ LAB_HOST: '0.0.0.0', LAB_TOKEN: 'x' }).lab, undefined)
-  t.same(readConfig({ HOST: '0.0.0.0', LAB_PORT: '4002' }).lab, {
-    host: '127.0.0.1',
-    port: 4002,
-    urls: ['http://127.0.0.1:4002'],
-    token: undefined,
-  })
-  t.match(readConfig({ LAB_PORT: '1', LAB_HOST: '::1', LAB_URL: 'https://a.test, http://localhost:1' }).lab, {
-    host: '::1',
-    urls: ['https://a.test', 'http://localhost:1'],
-  })
-  t.match(problemsOf({ LAB_PORT: '4002', LAB_URL: 'http://a.test' }), [/^LAB_URL must be/])
-  t.match(problemsOf({ LAB_PORT: '0x1' }), [/^LAB_PORT must be/])
-  t.end()
-})
-
 t.test(
-  'laboratory-token: the laboratory needs a token unless the laboratory and the portal are both on loopback',
+  'the laboratory starts only if LAB_PORT is set, and by default listens only on loopback, whatever HOST is',
   t => {
-    for (const LAB_HOST of ['0.0.0.0', '::', '192.0.2.1', 'lab.example.test', 'localhost.example.test'])
-      t.match(problemsOf({ LAB_PORT: '4002', LAB_HOST }), [/^LAB_TOKEN is missing: LAB_HOST is not loopback/], LAB_HOST)
-    const both = { LAB_PORT: '4002', LAB_HOST: '0.0.0.0', PORTAL_URL: 'https://portal.example.test' }
-    t.match(problemsOf(both), [/^LAB_TOKEN is missing: LAB_HOST and PORTAL_URL/])
-    t.match(readConfig({ ...both, LAB_TOKEN: 'a-token-that-is-long-enough' }).lab, { host: '0.0.0.0', token: Object })
-    for (const LAB_HOST of ['127.0.0.1', '127.0.0.2', 'localhost', '::1'])
-      t.match(readConfig({ LAB_PORT: '4002', LAB_HOST }).lab, { token: undefined }, LAB_HOST)
-    const settings = { LAB_PORT: '4002', PORTAL_URL: 'https://portal.example.test' }
-    t.match(problemsOf(settings), [/^LAB_TOKEN is missing/])
-    t.match(problemsOf({ ...settings, LAB_TOKEN: 'short' }), [/^LAB_TOKEN must have/])
-    t.equal(readConfig({ ...settings, LAB_TOKEN: 'a-token-that-is-long-enough' }).lab?.token?.reveal().length, 27)
-    t.match(readConfig({ LAB_PORT: '4002', PORTAL_URL: 'http://localhost:4000' }).lab, { token: undefined })
+    t.equal(readConfig({ LAB_HOST: '0.0.0.0', LAB_TOKEN: 'x' }).lab, undefined)
+    t.same(readConfig({ HOST: '0.0.0.0', LAB_PORT: '4002' }).lab, {
+      host: '127.0.0.1',
+      port: 4002,
+      urls: ['http://127.0.0.1:4002'],
+      token: undefined,
+    })
+    t.match(readConfig({ LAB_PORT: '1', LAB_HOST: '::1', LAB_URL: 'https://a.test, http://localhost:1' }).lab, {
+      host: '::1',
+      urls: ['https://a.test', 'http://localhost:1'],
+    })
+    t.match(problemsOf({ LAB_PORT: '4002', LAB_URL: 'http://a.test' }), [/^LAB_URL must be/])
+    t.match(problemsOf({ LAB_PORT: '0x1' }), [/^LAB_PORT must be/])
     t.end()
   },
 )
 
-t.test('the documents list exactly the settings that the sandbox reads', async t => {
+t.test('laboratory-token: LAB_TOKEN can be left out only if both the laboratory and the portal are on loopback', t => {
+  for (const LAB_HOST of ['0.0.0.0', '::', '192.0.2.1', 'lab.example.test', 'localhost.example.test'])
+    t.match(problemsOf({ LAB_PORT: '4002', LAB_HOST }), [/^LAB_TOKEN is missing: LAB_HOST is not loopback/], LAB_HOST)
+  const both = { LAB_PORT: '4002', LAB_HOST: '0.0.0.0', PORTAL_URL: 'https://portal.example.test' }
+  t.match(problemsOf(both), [/^LAB_TOKEN is missing: LAB_HOST and PORTAL_URL/])
+  t.match(readConfig({ ...both, LAB_TOKEN: 'a-token-that-is-long-enough' }).lab, { host: '0.0.0.0', token: Object })
+  for (const LAB_HOST of ['127.0.0.1', '127.0.0.2', 'localhost', '::1'])
+    t.match(readConfig({ LAB_PORT: '4002', LAB_HOST }).lab, { token: undefined }, LAB_HOST)
+  const settings = { LAB_PORT: '4002', PORTAL_URL: 'https://portal.example.test' }
+  t.match(problemsOf(settings), [/^LAB_TOKEN is missing/])
+  t.match(problemsOf({ ...settings, LAB_TOKEN: 'short' }), [/^LAB_TOKEN must have/])
+  t.equal(readConfig({ ...settings, LAB_TOKEN: 'a-token-that-is-long-enough' }).lab?.token?.reveal().length, 27)
+  t.match(readConfig({ LAB_PORT: '4002', PORTAL_URL: 'http://localhost:4000' }).lab, { token: undefined })
+  t.end()
+})
+
+t.test('the list of documented settings contains exactly the settings that the sandbox reads', async t => {
   const source = readFileSync('src/sandbox/config.ts', 'utf8')
   const read = [...source.matchAll(/\benv\.([A-Z_]+)|env, '([A-Z_]+)'|env,\s+'([A-Z_]+)'/g)].map(
     ([, property, name, onLine]) => property ?? name ?? onLine,
@@ -219,7 +219,7 @@ t.test('the documents list exactly the settings that the sandbox reads', async t
   t.strictSame([...new Set(read)].sort(), settings.map(({ name }) => name).sort())
 })
 
-t.test('the documented defaults are the real defaults', async t => {
+t.test('the documented default of each setting is its real default', async t => {
   const told = Object.fromEntries(settings.map(({ name, default: value }) => [name, value]))
   const filled = { ...told, PORTAL_URL: 'http://127.0.0.1:4000', API_URL: 'http://127.0.0.1:4001' }
   t.equal(told.PORTAL_URL?.replace('PORTAL_PORT', told.PORTAL_PORT ?? ''), filled.PORTAL_URL)

@@ -1,4 +1,5 @@
-// The sandbox inside a Node test: what it offers, and the example of docs/laboratory.md.
+// createSandbox starts a sandbox inside a Node test. These tests check its functions, and the example in
+// docs/laboratory.md.
 
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,65 +9,71 @@ import { createSandbox } from '../../src/sandbox/create-sandbox.ts'
 
 const form = (fields: Record<string, string>) => ({ method: 'POST', body: new URLSearchParams(fields) })
 
-t.test('a sandbox has its own ports, user and client, and the user can sign in at the client', async t => {
-  const sandbox = await createSandbox()
-  t.teardown(() => sandbox.close())
-  const { portalUrl, apiUrl, client } = sandbox
-  const start = new URLSearchParams({
-    grant_type: 'authorization',
-    response_type: 'code',
-    client_id: client.id,
-    redirect_uri: client.redirectUris[0]!,
-    cancel_url: 'http://localhost:3000/cancelled',
-    state: 'a-state-that-nobody-guesses',
-  })
-  const back = new URL(await sandbox.signIn(`${portalUrl}/?${start}`))
-  t.equal(back.searchParams.get('state'), 'a-state-that-nobody-guesses')
-  const fields = {
-    grant_type: 'authorization_code',
-    code: back.searchParams.get('code')!,
-    client_id: client.id,
-    client_secret: client.secret,
-    redirect_uri: client.redirectUris[0]!,
-    state: 'a-state-that-nobody-guesses',
-  }
+t.test(
+  'createSandbox makes a sandbox with its own ports, user and client, and the user can sign in at the client',
+  async t => {
+    const sandbox = await createSandbox()
+    t.teardown(() => sandbox.close())
+    const { portalUrl, apiUrl, client } = sandbox
+    const start = new URLSearchParams({
+      grant_type: 'authorization',
+      response_type: 'code',
+      client_id: client.id,
+      redirect_uri: client.redirectUris[0]!,
+      cancel_url: 'http://localhost:3000/cancelled',
+      state: 'a-state-that-nobody-guesses',
+    })
+    const back = new URL(await sandbox.signIn(`${portalUrl}/?${start}`))
+    t.equal(back.searchParams.get('state'), 'a-state-that-nobody-guesses')
+    const fields = {
+      grant_type: 'authorization_code',
+      code: back.searchParams.get('code')!,
+      client_id: client.id,
+      client_secret: client.secret,
+      redirect_uri: client.redirectUris[0]!,
+      state: 'a-state-that-nobody-guesses',
+    }
 
-  const { id } = sandbox.faults.order({ fault: 'exchange-503', options: { retryAfter: 1 } })
-  t.match(sandbox.faults.list(), [{ id, status: 'waiting', place: 'exchange', kind: 'status', when: 'before' }])
-  const refused = await fetch(`${portalUrl}/api/exchangeToken`, form(fields))
-  t.match([refused.status, refused.headers.get('retry-after')], [503, '1'])
-  const answer = await fetch(`${portalUrl}/api/exchangeToken`, form(fields))
-  const { access_token: token } = (await answer.json()) as { access_token: string }
-  const list = await fetch(`${apiUrl}/apps/v1`, { headers: { authorization: `Bearer ${token}` } })
-  t.equal(list.status, 200)
+    const { id } = sandbox.faults.order({ fault: 'exchange-503', options: { retryAfter: 1 } })
+    t.match(sandbox.faults.list(), [{ id, status: 'waiting', place: 'exchange', kind: 'status', when: 'before' }])
+    const refused = await fetch(`${portalUrl}/api/exchangeToken`, form(fields))
+    t.match([refused.status, refused.headers.get('retry-after')], [503, '1'])
+    const answer = await fetch(`${portalUrl}/api/exchangeToken`, form(fields))
+    const { access_token: token } = (await answer.json()) as { access_token: string }
+    const list = await fetch(`${apiUrl}/apps/v1`, { headers: { authorization: `Bearer ${token}` } })
+    t.equal(list.status, 200)
 
-  const requests = await sandbox.requests()
-  t.match(
-    requests.map(({ kind, response, fault }) => [kind, response.status, fault?.name]),
-    [
-      ['authorize', 303, undefined],
-      ['exchange', 503, 'exchange-503'],
-      ['exchange', 200, undefined],
-      ['api', 200, undefined],
-    ],
-  )
-  t.match(requests[1]!.request.body, { code: fields.code }, 'tests see values as they were sent')
-})
+    const requests = await sandbox.requests()
+    t.match(
+      requests.map(({ kind, response, fault }) => [kind, response.status, fault?.name]),
+      [
+        ['authorize', 303, undefined],
+        ['exchange', 503, 'exchange-503'],
+        ['exchange', 200, undefined],
+        ['api', 200, undefined],
+      ],
+    )
+    t.match(requests[1]!.request.body, { code: fields.code }, 'tests see values as they were sent')
+  },
+)
 
-t.test('an order for an unknown fault or with a wrong option throws an error that says what is allowed', async t => {
-  const sandbox = await createSandbox()
-  t.teardown(() => sandbox.close())
-  t.throws(() => sandbox.faults.order('exchange-51'), { message: /fault: .*Did you mean exchange-501/ })
-  t.throws(() => sandbox.faults.order({ place: 'list', kind: 'long-list', options: { count: -1 } }), {
-    message: /options\.count: This must be a whole number from 0 to 10000\./,
-  })
-  sandbox.faults.order('list-503')
-  sandbox.faults.order({ place: 'list', kind: 'status', options: { status: 500 } })
-  t.equal(sandbox.faults.remove(), 2)
-  t.same(sandbox.faults.list(), [])
-})
+t.test(
+  'ordering an unknown fault, or a fault with a wrong option, throws an error that says what is allowed',
+  async t => {
+    const sandbox = await createSandbox()
+    t.teardown(() => sandbox.close())
+    t.throws(() => sandbox.faults.order('exchange-51'), { message: /fault: .*Did you mean exchange-501/ })
+    t.throws(() => sandbox.faults.order({ place: 'list', kind: 'long-list', options: { count: -1 } }), {
+      message: /options\.count: This must be a whole number from 0 to 10000\./,
+    })
+    sandbox.faults.order('list-503')
+    sandbox.faults.order({ place: 'list', kind: 'status', options: { status: 500 } })
+    t.equal(sandbox.faults.remove(), 2)
+    t.same(sandbox.faults.list(), [])
+  },
+)
 
-t.test('two sandboxes run side by side, and either can be closed first', async t => {
+t.test('two sandboxes can run in one process, and both can be closed at the same time', async t => {
   const [one, other] = await Promise.all([createSandbox(), createSandbox({ email: 'robin@example.test' })])
   t.not(one.portalUrl, other.portalUrl)
   one.faults.order({ fault: 'list-never' })
@@ -78,10 +85,10 @@ t.test('two sandboxes run side by side, and either can be closed first', async t
   await t.rejects(fetch(one.portalUrl))
 })
 
-t.test('the example of docs/laboratory.md runs', async t => {
+t.test('the example test in docs/laboratory.md passes', async t => {
   const example = /```ts\n([\s\S]*?)```/.exec(readFileSync('docs/laboratory.md', 'utf8'))?.[1] ?? ''
   t.match(example, 'createSandbox')
-  // The file is in the project, because the example imports the sandbox by a path of the project.
+  // The example must be a file in the project, because it imports the sandbox by a relative path.
   const folder = mkdtempSync('test/sandbox/example-')
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   writeFileSync(join(folder, 'example.test.ts'), example.replace('../src/', '../../../src/'))

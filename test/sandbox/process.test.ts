@@ -1,4 +1,4 @@
-// The sandbox as a process: its first log lines, and its stop. Real time passes.
+// Tests the sandbox as a process: its first log lines, and how it stops. These tests wait in real time.
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
@@ -7,11 +7,11 @@ import { buildTestSandbox, makeSqliteUrl, seeded } from './support/build-test-sa
 import { callAsDeveloper } from './support/call-api.ts'
 import { startInVain, startSandbox } from './support/start-sandbox.ts'
 
-// One sandbox for several tests. The last of these tests stops the sandbox.
+// Several tests use this sandbox, and the last of them stops it.
 const databaseUrl = await makeSqliteUrl(t)
 const sandbox = await startSandbox(t, { databaseUrl, settings: { PRESTOP_DELAY: '2', API_URL: 'https://api.test' } })
 
-t.test('CT-08: the sandbox logs its settings at the start, without secrets and without e-mail addresses', async t => {
+t.test('CT-08: when the sandbox starts, it logs its settings without secrets and without e-mail addresses', async t => {
   const { settings } = JSON.parse(sandbox.logLines[0]!)
   t.strictSame(settings, {
     host: '127.0.0.1',
@@ -38,34 +38,37 @@ t.test('CT-08: the sandbox logs its settings at the start, without secrets and w
   for (const secret of [seeded.clientSecret, seeded.password, seeded.email, databaseUrl]) t.notOk(log.includes(secret))
 })
 
-t.test('CT-08: if the sandbox cannot listen on a host or a port, it does not start and names the setting', async t => {
-  const databaseUrl = await makeSqliteUrl(t)
-  const taken = createServer().listen(0, '127.0.0.1')
-  await once(taken, 'listening')
-  t.teardown(() => taken.close())
-  const { port } = taken.address() as AddressInfo
-  const reasons: [Record<string, string>, RegExp][] = [
-    [{ HOST: 'nowhere.invalid' }, /^The sandbox did not start: HOST, .*ENOTFOUND.*\n$/],
-    [{ HOST: '192.0.2.1' }, /^The sandbox did not start: HOST, .*EADDRNOTAVAIL.*\n$/],
-    [{ PORTAL_PORT: `${port}` }, /^The sandbox did not start: .* PORTAL_PORT .*EADDRINUSE.*\n$/],
-    [{ API_PORT: `${port}` }, /^The sandbox did not start: .* API_PORT .*EADDRINUSE.*\n$/],
-    [{ LAB_PORT: `${port}` }, /^The sandbox did not start: .* LAB_PORT .*EADDRINUSE.*\n$/],
-  ]
-  for (const [settings, reason] of reasons) {
-    const { code, stderr } = await startInVain(t, { databaseUrl, settings })
-    t.equal(code, 1)
-    t.match(stderr, reason)
-  }
-})
+t.test(
+  'CT-08: if the sandbox cannot listen on its host or port, it does not start, and names the wrong setting',
+  async t => {
+    const databaseUrl = await makeSqliteUrl(t)
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    t.teardown(() => taken.close())
+    const { port } = taken.address() as AddressInfo
+    const reasons: [Record<string, string>, RegExp][] = [
+      [{ HOST: 'nowhere.invalid' }, /^The sandbox did not start: HOST, .*ENOTFOUND.*\n$/],
+      [{ HOST: '192.0.2.1' }, /^The sandbox did not start: HOST, .*EADDRNOTAVAIL.*\n$/],
+      [{ PORTAL_PORT: `${port}` }, /^The sandbox did not start: .* PORTAL_PORT .*EADDRINUSE.*\n$/],
+      [{ API_PORT: `${port}` }, /^The sandbox did not start: .* API_PORT .*EADDRINUSE.*\n$/],
+      [{ LAB_PORT: `${port}` }, /^The sandbox did not start: .* LAB_PORT .*EADDRINUSE.*\n$/],
+    ]
+    for (const [settings, reason] of reasons) {
+      const { code, stderr } = await startInVain(t, { databaseUrl, settings })
+      t.equal(code, 1)
+      t.match(stderr, reason)
+    }
+  },
+)
 
-t.test('SIGHUP, which a closed terminal sends, does not stop the sandbox', async t => {
+t.test('the sandbox keeps running after SIGHUP, the signal of a closed terminal', async t => {
   const { pid, portal } = sandbox
   process.kill(pid, 'SIGHUP')
   for (let asked = 0; asked < 20; asked += 1) t.equal((await portal.inject('/health/live')).statusCode, 200)
 })
 
 t.test(
-  'CT-05: after SIGTERM the sandbox is not ready, answers requests that still arrive, and exits with 0',
+  'CT-05: after SIGTERM the sandbox reports that it is not ready, still answers requests, and exits with code 0',
   async t => {
     const { portal, api } = sandbox
     for (const listener of [portal, api]) t.equal((await listener.inject('/health/ready')).statusCode, 200)
@@ -86,34 +89,37 @@ t.test(
   },
 )
 
-t.test('CT-05: after SIGTERM endless requests are cut off after 8 seconds, and the process ends by itself', async t => {
-  const databaseUrl = await makeSqliteUrl(t)
-  const { accessToken } = await makeLargeApplication(t, databaseUrl)
-  const sandbox = await startSandbox(t, { databaseUrl })
-  const { portalPort, apiPort } = sandbox
-  const post = 'POST /api/exchangeToken HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
-  const halfHead = await openAndSend(portalPort, post)
-  const halfBody = await openAndSend(portalPort, `${post}Content-Length: 100\r\n\r\n{`)
-  const list = `GET /apps/v1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${accessToken}\r\n\r\n`
-  const reader = await openAndSend(apiPort, list)
-  await once(reader, 'readable')
-  // When this request is answered, the sandbox has read the bytes that were sent before.
-  t.equal((await sandbox.portal.inject('/health/live')).statusCode, 200)
-  const startedAt = performance.now()
-  const code = sandbox.stop()
-  const uploads = [halfHead, halfBody].map(async socket => {
-    await once(socket.resume(), 'close')
-    return performance.now() - startedAt
-  })
-  t.equal(await code, 0)
-  const stoppedIn = performance.now() - startedAt
-  t.ok(stoppedIn < 10_000, `a supervisor kills after 10 s: ${stoppedIn} ms`)
-  for (const cutIn of [...(await Promise.all(uploads)), stoppedIn])
-    t.ok(cutIn > 7900, `they had their time: ${cutIn} ms`)
-  t.match(sandbox.logLines.at(-1), 'the sandbox has stopped')
-})
+t.test(
+  'CT-05: 8 seconds after SIGTERM the sandbox cuts off endless requests, and the process ends by itself',
+  async t => {
+    const databaseUrl = await makeSqliteUrl(t)
+    const { accessToken } = await makeLargeApplication(t, databaseUrl)
+    const sandbox = await startSandbox(t, { databaseUrl })
+    const { portalPort, apiPort } = sandbox
+    const post = 'POST /api/exchangeToken HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
+    const halfHead = await openAndSend(portalPort, post)
+    const halfBody = await openAndSend(portalPort, `${post}Content-Length: 100\r\n\r\n{`)
+    const list = `GET /apps/v1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${accessToken}\r\n\r\n`
+    const reader = await openAndSend(apiPort, list)
+    await once(reader, 'readable')
+    // When this request is answered, the sandbox has read the bytes that were sent earlier.
+    t.equal((await sandbox.portal.inject('/health/live')).statusCode, 200)
+    const startedAt = performance.now()
+    const code = sandbox.stop()
+    const uploads = [halfHead, halfBody].map(async socket => {
+      await once(socket.resume(), 'close')
+      return performance.now() - startedAt
+    })
+    t.equal(await code, 0)
+    const stoppedIn = performance.now() - startedAt
+    t.ok(stoppedIn < 10_000, `a supervisor kills after 10 s: ${stoppedIn} ms`)
+    for (const cutIn of [...(await Promise.all(uploads)), stoppedIn])
+      t.ok(cutIn > 7900, `they had their time: ${cutIn} ms`)
+    t.match(sandbox.logLines.at(-1), 'the sandbox has stopped')
+  },
+)
 
-t.test('CT-05: after a second signal the process ends at once', async t => {
+t.test('CT-05: after a second stop signal the sandbox process ends at once', async t => {
   for (const [first, second] of [
     ['SIGTERM', 'SIGTERM'],
     ['SIGINT', 'SIGTERM'],
@@ -127,7 +133,7 @@ t.test('CT-05: after a second signal the process ends at once', async t => {
   }
 })
 
-t.test('an uncaught error writes one line to the log and ends the process with 1', async t => {
+t.test('if an error is not caught, the sandbox writes one log line, and the process ends with exit code 1', async t => {
   const throwWhenTold = "process.on('SIGUSR2', () => { throw new Error('nobody caught this') })"
   const nodeOptions = preload(throwWhenTold)
   const { pid, ended, logLines } = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), nodeOptions })
@@ -137,7 +143,8 @@ t.test('an uncaught error writes one line to the log and ends the process with 1
 })
 
 /**
- * Opens a connection, and resolves when the operating system has taken the text. The socket reads nothing by itself.
+ * Opens a connection and sends the text. Resolves when the operating system has accepted the text. The socket does not
+ * read the answer.
  */
 async function openAndSend(port: number, text: string): Promise<Socket> {
   const socket = connect(port, '127.0.0.1').on('error', () => undefined)
@@ -145,7 +152,9 @@ async function openAndSend(port: number, text: string): Promise<Socket> {
   return socket
 }
 
-/** Makes an application whose list is far larger than the buffers of two sockets. */
+/**
+ * Makes an application with a description of 16 MiB, so that the list is far larger than the buffers of two sockets.
+ */
 async function makeLargeApplication(t: Test, databaseUrl: string): Promise<{ accessToken: string }> {
   const sandbox = await buildTestSandbox(t, { databaseUrl, at: new Date() })
   const description = 'x'.repeat(16 * 1024 * 1024)

@@ -1,4 +1,4 @@
-// Every reason of the domain has a message in each error format that can contain this reason.
+// Checks that every reason for a refusal has a message in each error format that can contain this reason.
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { toApiError } from '../../src/sandbox/api/api-error.ts'
@@ -10,10 +10,10 @@ import { oauthAnswerOf } from '../../src/sandbox/portal/oauth-errors.ts'
 
 const sandbox = 'src/sandbox'
 
-/** Pages show these refusals next to the form. */
+/** For these reasons the portal shows a message next to the form instead of an error page. */
 const besideForms: Reason[] = ['password-wrong', 'too-many-failures', 'fields-invalid']
 
-/** The reasons that occur in a file or in the files of a folder. */
+/** Returns the reasons that occur in these files, and in the files of these folders. */
 function reasonsIn(...paths: string[]): Reason[] {
   const files = paths.flatMap(path =>
     path.endsWith('.ts')
@@ -26,49 +26,55 @@ function reasonsIn(...paths: string[]): Reason[] {
   return [...new Set(quoted)].filter((text): text is Reason => text in reasons)
 }
 
-t.test('the application API has an answer for every reason of applications and groups', async t => {
+t.test('the application API has an answer for every reason in the code of applications and groups', async t => {
   const found = reasonsIn('applications', 'groups')
   t.ok(found.includes('last-member'))
-  // For this reason the error InvalidFields contains the messages.
+  // The reason fields-invalid gets its messages from the error InvalidFields.
   for (const reason of found.filter(reason => reason !== 'fields-invalid'))
     t.ok(toApiError(new Refusal(reason)).statusCode < 500, reason)
 })
 
-t.test('calls of clients have an OAuth error for every reason of codes and tokens', async t => {
-  const found = reasonsIn(
-    'grants/clients.ts',
-    'grants/codes.ts',
-    'grants/tokens.ts',
-    'portal/fields.ts',
-    'portal/client-calls.ts',
-  )
-  t.ok(found.includes('verifier-differs'))
-  // Only the portal's own page uses this reason.
-  for (const reason of found.filter(reason => reason !== 'token-shown'))
-    t.ok(oauthAnswerOf(new Refusal(reason)).answer[0] < 500, reason)
-})
+t.test(
+  'the portal’s calls for clients have an OAuth error for every reason in the code of codes and tokens',
+  async t => {
+    const found = reasonsIn(
+      'grants/clients.ts',
+      'grants/codes.ts',
+      'grants/tokens.ts',
+      'portal/fields.ts',
+      'portal/client-calls.ts',
+    )
+    t.ok(found.includes('verifier-differs'))
+    // Only a page of the portal uses the reason token-shown.
+    for (const reason of found.filter(reason => reason !== 'token-shown'))
+      t.ok(oauthAnswerOf(new Refusal(reason)).answer[0] < 500, reason)
+  },
+)
 
-t.test('the pages for groups have a message for every reason of groups', async t => {
-  // Only the API changes applications.
+t.test('the pages for groups have a message for every reason in the code of groups', async t => {
+  // Only the API changes applications, so the pages do not need these reasons.
   const ofApplications: Reason[] = ['too-many-applications', 'too-many-bytes']
   for (const reason of reasonsIn('groups').filter(reason => !ofApplications.includes(reason)))
     t.ok(problemsOfGroups[reason] ?? errorPageOf(new Refusal(reason)), reason)
 })
 
-t.test('the other pages of the portal have a message for every reason of accounts, consents and clients', async t => {
-  const found = reasonsIn(
-    'people',
-    'grants/consents.ts',
-    'grants/made-by-clients.ts',
-    'portal/consent.ts',
-    'portal/sign-in.ts',
-    'portal/session.ts',
-    'portal/reset-password.ts',
-    'portal/cross-site-guard.ts',
-  )
-  t.ok(found.includes('secret-shown'))
-  // For these two reasons visitors get an ordinary page instead of an error page.
-  const noErrors: Reason[] = ['consent-declined', 'cookies-missing']
-  for (const reason of found.filter(reason => ![...besideForms, ...noErrors].includes(reason)))
-    t.ok(errorPageOf(new Refusal(reason)), reason)
-})
+t.test(
+  'the other pages of the portal have a message for every reason in the code of accounts, consents and clients',
+  async t => {
+    const found = reasonsIn(
+      'people',
+      'grants/consents.ts',
+      'grants/made-by-clients.ts',
+      'portal/consent.ts',
+      'portal/sign-in.ts',
+      'portal/session.ts',
+      'portal/reset-password.ts',
+      'portal/cross-site-guard.ts',
+    )
+    t.ok(found.includes('secret-shown'))
+    // For these two reasons, visitors get an ordinary page instead of an error page.
+    const noErrors: Reason[] = ['consent-declined', 'cookies-missing']
+    for (const reason of found.filter(reason => ![...besideForms, ...noErrors].includes(reason)))
+      t.ok(errorPageOf(new Refusal(reason)), reason)
+  },
+)

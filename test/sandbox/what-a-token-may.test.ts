@@ -8,7 +8,7 @@ import { openDatabases } from './support/each-database.ts'
 import { openAsDeveloper, submitForm } from './support/forms.ts'
 
 interface Rule {
-  /** The text of the consent page about the route. Null if the route refuses the token of a client. */
+  /** What the consent page says about the route, or null if the route refuses a client's token. */
   says: string | null
   body?: (groupId: string) => object
 }
@@ -20,7 +20,8 @@ const groupBody = {
   data: { name: 'New' },
 }
 
-// If you add a route that takes an access token, add it here. Mention it on the consent page, or refuse it to clients.
+// If you add a route that accepts an access token, add the route here. Then mention it on the consent page, or make the
+// route refuse the tokens of clients.
 const rules: Record<string, Rule> = {
   'GET /api/me': { says: 'See: your name, e-mail address and user ID' },
   'GET /apps/v1': { says: 'See: your groups and all their applications' },
@@ -40,7 +41,7 @@ const rules: Record<string, Rule> = {
 
 const ofApplications = ['GET /apps/v1', 'GET /apps/v1/:app_id']
 
-/** The permissions on the page, each with its heading in front. */
+/** Returns the permissions on the page. Each text begins with the heading of the permission. */
 function readPermissions(body: string): string[] {
   const list = /<dl class="permissions">(.*?)<\/dl>/s.exec(body)?.[1] ?? ''
   return [...list.matchAll(/<dt>(.*?)<\/dt>(.*?)<\/div>/gs)].flatMap(([, heading, items = '']) =>
@@ -48,7 +49,7 @@ function readPermissions(body: string): string[] {
   )
 }
 
-/** The routes that return another status with the token than without it. */
+/** Returns the routes that answer with another status if the request has the token. */
 async function listGuarded(server: FastifyInstance, routes: Route[], accessToken: string): Promise<Route[]> {
   const guarded: Route[] = []
   for (const { method, url } of routes) {
@@ -71,7 +72,7 @@ async function send(server: FastifyInstance, method: string, url: string, access
   return answer.statusCode
 }
 
-/** Each route gets its own application, because some routes change it and one removes it. */
+/** Makes a new application for each route, because some routes change the application, and one route removes it. */
 async function prepare({ api }: TestSandbox, ownToken: string, groupId: string, userId: string) {
   const { call } = await callWith({ api, portal: api }, ownToken)
   const { '@id': appId, tokens } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
@@ -83,7 +84,7 @@ async function prepare({ api }: TestSandbox, ownToken: string, groupId: string, 
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `the consent page says exactly what a client can do with the token, route by route (${database.name})`,
+    `for each route that accepts an access token, the consent page says what a client can do there, and it says nothing else (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const browser = openBrowser(sandbox)

@@ -8,7 +8,8 @@ import { askToWithdraw, openAsDeveloper, submitForm } from '../support/forms.ts'
 const denied = { error: { status: 403, message: 'Permission denied' } }
 
 /**
- * An application that a client creates with the developer's consent, and the app access tokens of the new application.
+ * A client creates an application with the developer's consent. The tests check what the app access tokens of this
+ * application can do, and when the tokens end.
  */
 async function makeThroughClient(sandbox: TestSandbox) {
   const developer = await callAsDeveloper(sandbox)
@@ -98,7 +99,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `api-app-token: only the client of an app access token can revoke it; the token ends at once, and other tokens stay valid (${database.name})`,
+    `api-app-token: only the application’s own client can revoke an app access token; a revoked token ends at once, and the application’s other tokens stay valid (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl })
@@ -128,7 +129,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `if the user withdraws consent or signs out everywhere, a client can still read the application that it made, and no other (${database.name})`,
+    `if the user withdraws consent or signs out everywhere, app access tokens can still read their own application, and no other application (${database.name})`,
     async t => {
       for (const way of ['withdrawal', 'sign-out']) {
         const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })

@@ -15,7 +15,7 @@ import { openDatabases } from '../support/each-database.ts'
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const missing = 'Missing data for required field.'
 
-/** Makes a group of another user. If `member` is set, this user becomes a member of the group. */
+/** Makes a group that belongs to another user. If `member` is a user id, adds this user to the group. */
 async function makeForeignGroup({ store, now }: TestSandbox, member?: string): Promise<string> {
   return store.transaction(async db => {
     const other = { email: `${now().getTime()}@example.test`, firstName: 'O', lastName: 'T', passwordHash: '' }
@@ -28,7 +28,7 @@ async function makeForeignGroup({ store, now }: TestSandbox, member?: string): P
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `api-create: the answer to Create has the application, its client with the secret, and two tokens (${database.name})`,
+    `api-create: the answer to Create contains the application, its client with the secret, and two tokens (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId, userId } = await callAsDeveloper(sandbox)
@@ -104,19 +104,22 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`AP-17: the API returns texts of every kind unchanged (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { call, groupId } = await callAsDeveloper(sandbox)
-    for (const name of ["'); DROP TABLE users; --", '100 %_\\', '😀𝒳é', '<script>', 'a\nb\tc', '"{}[]']) {
-      const created = await call('POST', '/apps/v1', makeCreateBody(groupId, { name }))
-      t.equal((await call('GET', `/apps/v1/${created.json()['@id']}`)).json().data.name, name)
-    }
-    t.equal((await call('POST', '/apps/v1', makeCreateBody(groupId, { name: 'a\0b' }))).statusCode, 422)
-  })
+  t.test(
+    `AP-17: the API returns a name exactly as it was sent, whatever characters it contains (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { call, groupId } = await callAsDeveloper(sandbox)
+      for (const name of ["'); DROP TABLE users; --", '100 %_\\', '😀𝒳é', '<script>', 'a\nb\tc', '"{}[]']) {
+        const created = await call('POST', '/apps/v1', makeCreateBody(groupId, { name }))
+        t.equal((await call('GET', `/apps/v1/${created.json()['@id']}`)).json().data.name, name)
+      }
+      t.equal((await call('POST', '/apps/v1', makeCreateBody(groupId, { name: 'a\0b' }))).statusCode, 422)
+    },
+  )
 }
 
 t.test(
-  'api-envelope: the ten fields are accepted without the envelope, and defaultRedirectUri may be left out',
+  'api-envelope: Create accepts the fields without the envelope, and defaultRedirectUri may be left out',
   async t => {
     const { call, groupId } = await callAsDeveloper(await buildTestSandbox(t))
     const { defaultRedirectUri, ...flat } = makeCreateBody(groupId).data
@@ -126,7 +129,7 @@ t.test(
   },
 )
 
-t.test('api-envelope: an envelope has type App and any absolute URL as its context', async t => {
+t.test('api-envelope: the type of an envelope must be App, and its context can be any absolute URL', async t => {
   const { call, groupId } = await callAsDeveloper(await buildTestSandbox(t))
   const good = makeCreateBody(groupId)
   const create = async (envelope: object) => {
@@ -153,7 +156,7 @@ t.test('api-envelope: an envelope has type App and any absolute URL as its conte
   t.strictSame(answer.json(), { error: { status: 422, message: { type: ['Must be one of: App.'] } } })
 })
 
-t.test('api-fields, api-errors: every missing field is named in one 422', async t => {
+t.test('api-fields, api-errors: if several fields are missing, one 422 answer names all of them', async t => {
   const { call } = await callAsDeveloper(await buildTestSandbox(t))
   const envelope = { context: 'https://a.test/', type: 'App' }
   for (const body of [{}, { ...envelope, data: {} }, envelope]) {
@@ -178,7 +181,7 @@ t.test('api-fields, api-errors: every missing field is named in one 422', async 
   }
 })
 
-t.test('AP-07: values of another type are refused, not converted', async t => {
+t.test('AP-07: the API refuses field values of a wrong type, and does not convert them', async t => {
   const { call, groupId } = await callAsDeveloper(await buildTestSandbox(t))
   const bad = {
     name: ['a'],
@@ -196,7 +199,7 @@ t.test('AP-07: values of another type are refused, not converted', async t => {
   t.strictSame((await call('POST', '/apps/v1', { data: [] })).json().error.message.data, ['Invalid input type.'])
 })
 
-t.test('AP-08: unsafe redirect URIs are refused', async t => {
+t.test('AP-08: the API refuses to register an unsafe redirect URI', async t => {
   const { call, groupId } = await callAsDeveloper(await buildTestSandbox(t))
   const refused = [
     'javascript:alert(1)',
@@ -245,31 +248,34 @@ t.test('AP-08: unsafe redirect URIs are refused', async t => {
   }
 })
 
-t.test('AP-09: web, icon and privacy addresses are http, https or empty, and have a maximum length', async t => {
-  const { call, groupId } = await callAsDeveloper(await buildTestSandbox(t))
-  for (const url of [
-    'file:///etc/passwd',
-    'data:text/html,x',
-    'javascript:alert(1)',
-    'x',
-    `https://a.test/${'p'.repeat(2048)}`,
-  ]) {
-    const fields = { webPageUrl: url, iconUrl: url, privacyPolicyUrl: url }
-    const answer = await call('POST', '/apps/v1', makeCreateBody(groupId, fields))
-    t.equal(answer.statusCode, 422, url.slice(0, 40))
-    t.strictSame(Object.keys(answer.json().error.message).sort(), Object.keys(fields).sort(), url.slice(0, 40))
-  }
-  const statusOf = async (fields: object) =>
-    (await call('POST', '/apps/v1', makeCreateBody(groupId, fields as Record<string, unknown>))).statusCode
-  t.equal(await statusOf({ webPageUrl: '', iconUrl: '', privacyPolicyUrl: '', description: '' }), 201)
-  t.equal(await statusOf({ name: '' }), 422)
-  t.equal(await statusOf({ name: '😀'.repeat(200) }), 201)
-  t.equal(await statusOf({ name: 'n'.repeat(201) }), 422)
-  t.equal(await statusOf({ description: 'd'.repeat(2000) }), 201)
-  t.equal(await statusOf({ description: 'd'.repeat(2001) }), 422)
-})
+t.test(
+  'AP-09: the web page, icon and privacy policy URLs of an application must be http, https or empty, and have a maximum length',
+  async t => {
+    const { call, groupId } = await callAsDeveloper(await buildTestSandbox(t))
+    for (const url of [
+      'file:///etc/passwd',
+      'data:text/html,x',
+      'javascript:alert(1)',
+      'x',
+      `https://a.test/${'p'.repeat(2048)}`,
+    ]) {
+      const fields = { webPageUrl: url, iconUrl: url, privacyPolicyUrl: url }
+      const answer = await call('POST', '/apps/v1', makeCreateBody(groupId, fields))
+      t.equal(answer.statusCode, 422, url.slice(0, 40))
+      t.strictSame(Object.keys(answer.json().error.message).sort(), Object.keys(fields).sort(), url.slice(0, 40))
+    }
+    const statusOf = async (fields: object) =>
+      (await call('POST', '/apps/v1', makeCreateBody(groupId, fields as Record<string, unknown>))).statusCode
+    t.equal(await statusOf({ webPageUrl: '', iconUrl: '', privacyPolicyUrl: '', description: '' }), 201)
+    t.equal(await statusOf({ name: '' }), 422)
+    t.equal(await statusOf({ name: '😀'.repeat(200) }), 201)
+    t.equal(await statusOf({ name: 'n'.repeat(201) }), 422)
+    t.equal(await statusOf({ description: 'd'.repeat(2000) }), 201)
+    t.equal(await statusOf({ description: 'd'.repeat(2001) }), 422)
+  },
+)
 
-t.test('AP-09: neither the API nor the portal sends a request to an address of an application', async t => {
+t.test('AP-09: neither the API nor the portal sends a request to any URL in the fields of an application', async t => {
   const sandbox = await buildTestSandbox(t)
   const hits: string[] = []
   const server = createServer((request, response) => {
@@ -289,7 +295,7 @@ t.test('AP-09: neither the API nor the portal sends a request to an address of a
   t.strictSame(hits, [])
 })
 
-t.test('AP-05: creating an application needs the id of a group of which the caller is a member', async t => {
+t.test('AP-05: an application can only be created in a group of which the caller is a member', async t => {
   const sandbox = await buildTestSandbox(t)
   const { call, userId } = await callAsDeveloper(sandbox)
   const foreign = await call('POST', '/apps/v1', makeCreateBody(await makeForeignGroup(sandbox)))
@@ -305,7 +311,7 @@ t.test('AP-05: creating an application needs the id of a group of which the call
 })
 
 t.test(
-  'AP-04, AP-13: applications of other groups are not listed, and requests for them are answered as if they did not exist',
+  'AP-04, AP-13: an application of another group is not listed, and is answered like an application that does not exist',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { call, groupId } = await callAsDeveloper(sandbox)
@@ -339,7 +345,7 @@ t.test('api-developers: every member of a group is a developer of its applicatio
   t.match(links.json().ItemList[1], { '@type': 'MemberOf', from: userId, to: groupId, data: {} })
 })
 
-t.test('AP-06, AP-19: fields that only the API sets are ignored', async t => {
+t.test('AP-06, AP-19: if a caller sends fields that only the API sets, Create ignores these fields', async t => {
   const { call, groupId, userId } = await callAsDeveloper(await buildTestSandbox(t))
   const answer = await call('POST', '/apps/v1', { ...makeCreateBody(groupId, forbiddenFields), ...forbiddenFields })
   t.equal(answer.statusCode, 201)
@@ -348,7 +354,7 @@ t.test('AP-06, AP-19: fields that only the API sets are ignored', async t => {
   for (const { body } of [answer, stored]) t.notMatch(body, /mine|1999/)
 })
 
-t.test('AP-10, AP-12, DO-01, DO-04: bodies that are not JSON, too large or hostile are refused', async t => {
+t.test('AP-10, AP-12, DO-01, DO-04: the API refuses a body that is not JSON, too large or hostile', async t => {
   const sandbox = await buildTestSandbox(t)
   const { accessToken } = await callAsDeveloper(sandbox)
   const send = (payload: string, type = 'application/json') =>
@@ -379,7 +385,7 @@ t.test('AP-10, AP-12, DO-01, DO-04: bodies that are not JSON, too large or hosti
   t.ok([400, 422].includes(deep.statusCode), `${deep.statusCode}`)
 })
 
-t.test('AP-20: unknown addresses and methods get errors in the format of the API', async t => {
+t.test('AP-20: a request with an unknown path or method gets an error in the API’s format', async t => {
   const sandbox = await buildTestSandbox(t)
   const { call } = await callAsDeveloper(sandbox)
   t.strictSame((await call('GET', '/apps/v2')).json(), { error: { status: 404, message: 'Not Found' } })

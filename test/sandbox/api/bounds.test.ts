@@ -19,16 +19,13 @@ const tooManyBytes = tooMany(
   'The fields of all applications of a group together take at most 256 KiB as JSON. Shorten some fields, or use another group.',
 )
 
-/** The fields of an application as JSON, in bytes. */
+/** Returns the size of the application's fields as JSON, in bytes. */
 function sizeOf(fields: Record<string, unknown>): number {
   const { groupId, ...counted } = fields
   return Buffer.byteLength(JSON.stringify(counted))
 }
 
-/**
- * A body whose fields take exactly this many bytes. The list of redirect URIs takes at most 60,000 of these
- * bytes.
- */
+/** Makes a body whose fields take exactly `size` bytes as JSON. The redirect URIs can take at most 60,000 bytes. */
 function bodyOfSize(groupId: string, size: number) {
   const uri = 'https://a.example.test/'
   const empty = { description: '', webPageUrl: '', iconUrl: '', privacyPolicyUrl: '', defaultRedirectUri: uri }
@@ -47,7 +44,7 @@ async function create({ call }: ApiCaller, groupId: string, fields = {}) {
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`limit-groups: a person is in at most 20 groups (${database.name})`, async t => {
+  t.test(`limit-groups: a person can be in at most 20 groups (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { maker, friend, groupId } = await openTwo(sandbox)
     await link(maker, friend.userId, groupId)
@@ -62,7 +59,7 @@ for (const database of await openDatabases(t)) {
     t.strictSame((await newGroup()).json(), tooManyGroups)
   })
 
-  t.test(`limit-invitations: a group has at most 20 open invitations (${database.name})`, async t => {
+  t.test(`limit-invitations: a group can have at most 20 open invitations (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { maker, friend, groupId } = await openTwo(sandbox)
     const users = await addUsers(sandbox, 20)
@@ -76,7 +73,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `limit-invitations: a person can invite the same other person at most 20 times a day, in all groups together (${database.name})`,
+    `limit-invitations: one person can invite another person at most 20 times a day, counted over all groups (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { maker, friend, groupId } = await openTwo(sandbox)
@@ -105,7 +102,7 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`limit-applications: a group has at most 100 applications (${database.name})`, async t => {
+  t.test(`limit-applications: a group can have at most 100 applications (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const developer = await callAsDeveloper(sandbox)
     const { groupId, userId } = developer
@@ -125,7 +122,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `limit-applications: the fields of a group’s applications take at most 256 KiB as JSON (${database.name})`,
+    `limit-applications: the fields of all applications of a group together take at most 256 KiB as JSON (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const developer = await callAsDeveloper(sandbox)
@@ -160,19 +157,22 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`the limit of a group counts the bytes that a text has in JSON (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const developer = await callAsDeveloper(sandbox)
-    const [groupId = ''] = await addGroups(sandbox, developer.userId, 1)
-    // Six bytes each.
-    const fields = { description: '\u0001'.repeat(2000), scopes: '\u0001'.repeat(2000) }
-    const statuses: number[] = []
-    for (let index = 0; index < 11; index += 1) statuses.push((await create(developer, groupId, fields)).statusCode)
-    t.strictSame(statuses, [...Array(10).fill(201), 422])
-  })
+  t.test(
+    `for the size limit of a group, a character counts as many bytes as it takes in JSON (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const developer = await callAsDeveloper(sandbox)
+      const [groupId = ''] = await addGroups(sandbox, developer.userId, 1)
+      // Each of these characters takes six bytes in JSON.
+      const fields = { description: '\u0001'.repeat(2000), scopes: '\u0001'.repeat(2000) }
+      const statuses: number[] = []
+      for (let index = 0; index < 11; index += 1) statuses.push((await create(developer, groupId, fields)).statusCode)
+      t.strictSame(statuses, [...Array(10).fill(201), 422])
+    },
+  )
 
   t.test(
-    `AP-13: the list of the applications of 20 full groups is complete, and does not block other requests (${database.name})`,
+    `AP-13: for a member of 20 full groups, the list of applications is complete, and making the list does not block other requests (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const developer = await callAsDeveloper(sandbox)
@@ -180,7 +180,7 @@ for (const database of await openDatabases(t)) {
       const ids: string[] = []
       const groups = [groupId, ...(await addGroups(sandbox, userId, 19))]
       for (const group of groups) {
-        // Two groups get the same time.
+        // Two groups get the same creation time.
         sandbox.passTime(group === groups[5] ? 0 : 1)
         const count = group === groupId ? 99 : 100
         ids.push(
@@ -217,7 +217,7 @@ for (const database of await openDatabases(t)) {
   )
 }
 
-t.test('the list of a user without applications is an empty collection', async t => {
+t.test('a user without applications gets an empty list of applications', async t => {
   const sandbox = await buildTestSandbox(t)
   const { friend } = await openTwo(sandbox)
   const answer = await friend.call('GET', '/apps/v1')

@@ -1,4 +1,5 @@
-// ETag and If-Match (RFC 9110 13.1.1): an update with If-Match cannot overwrite a version that its caller has not read.
+// ETag and If-Match (RFC 9110 13.1.1): if a caller sends If-Match, the update cannot overwrite a version that the
+// caller has not read.
 import t from 'tap'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, callAsStranger, callFromPortal, callWith, makeCreateBody } from '../support/call-api.ts'
@@ -10,7 +11,10 @@ const changed = { error: { status: 412, message: 'App was changed in the meantim
 const good = { name: 'Tides', redirectUris: 'https://a.example.test/cb' }
 const unknownId = '8a2b6c9e-0a4e-4f7d-9b52-2a0a4cf2b0d1'
 
-/** Creates an application. Returns its first entity tag, and the calls that accept an If-Match header. */
+/**
+ * Creates an application. Returns the first entity tag of the application, and functions for the calls that accept an
+ * If-Match header.
+ */
 async function createOne(sandbox: TestSandbox) {
   const developer = await callAsDeveloper(sandbox)
   const { call } = developer
@@ -31,7 +35,7 @@ async function createOne(sandbox: TestSandbox) {
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `api-etag: Create and Get answer with the same strong tag; List and Update send no tag (${database.name})`,
+    `api-etag: the answers to Create and Get have the same strong ETag; the answers to List and Update have no ETag (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, path, firstTag, readTag, update } = await createOne(sandbox)
@@ -50,36 +54,39 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`every write of an application changes its tag, and a refused write does not (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { call, path, firstTag, readTag, update, remove } = await createOne(sandbox)
-    const seen = new Set([firstTag])
-    const isNew = async (what: string) => {
+  t.test(
+    `every change of an application changes its ETag, and a refused change does not (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { call, path, firstTag, readTag, update, remove } = await createOne(sandbox)
+      const seen = new Set([firstTag])
+      const isNew = async (what: string) => {
+        const tag = await readTag()
+        t.notOk(seen.has(tag), what)
+        seen.add(tag)
+      }
+      await update()
+      await isNew('an update')
+      await update()
+      await isNew('an update with the same fields: updatedAt is another')
+      await call('POST', `${path}/refreshSecret`)
+      await isNew('a new secret: updatedAt is another')
       const tag = await readTag()
-      t.notOk(seen.has(tag), what)
-      seen.add(tag)
-    }
-    await update()
-    await isNew('an update')
-    await update()
-    await isNew('an update with the same fields: updatedAt is another')
-    await call('POST', `${path}/refreshSecret`)
-    await isNew('a new secret: updatedAt is another')
-    const tag = await readTag()
-    for (const refused of [await update(firstTag), await update(tag, { name: '' }), await remove(firstTag)])
-      t.ok(refused.statusCode >= 400)
-    t.equal(await readTag(), tag)
+      for (const refused of [await update(firstTag), await update(tag, { name: '' }), await remove(firstTag)])
+        t.ok(refused.statusCode >= 400)
+      t.equal(await readTag(), tag)
 
-    const browser = await openAsDeveloper(sandbox)
-    await submitForm(browser, await askToWithdraw(browser), '/account/applications')
-    await submitForm(browser, await browser.get('/account/applications'), '/account/applications/renew')
-    const answer = await (await callFromPortal(sandbox, browser)).call('GET', path)
-    t.equal(answer.statusCode, 200)
-    t.notOk(seen.has(String(answer.headers.etag)), 'a new secret from the portal must change the tag')
-  })
+      const browser = await openAsDeveloper(sandbox)
+      await submitForm(browser, await askToWithdraw(browser), '/account/applications')
+      await submitForm(browser, await browser.get('/account/applications'), '/account/applications/renew')
+      const answer = await (await callFromPortal(sandbox, browser)).call('GET', path)
+      t.equal(answer.statusCode, 200)
+      t.notOk(seen.has(String(answer.headers.etag)), 'a new secret from the portal must change the tag')
+    },
+  )
 
   t.test(
-    `if a setting of the sandbox changes the redirect URIs, the application gets a new tag (${database.name})`,
+    `if a setting of the sandbox changes the redirect URIs of an application, the application gets a new ETag (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const path = `/apps/v1/${seeded.clientId}`
@@ -94,7 +101,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `a change succeeds if If-Match is the current tag, a list that contains the current tag, or * (${database.name})`,
+    `a change succeeds if the If-Match header is *, the current ETag, or a list with the current ETag (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { readTag, update, remove } = await createOne(sandbox)
@@ -113,54 +120,61 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`api-etag: If-Match with another version gets 412, and nothing changes (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { call, path, firstTag, readTag, update, remove } = await createOne(sandbox)
-    await update()
-    const before = (await call('GET', path)).json()
-    const tag = await readTag()
-    const unquoted = tag.slice(1, -1)
-    for (const ifMatch of [
-      firstTag,
-      `W/${tag}`,
-      unquoted,
-      `"${unquoted}0"`,
-      `"x", W/${tag}`,
-      `"x${tag}"`,
-      '"*"',
-      `*, "x"`,
-      '',
-      ',',
-    ]) {
-      for (const answer of [await update(ifMatch, { ...good, name: 'Mine' }), await remove(ifMatch)])
-        t.strictSame([answer.statusCode, answer.json()], [412, changed], ifMatch)
-    }
-    t.strictSame((await call('GET', path)).json(), before)
-    t.equal(await readTag(), tag)
-  })
-
-  t.test(`the API checks first the caller’s rights, then the fields, then the tag (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { call, path, update, remove } = await createOne(sandbox)
-    const old = { 'if-match': '"old"' }
-    const stranger = await callAsStranger(sandbox)
-    const asNobody = (method: 'PUT' | 'DELETE') => sandbox.api.inject({ method, url: path, headers: old, payload: {} })
-    const statuses = {
-      'PUT without a token': (await asNobody('PUT')).statusCode,
-      'DELETE without a token': (await asNobody('DELETE')).statusCode,
-      'PUT of other people’s': (await stranger.call('PUT', path, {}, old)).statusCode,
-      'DELETE of other people’s': (await stranger.call('DELETE', path, undefined, old)).statusCode,
-      'PUT of none': (await call('PUT', `/apps/v1/${unknownId}`, {}, old)).statusCode,
-      'DELETE of none': (await call('DELETE', `/apps/v1/${unknownId}`, undefined, { 'if-match': '*' })).statusCode,
-      'PUT of bad fields': (await update('"old"', { name: '' })).statusCode,
-      'PUT of good fields': (await update('"old"')).statusCode,
-      DELETE: (await remove('"old"')).statusCode,
-    }
-    t.strictSame(Object.values(statuses), [401, 401, 403, 403, 404, 404, 422, 412, 412], JSON.stringify(statuses))
-  })
+  t.test(
+    `api-etag: if the If-Match header names another version, the answer is 412, and nothing changes (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { call, path, firstTag, readTag, update, remove } = await createOne(sandbox)
+      await update()
+      const before = (await call('GET', path)).json()
+      const tag = await readTag()
+      const unquoted = tag.slice(1, -1)
+      for (const ifMatch of [
+        firstTag,
+        `W/${tag}`,
+        unquoted,
+        `"${unquoted}0"`,
+        `"x", W/${tag}`,
+        `"x${tag}"`,
+        '"*"',
+        `*, "x"`,
+        '',
+        ',',
+      ]) {
+        for (const answer of [await update(ifMatch, { ...good, name: 'Mine' }), await remove(ifMatch)])
+          t.strictSame([answer.statusCode, answer.json()], [412, changed], ifMatch)
+      }
+      t.strictSame((await call('GET', path)).json(), before)
+      t.equal(await readTag(), tag)
+    },
+  )
 
   t.test(
-    `api-etag: if several simultaneous changes have the same tag, exactly one succeeds (${database.name})`,
+    `the API checks first the caller’s rights, then the fields, then the If-Match header (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { call, path, update, remove } = await createOne(sandbox)
+      const old = { 'if-match': '"old"' }
+      const stranger = await callAsStranger(sandbox)
+      const asNobody = (method: 'PUT' | 'DELETE') =>
+        sandbox.api.inject({ method, url: path, headers: old, payload: {} })
+      const statuses = {
+        'PUT without a token': (await asNobody('PUT')).statusCode,
+        'DELETE without a token': (await asNobody('DELETE')).statusCode,
+        'PUT of other people’s': (await stranger.call('PUT', path, {}, old)).statusCode,
+        'DELETE of other people’s': (await stranger.call('DELETE', path, undefined, old)).statusCode,
+        'PUT of none': (await call('PUT', `/apps/v1/${unknownId}`, {}, old)).statusCode,
+        'DELETE of none': (await call('DELETE', `/apps/v1/${unknownId}`, undefined, { 'if-match': '*' })).statusCode,
+        'PUT of bad fields': (await update('"old"', { name: '' })).statusCode,
+        'PUT of good fields': (await update('"old"')).statusCode,
+        DELETE: (await remove('"old"')).statusCode,
+      }
+      t.strictSame(Object.values(statuses), [401, 401, 403, 403, 404, 404, 422, 412, 412], JSON.stringify(statuses))
+    },
+  )
+
+  t.test(
+    `api-etag: if several simultaneous changes send the same ETag in If-Match, exactly one change succeeds (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const one = await buildTestSandbox(t, { databaseUrl })
@@ -191,13 +205,13 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `if two changes wait for the same lock, the second change gets 412, because the first change has changed the tag (${database.name})`,
+    `if two changes with the same If-Match wait for a lock, the second change gets 412, because the first change has changed the ETag (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl })
       const { update, readTag } = await createOne(sandbox)
       const tag = await readTag()
-      /** Tries again after a 503, because on a busy machine the test can keep the lock for too long. */
+      /** Repeats the update after a 503 answer, because on a busy machine the test can hold the lock for too long. */
       const patiently = async (name: string) => {
         let answer = await update(tag, { ...good, name })
         for (let tries = 1; answer.statusCode === 503 && tries < 10; tries += 1)
@@ -206,7 +220,7 @@ for (const database of await openDatabases(t)) {
       }
       const release = await holdLock(t, databaseUrl)
       const answers = Promise.all([patiently('One'), patiently('Other')])
-      // When this later call is answered, both updates have started.
+      // This call was sent after the two updates. When it is answered, both updates have started.
       t.equal(await readTag(), tag)
       await release()
       t.strictSame((await answers).sort(), [200, 412])

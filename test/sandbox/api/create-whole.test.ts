@@ -12,10 +12,7 @@ async function readRows({ store }: TestSandbox): Promise<unknown[]> {
   return Promise.all(tables.map(table => store.read.selectFrom(table).selectAll().execute()))
 }
 
-/**
- * Makes the statement with the number `failing` fail in every transaction from now on. The whole transaction then
- * fails.
- */
+/** From now on, in every transaction the statement with the number `failing` fails, and so the transaction fails. */
 function failAt({ store }: TestSandbox, failing: number): void {
   const { transaction } = store
   store.transaction = work =>
@@ -34,8 +31,8 @@ function failAt({ store }: TestSandbox, failing: number): void {
 }
 
 /**
- * Repeats the call. In the first call the first statement fails, in the next call the second one, until a call
- * succeeds.
+ * Repeats the call until it succeeds. In the first call the first statement fails, in the second call the second
+ * statement, and so on. Returns the number of failed calls.
  */
 async function failEverywhere(t: Test, sandbox: TestSandbox, send: () => Promise<LightMyRequestResponse>) {
   const { transaction } = sandbox.store
@@ -53,12 +50,13 @@ async function failEverywhere(t: Test, sandbox: TestSandbox, send: () => Promise
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `AP-14: if creating an application fails at any statement, nothing of it is stored (${database.name})`,
+    `AP-14: if any SQL statement fails while an application is created, nothing of the application is stored (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)
       const failures = await failEverywhere(t, sandbox, () => call('POST', '/apps/v1', makeCreateBody(groupId)))
-      // The six statements: group, member, existing applications, application, secret, tokens.
+      // The call has six statements: for the group, the member, the existing applications, the application, the secret
+      // and the tokens.
       t.equal(failures, 6)
       t.equal(
         (await call('GET', '/apps/v1')).json().ItemList.length,
@@ -69,7 +67,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `AP-14: if an update, a new secret or a new group fails at any statement, nothing of it is stored (${database.name})`,
+    `AP-14: if any SQL statement of an update, a new secret or a new group fails, nothing of the change is stored (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)
@@ -85,23 +83,26 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`AP-05: membership is checked at the moment of writing (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { call, groupId, userId } = await callAsDeveloper(sandbox)
-    const { transaction } = sandbox.store
-    // The user loses the membership just before the transaction begins. The token and the fields have been checked
-    // before.
-    sandbox.store.transaction = async work => {
-      sandbox.store.transaction = transaction
-      await sandbox.store.write(db => db.deleteFrom('memberships').where('user_id', '=', userId).execute())
-      return transaction(work)
-    }
-    const answer = await call('POST', '/apps/v1', makeCreateBody(groupId))
-    t.equal(answer.statusCode, 403)
-    t.equal(
-      (await sandbox.store.read.selectFrom('applications').selectAll().execute()).length,
-      1,
-      'only the seeded application may exist',
-    )
-  })
+  t.test(
+    `AP-05: if the user loses the membership just before an application is written, the API stores nothing (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { call, groupId, userId } = await callAsDeveloper(sandbox)
+      const { transaction } = sandbox.store
+      // The user loses the membership just before the transaction begins. At this time, the API has already checked the
+      // token and the fields.
+      sandbox.store.transaction = async work => {
+        sandbox.store.transaction = transaction
+        await sandbox.store.write(db => db.deleteFrom('memberships').where('user_id', '=', userId).execute())
+        return transaction(work)
+      }
+      const answer = await call('POST', '/apps/v1', makeCreateBody(groupId))
+      t.equal(answer.statusCode, 403)
+      t.equal(
+        (await sandbox.store.read.selectFrom('applications').selectAll().execute()).length,
+        1,
+        'only the seeded application may exist',
+      )
+    },
+  )
 }

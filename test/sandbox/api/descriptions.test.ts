@@ -30,8 +30,8 @@ interface Document {
 const apiUrl = 'https://api.example.test'
 
 /**
- * Parses and validates the document with the RAML parser AMF. Returns whether the document conforms, the problems, and
- * the document as OpenAPI.
+ * Parses and validates the document with the RAML parser AMF. Returns three things: whether the document is valid, its
+ * problems, and the document as OpenAPI.
  */
 async function readRaml(text: string) {
   const raml = amf.RAMLConfiguration.RAML10().baseUnitClient()
@@ -45,7 +45,7 @@ async function readRaml(text: string) {
   return { conforms, problems, document: JSON.parse(oas.render(baseUnit, 'application/json')) as Document }
 }
 
-/** Every operation with its parameters, fields and answers, in a form that is the same for RAML and OpenAPI. */
+/** Returns every operation with its parameters, fields and answers, in the same format for RAML and OpenAPI. */
 async function outline(document: Document): Promise<Record<string, unknown>> {
   const { paths } = (await swaggerParser.dereference(structuredClone(document) as never)) as unknown as Document
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
@@ -105,15 +105,17 @@ function isSchema(value: unknown): value is Schema {
 const { api } = await buildTestSandbox(t, { apiUrl })
 const openapi = await api.inject('/apps/v1/openapi.json')
 const raml = await api.inject('/apps/v1/api.raml')
-/** The RAML document is read once, because AMF takes longer for it than all other tests of this file. */
+/**
+ * Read the RAML document only once, because AMF takes longer for this document than all other tests of this file take.
+ */
 const { conforms, problems, document } = await readRaml(raml.body)
 
-t.test('api-descriptions: the OpenAPI 3.1 document is valid, and readable without a token', async t => {
+t.test('api-descriptions: the API’s OpenAPI 3.1 document is valid, and can be read without a token', async t => {
   t.equal(openapi.statusCode, 200)
   t.equal(openapi.headers['content-type'], 'application/json; charset=utf-8')
   const document = openapi.json<Document>()
   t.match(document, { openapi: /^3\.1\.\d$/, servers: [{ url: apiUrl }] })
-  // The page of the document replaces each reference by its target. With circular references this replacement
+  // The page that shows the document replaces each reference by its target. With circular references this replacement
   // would never end.
   await t.resolves(swaggerParser.validate(structuredClone(document) as never, { dereference: { circular: false } }))
   const ajv = new Ajv2020({ strict: true })
@@ -124,7 +126,7 @@ t.test('api-descriptions: the OpenAPI 3.1 document is valid, and readable withou
     t.ok(ajv.compile({ $ref: `api#/components/schemas/${name}` }), `${name} is JSON schema 2020-12`)
 })
 
-t.test('api-descriptions: the RAML 1.0 document is valid, and readable without a token', async t => {
+t.test('api-descriptions: the API’s RAML 1.0 document is valid, and can be read without a token', async t => {
   t.equal(raml.statusCode, 200)
   t.equal(raml.headers['content-type'], 'application/raml+yaml; charset=utf-8')
   t.strictSame([conforms, problems], [true, []])
@@ -133,41 +135,48 @@ t.test('api-descriptions: the RAML 1.0 document is valid, and readable without a
   t.equal(broken.conforms, false, 'the test must notice a broken document')
 })
 
-t.test('both descriptions have the same operations, fields and statuses', async t => {
-  if (!document) throw new Error('the RAML document does not conform')
-  const fromRaml = await outline(document)
-  const fromOpenapi = await outline(openapi.json())
-  t.strictSame(Object.keys(fromRaml), Object.keys(fromOpenapi))
-  for (const [name, operation] of Object.entries(fromOpenapi)) t.strictSame(fromRaml[name], operation, name)
-})
+t.test(
+  'the OpenAPI document and the RAML document of the API have the same operations, fields and statuses',
+  async t => {
+    if (!document) throw new Error('the RAML document does not conform')
+    const fromRaml = await outline(document)
+    const fromOpenapi = await outline(openapi.json())
+    t.strictSame(Object.keys(fromRaml), Object.keys(fromOpenapi))
+    for (const [name, operation] of Object.entries(fromOpenapi)) t.strictSame(fromRaml[name], operation, name)
+  },
+)
 
-t.test('api-operations: the descriptions have every operation with its statuses', async t => {
-  const { paths } = openapi.json<Document>()
-  const statuses = (method: string, path: string) =>
-    Object.keys(paths[path]?.[method]?.responses ?? {})
-      .map(Number)
-      .filter(status => ![400, 413, 415, 500, 503].includes(status))
-  const operations: [string, string, number[]][] = [
-    ['get', '/apps/v1', [200, 401]],
-    ['post', '/apps/v1', [201, 401, 403, 404, 422]],
-    ['get', '/apps/v1/{app_id}', [200, 401, 403, 404]],
-    ['put', '/apps/v1/{app_id}', [200, 401, 403, 404, 412, 422]],
-    ['delete', '/apps/v1/{app_id}', [204, 401, 403, 404, 412]],
-    ['post', '/apps/v1/{app_id}/refreshSecret', [201, 401, 403, 404]],
-    ['post', '/identities/v1', [201, 401, 403, 422]],
-    ['post', '/identities/v1/{user_id}/link/{group_id}', [201, 401, 403, 404, 409, 422]],
-    ['delete', '/identities/v1/{user_id}/link/{group_id}', [204, 401, 403, 404, 409]],
-    ['get', '/identities/v1/{user_id}/links', [200, 401, 403, 404, 422]],
-  ]
-  for (const [method, path, expected] of operations) t.strictSame(statuses(method, path), expected, `${method} ${path}`)
-  t.equal(
-    Object.values(paths).flatMap(methods => Object.keys(methods)).length,
-    operations.length,
-    'the description must have no other operations',
-  )
-})
+t.test(
+  'api-operations: the OpenAPI document and the RAML document list every operation of the API with its statuses',
+  async t => {
+    const { paths } = openapi.json<Document>()
+    const statuses = (method: string, path: string) =>
+      Object.keys(paths[path]?.[method]?.responses ?? {})
+        .map(Number)
+        .filter(status => ![400, 413, 415, 500, 503].includes(status))
+    const operations: [string, string, number[]][] = [
+      ['get', '/apps/v1', [200, 401]],
+      ['post', '/apps/v1', [201, 401, 403, 404, 422]],
+      ['get', '/apps/v1/{app_id}', [200, 401, 403, 404]],
+      ['put', '/apps/v1/{app_id}', [200, 401, 403, 404, 412, 422]],
+      ['delete', '/apps/v1/{app_id}', [204, 401, 403, 404, 412]],
+      ['post', '/apps/v1/{app_id}/refreshSecret', [201, 401, 403, 404]],
+      ['post', '/identities/v1', [201, 401, 403, 422]],
+      ['post', '/identities/v1/{user_id}/link/{group_id}', [201, 401, 403, 404, 409, 422]],
+      ['delete', '/identities/v1/{user_id}/link/{group_id}', [204, 401, 403, 404, 409]],
+      ['get', '/identities/v1/{user_id}/links', [200, 401, 403, 404, 422]],
+    ]
+    for (const [method, path, expected] of operations)
+      t.strictSame(statuses(method, path), expected, `${method} ${path}`)
+    t.equal(
+      Object.values(paths).flatMap(methods => Object.keys(methods)).length,
+      operations.length,
+      'the description must have no other operations',
+    )
+  },
+)
 
-t.test('the page that describes the calls is public, and loads nothing from other sites', async t => {
+t.test('the page that describes the API calls is public, and loads nothing from other sites', async t => {
   const page = await api.inject('/apps/v1/docs')
   t.equal(page.statusCode, 200)
   t.match(page.headers['content-type'], /^text\/html/)
@@ -188,7 +197,7 @@ t.test('the page that describes the calls is public, and loads nothing from othe
   t.match(page.body, `href="${portalUrl}/account/token"`, 'the page must link to the page for tokens')
 })
 
-t.test('the page at the API’s own address explains the API and links to the descriptions', async t => {
+t.test('the page at / of the API explains the API, and links to the OpenAPI and RAML documents', async t => {
   const page = await api.inject('/')
   t.equal(page.statusCode, 200)
   t.match(page.headers, {

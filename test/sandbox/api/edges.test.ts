@@ -7,7 +7,7 @@ import { openDatabases } from '../support/each-database.ts'
 
 const closing = ['Host: 127.0.0.1', 'Connection: close']
 
-t.test('AP-20: HEAD gets the same answer as GET, without the body', async t => {
+t.test('AP-20: the answer to HEAD has the same status and headers as the answer to GET, without the body', async t => {
   const sandbox = await buildTestSandbox(t)
   const { accessToken, userId } = await callAsDeveloper(sandbox)
   const raw = (lines: string[], body?: string) => exchangeRaw(sandbox.api, rawRequest(lines, body))
@@ -24,7 +24,8 @@ t.test('AP-20: HEAD gets the same answer as GET, without the body', async t => {
     const headers = [...closing, `Authorization: Bearer ${accessToken}`]
     const [getHead = '', getBody = ''] = (await raw([`GET ${path} HTTP/1.1`, ...headers])).split('\r\n\r\n')
     const [head = '', body] = (await raw([`HEAD ${path} HTTP/1.1`, ...headers])).split('\r\n\r\n')
-    // The answer to HEAD need not contain Transfer-Encoding (RFC 9110 9.3.2). The two requests have different ids.
+    // The answer to HEAD need not contain Transfer-Encoding (RFC 9110 9.3.2). Each of the two answers has its own
+    // request id.
     const isCompared = (line: string) => !/^(date|transfer-encoding|x-request-id):/i.test(line)
     const compared = (lines: string) => lines.split('\r\n').filter(isCompared)
     t.strictSame(compared(head), compared(getHead), path)
@@ -33,63 +34,72 @@ t.test('AP-20: HEAD gets the same answer as GET, without the body', async t => {
   }
 })
 
-t.test('AP-20: an unsupported method gets 405 with Allow before the token is checked and the body is read', async t => {
-  const { api } = await buildTestSandbox(t)
-  const id = seeded.clientId
-  const allowed: [string, string][] = [
-    ['/apps/v1', 'GET, HEAD, POST'],
-    [`/apps/v1/${id}`, 'GET, HEAD, PUT, DELETE'],
-    [`/apps/v1/${id}/refreshSecret`, 'POST'],
-    ['/identities/v1', 'POST'],
-    [`/identities/v1/${id}/link/${id}`, 'POST, DELETE'],
-    [`/identities/v1/${id}/links`, 'GET, HEAD'],
-    ['/apps/v1/openapi.json', 'GET, HEAD'],
-    ['/apps/v1/api.raml', 'GET, HEAD'],
-    ['/', 'GET, HEAD'],
-  ]
-  for (const [url, allow] of allowed)
-    for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
-      if (allow.split(', ').includes(method)) continue
-      const answer = await api.inject({ method, url })
-      t.equal(answer.statusCode, 405, `${method} ${url}`)
-      t.equal(answer.headers.allow, allow)
-      if (method !== 'HEAD') t.strictSame(answer.json(), { error: { status: 405, message: 'Method Not Allowed' } })
-    }
-})
+t.test(
+  'AP-20: if a method is not supported, the API answers 405 with an Allow header, before it checks the token and reads the body',
+  async t => {
+    const { api } = await buildTestSandbox(t)
+    const id = seeded.clientId
+    const allowed: [string, string][] = [
+      ['/apps/v1', 'GET, HEAD, POST'],
+      [`/apps/v1/${id}`, 'GET, HEAD, PUT, DELETE'],
+      [`/apps/v1/${id}/refreshSecret`, 'POST'],
+      ['/identities/v1', 'POST'],
+      [`/identities/v1/${id}/link/${id}`, 'POST, DELETE'],
+      [`/identities/v1/${id}/links`, 'GET, HEAD'],
+      ['/apps/v1/openapi.json', 'GET, HEAD'],
+      ['/apps/v1/api.raml', 'GET, HEAD'],
+      ['/', 'GET, HEAD'],
+    ]
+    for (const [url, allow] of allowed)
+      for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
+        if (allow.split(', ').includes(method)) continue
+        const answer = await api.inject({ method, url })
+        t.equal(answer.statusCode, 405, `${method} ${url}`)
+        t.equal(answer.headers.allow, allow)
+        if (method !== 'HEAD') t.strictSame(answer.json(), { error: { status: 405, message: 'Method Not Allowed' } })
+      }
+  },
+)
 
-t.test('AP-20: TRACE, CONNECT and unknown methods never succeed, and their answers echo nothing', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const raw = (lines: string[], body?: string) => exchangeRaw(sandbox.api, rawRequest(lines, body))
-  const canary = 'Authorization: Bearer a-canary'
-  for (const method of ['TRACE', 'QUERY', 'PROPFIND', 'FOO', 'get']) {
-    const answer = await raw([`${method} /apps/v1 HTTP/1.1`, ...closing, canary])
-    t.match(answer, /^HTTP\/1\.1 (404|405|501) /, method)
-    t.notMatch(answer, 'canary', method)
-  }
-  t.notMatch(await raw(['CONNECT 127.0.0.1:1 HTTP/1.1', ...closing, canary]), /^HTTP\/1\.1 2|canary/)
-  t.match(await raw(['OPTIONS * HTTP/1.1', ...closing]), /^HTTP\/1\.1 40[45] /)
-  t.strictSame((await sandbox.api.inject('/health/live')).json(), { status: 'live' })
-  t.strictSame((await sandbox.api.inject({ method: 'HEAD', url: '/health/live' })).statusCode, 200)
-})
+t.test(
+  'AP-20: TRACE, CONNECT and unknown methods never succeed, and the answers repeat nothing of the request',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const raw = (lines: string[], body?: string) => exchangeRaw(sandbox.api, rawRequest(lines, body))
+    const canary = 'Authorization: Bearer a-canary'
+    for (const method of ['TRACE', 'QUERY', 'PROPFIND', 'FOO', 'get']) {
+      const answer = await raw([`${method} /apps/v1 HTTP/1.1`, ...closing, canary])
+      t.match(answer, /^HTTP\/1\.1 (404|405|501) /, method)
+      t.notMatch(answer, 'canary', method)
+    }
+    t.notMatch(await raw(['CONNECT 127.0.0.1:1 HTTP/1.1', ...closing, canary]), /^HTTP\/1\.1 2|canary/)
+    t.match(await raw(['OPTIONS * HTTP/1.1', ...closing]), /^HTTP\/1\.1 40[45] /)
+    t.strictSame((await sandbox.api.inject('/health/live')).json(), { status: 'live' })
+    t.strictSame((await sandbox.api.inject({ method: 'HEAD', url: '/health/live' })).statusCode, 200)
+  },
+)
 
 for (const database of await openDatabases(t))
-  t.test(`AP-11: an impossible id gets the same answer as an id that does not exist (${database.name})`, async t => {
-    const { call } = await callAsDeveloper(await buildTestSandbox(t, { databaseUrl: await database.make(t) }))
-    const good = { name: 'x', redirectUris: 'https://a.example.test/cb' }
-    const ids = ['..%2f', '..%2f..%2fapps', '%00', "'--", '%27%20or%201=1%20--', '%F0%9F%98%80', 'a%20b']
-    for (const id of [...ids, 'x'.repeat(65), `${seeded.clientId}%20`, seeded.clientId.toUpperCase()])
-      for (const [method, path, body] of [
-        ['GET', '', undefined],
-        ['PUT', '', good],
-        ['DELETE', '', undefined],
-        ['POST', '/refreshSecret', undefined],
-      ] as const) {
-        const answer = await call(method, `/apps/v1/${id}${path}`, body)
-        t.strictSame(answer.json(), { error: { status: 404, message: 'App not found.' } }, `${method} ${id}`)
-      }
-  })
+  t.test(
+    `AP-11: a request with an impossible id gets the same answer as a request with an unknown id (${database.name})`,
+    async t => {
+      const { call } = await callAsDeveloper(await buildTestSandbox(t, { databaseUrl: await database.make(t) }))
+      const good = { name: 'x', redirectUris: 'https://a.example.test/cb' }
+      const ids = ['..%2f', '..%2f..%2fapps', '%00', "'--", '%27%20or%201=1%20--', '%F0%9F%98%80', 'a%20b']
+      for (const id of [...ids, 'x'.repeat(65), `${seeded.clientId}%20`, seeded.clientId.toUpperCase()])
+        for (const [method, path, body] of [
+          ['GET', '', undefined],
+          ['PUT', '', good],
+          ['DELETE', '', undefined],
+          ['POST', '/refreshSecret', undefined],
+        ] as const) {
+          const answer = await call(method, `/apps/v1/${id}${path}`, body)
+          t.strictSame(answer.json(), { error: { status: 404, message: 'App not found.' } }, `${method} ${id}`)
+        }
+    },
+  )
 
-t.test('AP-11, DO-12: addresses that are too long or not UTF-8 are refused in the format of the API', async t => {
+t.test('AP-11, DO-12: if an address is too long or not UTF-8, the refusal has the API’s error format', async t => {
   const sandbox = await buildTestSandbox(t)
   const { accessToken } = await callAsDeveloper(sandbox)
   const raw = (lines: string[], body?: string) => exchangeRaw(sandbox.api, rawRequest(lines, body))
@@ -114,7 +124,7 @@ t.test('AP-11, DO-12: addresses that are too long or not UTF-8 are refused in th
   }
 })
 
-t.test('DO-12: the portal refuses an unreadable address in plain text, and the answer is not cached', async t => {
+t.test('DO-12: if the portal cannot read an address, the refusal is plain text that must not be cached', async t => {
   const { portal } = await buildTestSandbox(t)
   for (const url of ['/%', '/account/%E0%A4%A', '/api/%', '/.well-known/%']) {
     const answer = await portal.inject(url)
@@ -128,7 +138,7 @@ t.test('DO-12: the portal refuses an unreadable address in plain text, and the a
   }
 })
 
-t.test('AP-12: a body that is not application/json gets 415', async t => {
+t.test('AP-12: if the content type of a body is not application/json, the API answers 415', async t => {
   const sandbox = await buildTestSandbox(t)
   const { accessToken, groupId } = await callAsDeveloper(sandbox)
   const body = JSON.stringify(makeCreateBody(groupId))
@@ -139,7 +149,7 @@ t.test('AP-12: a body that is not application/json gets 415', async t => {
       headers: { authorization: `Bearer ${accessToken}`, ...(type !== undefined && { 'content-type': type }) },
       payload: Buffer.from(payload),
     })
-  // Spaces around the value of a header are not part of the value (RFC 9110 5.5).
+  // Spaces before and after the value of a header are not part of the value (RFC 9110 5.5).
   for (const type of [
     'application/json',
     'APPLICATION/JSON;charset=utf-8',
@@ -147,7 +157,7 @@ t.test('AP-12: a body that is not application/json gets 415', async t => {
     ' application/json',
   ]) {
     t.equal((await send(type)).statusCode, 201, type)
-    // The handler checks the fields, whatever the content type of the body is.
+    // A 422 shows that the API has accepted the content type and has checked the fields.
     t.equal((await send(type, '{}')).statusCode, 422, type)
   }
   const refused = [
@@ -179,21 +189,24 @@ t.test('AP-12: a body that is not application/json gets 415', async t => {
   )
 })
 
-t.test('DO-01: a body over 64 KiB is cut off with 413, even if it has no Content-Length', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const { accessToken, call, groupId } = await callAsDeveloper(sandbox)
-  const raw = (lines: string[], body?: string) => exchangeRaw(sandbox.api, rawRequest(lines, body))
-  const headers = [...closing, 'Content-Type: application/json', `Authorization: Bearer ${accessToken}`]
-  const tooLarge = /^HTTP\/1\.1 413 .*"message":"The request body is larger than 64 KiB\."/s
-  const told = await raw(['POST /apps/v1 HTTP/1.1', ...headers, 'Content-Length: 102400'], 'x')
-  t.match(told, tooLarge, 'the body must be refused before it is sent')
-  const chunk = `${(8192).toString(16)}\r\n${'x'.repeat(8192)}\r\n`
-  t.match(await raw(['POST /apps/v1 HTTP/1.1', ...headers, 'Transfer-Encoding: chunked'], chunk.repeat(9)), tooLarge)
-  const fits = makeCreateBody(groupId, { unknown: 'x'.repeat(64 * 1024 - 1000) })
-  t.equal((await call('POST', '/apps/v1', fits)).statusCode, 201)
-})
+t.test(
+  'DO-01: the API stops reading a body after 64 KiB and answers 413, even if the request has no Content-Length',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const { accessToken, call, groupId } = await callAsDeveloper(sandbox)
+    const raw = (lines: string[], body?: string) => exchangeRaw(sandbox.api, rawRequest(lines, body))
+    const headers = [...closing, 'Content-Type: application/json', `Authorization: Bearer ${accessToken}`]
+    const tooLarge = /^HTTP\/1\.1 413 .*"message":"The request body is larger than 64 KiB\."/s
+    const told = await raw(['POST /apps/v1 HTTP/1.1', ...headers, 'Content-Length: 102400'], 'x')
+    t.match(told, tooLarge, 'the body must be refused before it is sent')
+    const chunk = `${(8192).toString(16)}\r\n${'x'.repeat(8192)}\r\n`
+    t.match(await raw(['POST /apps/v1 HTTP/1.1', ...headers, 'Transfer-Encoding: chunked'], chunk.repeat(9)), tooLarge)
+    const fits = makeCreateBody(groupId, { unknown: 'x'.repeat(64 * 1024 - 1000) })
+    t.equal((await call('POST', '/apps/v1', fits)).statusCode, 201)
+  },
+)
 
-t.test('DO-03: too many or too large headers are refused', async t => {
+t.test('DO-03: a request with too many or too large headers is refused', async t => {
   const sandbox = await buildTestSandbox(t)
   const raw = (lines: string[], body?: string) => exchangeRaw(sandbox.api, rawRequest(lines, body))
   t.match(await raw(['GET /apps/v1 HTTP/1.1', ...closing, `X: ${'x'.repeat(17_000)}`]), /^HTTP\/1\.1 431 /)
@@ -207,8 +220,8 @@ t.test('DO-03: too many or too large headers are refused', async t => {
 const mostStallMs = 100
 
 /**
- * The longest time during which no other request could run. Other programs can disturb a round, so a round that took
- * too long is repeated.
+ * Measures the longest time during which no other request could run. Other programs can disturb a measurement, so a
+ * measurement that is too long is repeated.
  */
 async function measureStall(work: () => Promise<unknown>): Promise<number> {
   let best = Number.POSITIVE_INFINITY
@@ -224,7 +237,7 @@ async function measureStall(work: () => Promise<unknown>): Promise<number> {
   return best
 }
 
-t.test('DO-04: 60 KB of nested brackets get 400, and other requests do not wait', async t => {
+t.test('DO-04: a body of 60 KB of nested brackets gets 400, and does not block other requests', async t => {
   const sandbox = await buildTestSandbox(t)
   const { accessToken, groupId } = await callAsDeveloper(sandbox)
   const send = (payload: string) =>
@@ -254,7 +267,7 @@ t.test('DO-04: 60 KB of nested brackets get 400, and other requests do not wait'
   t.equal((await send(`${'['.repeat(20)}${']'.repeat(20)}`)).statusCode, 422, '20 levels are allowed')
 })
 
-t.test('DO-05: every field is checked quickly, whatever it contains, and the answer stays small', async t => {
+t.test('DO-05: whatever a field contains, the API checks it quickly and sends a small answer', async t => {
   const sandbox = await buildTestSandbox(t)
   const { call, groupId } = await callAsDeveloper(sandbox)
   const fields = Object.keys(makeCreateBody(groupId).data)
@@ -265,7 +278,7 @@ t.test('DO-05: every field is checked quickly, whatever it contains, and the ans
     for (const value of values) {
       let size = 0
       const stallMs = await measureStall(async () => {
-        // The test sends one long field at a time, because all together would make the body too large.
+        // Send one long field at a time, because a body with all long fields would be too large.
         for (const field of fields) {
           const answer = await call('POST', '/apps/v1', makeCreateBody(groupId, { [field]: value }))
           size = Math.max(size, answer.body.length)

@@ -11,7 +11,7 @@ import { openDatabases } from '../support/each-database.ts'
 
 type Fields = Record<string, unknown>
 
-/** The parts of a valid token, and the key that signed it. A forger would not have the key. */
+/** Returns the parts of a valid token, and the key that signed the token. A forger would not have this key. */
 async function takeApart(sandbox: TestSandbox) {
   const { accessToken } = await callAsDeveloper(sandbox)
   const [header = '', payload = '', signature = ''] = accessToken.split('.')
@@ -30,7 +30,7 @@ function statusOf({ api }: TestSandbox, token: string) {
   return api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${token}` } })
 }
 
-t.test('AP-03: forged tokens are refused, whatever their header says', async t => {
+t.test('AP-03: the API refuses a forged token, whatever the header of the token says', async t => {
   const sandbox = await buildTestSandbox(t)
   const { accessToken, header, payload, signature, claims, kid, keys, ownKey } = await takeApart(sandbox)
   const publicKey = createPublicKey({ key: ownKey as never, format: 'jwk' })
@@ -99,49 +99,52 @@ t.test('AP-03: forged tokens are refused, whatever their header says', async t =
   t.equal((await statusOf(sandbox, accessToken)).statusCode, 200, 'the valid token')
 })
 
-t.test('AP-03: a token with a valid signature is refused if its type, issuer, audience or time is wrong', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const { claims, kid, ownKey } = await takeApart(sandbox)
-  const sign = (changed: Fields, typ: string | undefined = 'at+jwt') =>
-    new SignJWT({ ...claims, ...changed })
-      .setProtectedHeader({ alg: 'ES256', kid, ...(typ !== '' && { typ }) })
-      .sign(ownKey)
-  const now: number = claims.iat
-  const good: Record<string, string> = {
-    unchanged: await sign({}),
-    'good for a second': await sign({ exp: now + 1 }),
-    'valid in 59 s': await sign({ nbf: now + 59 }),
-    'made in 59 s': await sign({ iat: now + 59 }),
-  }
-  for (const [name, token] of Object.entries(good)) t.equal((await statusOf(sandbox, token)).statusCode, 200, name)
-  const wrong: Record<string, string> = {
-    'type JWT': await sign({}, 'JWT'),
-    'type of an id token': await sign({}, 'id+jwt'),
-    'no type': await sign({}, ''),
-    'another issuer': await sign({ iss: 'https://evil.test' }),
-    'the issuer with a slash': await sign({ iss: `${portalUrl}/` }),
-    'no issuer': await sign({ iss: undefined }),
-    'expired 59 s ago': await sign({ exp: now - 59 }),
-    'expired now': await sign({ exp: now }),
-    'valid in 61 s': await sign({ nbf: now + 61 }),
-    'made in 61 s': await sign({ iat: now + 61 }),
-    'exp that is text': await sign({ exp: 'tomorrow' }),
-    'no exp': await sign({ exp: undefined }),
-    'no iat': await sign({ iat: undefined }),
-    'unknown kind': await sign({ type: 'Refresh' }),
-    'a user’s token as an application’s': await sign({ type: 'App' }),
-    'another grant': await sign({ jti: randomUUID() }),
-    'no id': await sign({ jti: undefined }),
-    'another client': await sign({ aud: randomUUID() }),
-    'several clients': await sign({ aud: [claims.aud, 'https://evil.test'] }),
-    'another user': await sign({ sub: randomUUID() }),
-  }
-  for (const [name, token] of Object.entries(wrong)) t.equal((await statusOf(sandbox, token)).statusCode, 401, name)
-})
+t.test(
+  'AP-03: if the type, issuer, audience or time of a token is wrong, the API refuses the token even with a valid signature',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const { claims, kid, ownKey } = await takeApart(sandbox)
+    const sign = (changed: Fields, typ: string | undefined = 'at+jwt') =>
+      new SignJWT({ ...claims, ...changed })
+        .setProtectedHeader({ alg: 'ES256', kid, ...(typ !== '' && { typ }) })
+        .sign(ownKey)
+    const now: number = claims.iat
+    const good: Record<string, string> = {
+      unchanged: await sign({}),
+      'good for a second': await sign({ exp: now + 1 }),
+      'valid in 59 s': await sign({ nbf: now + 59 }),
+      'made in 59 s': await sign({ iat: now + 59 }),
+    }
+    for (const [name, token] of Object.entries(good)) t.equal((await statusOf(sandbox, token)).statusCode, 200, name)
+    const wrong: Record<string, string> = {
+      'type JWT': await sign({}, 'JWT'),
+      'type of an id token': await sign({}, 'id+jwt'),
+      'no type': await sign({}, ''),
+      'another issuer': await sign({ iss: 'https://evil.test' }),
+      'the issuer with a slash': await sign({ iss: `${portalUrl}/` }),
+      'no issuer': await sign({ iss: undefined }),
+      'expired 59 s ago': await sign({ exp: now - 59 }),
+      'expired now': await sign({ exp: now }),
+      'valid in 61 s': await sign({ nbf: now + 61 }),
+      'made in 61 s': await sign({ iat: now + 61 }),
+      'exp that is text': await sign({ exp: 'tomorrow' }),
+      'no exp': await sign({ exp: undefined }),
+      'no iat': await sign({ iat: undefined }),
+      'unknown kind': await sign({ type: 'Refresh' }),
+      'a user’s token as an application’s': await sign({ type: 'App' }),
+      'another grant': await sign({ jti: randomUUID() }),
+      'no id': await sign({ jti: undefined }),
+      'another client': await sign({ aud: randomUUID() }),
+      'several clients': await sign({ aud: [claims.aud, 'https://evil.test'] }),
+      'another user': await sign({ sub: randomUUID() }),
+    }
+    for (const [name, token] of Object.entries(wrong)) t.equal((await statusOf(sandbox, token)).statusCode, 401, name)
+  },
+)
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `AP-03: a token with a valid signature and a made-up id is refused, and causes no unusual query (${database.name})`,
+    `AP-03: a token with a valid signature but a made-up id is refused, and causes no database error (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { accessToken, claims, kid, ownKey } = await takeApart(sandbox)

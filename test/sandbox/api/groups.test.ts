@@ -10,7 +10,7 @@ const unknownId = '8a2b6c9e-0a4e-4f7d-9b52-2a0a4cf2b0d1'
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `groups-create: the maker of a group is its member, and the list shows the group (${database.name})`,
+    `groups-create: the user who makes a group becomes a member, and the user’s list of groups shows the group (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const developer = await callAsDeveloper(sandbox)
@@ -55,7 +55,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `groups-list: groups that the user made are listed first, even if the user joined other groups earlier (${database.name})`,
+    `groups-list: the list begins with the groups that the user made, even if the user joined other groups earlier (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { maker, friend, groupId } = await openTwo(sandbox)
@@ -77,7 +77,7 @@ for (const database of await openDatabases(t)) {
   )
 }
 
-t.test('every bad field of a new group or member is named in one 422', async t => {
+t.test('if several fields of a new group or member are wrong, one 422 answer names all of them', async t => {
   const sandbox = await buildTestSandbox(t)
   const developer = await callFromPortal(sandbox, await openAsDeveloper(sandbox))
   const missing = 'Missing data for required field.'
@@ -111,7 +111,7 @@ t.test('every bad field of a new group or member is named in one 422', async t =
   t.equal((await developer.call('POST', '/identities/v1')).statusCode, 400, 'no body')
 })
 
-t.test('groups-list: the list has only the caller’s links of the requested type', async t => {
+t.test('groups-list: callers can list only their own memberships, and must send type=MemberOf', async t => {
   const sandbox = await buildTestSandbox(t)
   const developer = await callAsDeveloper(sandbox)
   const stranger = await callAsStranger(sandbox)
@@ -125,7 +125,7 @@ t.test('groups-list: the list has only the caller’s links of the requested typ
   t.strictSame((await stranger.call('GET', path(stranger.userId))).json().ItemList, [])
 })
 
-t.test('the calls for groups need a token', async t => {
+t.test('every API call for groups needs a token', async t => {
   const { api } = await buildTestSandbox(t)
   for (const [method, url] of [
     ['POST', '/identities/v1'],

@@ -11,15 +11,18 @@ const [sqlite, postgres] = await openDatabases(t)
 const databases = [
   sqlite!,
   postgres!,
-  // A delay between the statements makes races visible: the test fails if something can change after a check and before
-  // the write that depends on it.
+  // A delay between the statements makes races visible: the test fails if a value can change between its check and the
+  // write that depends on the check.
   {
     name: 'PostgreSQL, 5 ms slower',
     make: async (t: Test) => (await startPostgresProxy(t, await postgres!.make(t), { delayMs: 5 })).url,
   },
 ]
 
-/** Two instances on one database, for all tests of the file. Each test makes its own people, who can call both instances. */
+/**
+ * Opens two instances on one database, for all tests of the file. Each test makes its own users, who can call both
+ * instances.
+ */
 async function openBoth(databaseUrl: string) {
   const sandbox = await buildTestSandbox(t, { databaseUrl })
   const other = await buildTestSandbox(t, { databaseUrl })
@@ -34,7 +37,7 @@ async function openBoth(databaseUrl: string) {
   }
 }
 
-/** Repeats the call after a 503, because on a busy machine some calls wait too long for a lock. */
+/** Returns a caller that repeats a call after a 503, because on a busy machine some calls wait too long for a lock. */
 function patient(caller: ApiCaller): ApiCaller {
   return {
     ...caller,
@@ -46,10 +49,7 @@ function patient(caller: ApiCaller): ApiCaller {
   }
 }
 
-/**
- * Sends the same call `count` times at once, alternately to both instances. Returns the number of answers for each
- * status.
- */
+/** Sends `count` calls at once, in turn from each caller. Returns the number of answers for each status. */
 async function atOnce(
   callers: readonly ApiCaller[],
   count: number,
@@ -67,14 +67,14 @@ function countByStatus(answers: LightMyRequestResponse[]): Record<number, number
   return counts
 }
 
-// Open all databases before the first test. Otherwise tap would end the file before it knows the later tests. The
-// databases are opened one after the other, because a connection must open within a second.
+// Open all databases before the first test. Otherwise tap would end this file before it knows the later tests. Open one
+// database after the other, because a connection must open within a second.
 const opened: { name: string; meet: Awaited<ReturnType<typeof openBoth>> }[] = []
 for (const { name, make } of databases) opened.push({ name, meet: await openBoth(await make(t)) })
 
 for (const { name, meet } of opened) {
   t.test(
-    `if 20 simultaneous requests create an application in a group that has 99, exactly one succeeds (${name})`,
+    `if a group has 99 applications and 20 simultaneous requests create one more, exactly one request succeeds (${name})`,
     async t => {
       const { sandbox, makers, groupId } = await meet()
       await addApplications(sandbox, { groupId, userId: makers[0].userId, count: 99 })
@@ -83,27 +83,30 @@ for (const { name, meet } of opened) {
     },
   )
 
-  t.test(`simultaneous calls cannot exceed the other limits (${name})`, async t => {
-    const { sandbox, makers, friends, groupId } = await meet()
-    const [maker] = makers
-    const { userId } = friends[0]
-    await addGroups(sandbox, userId, 19)
-    await link(maker, userId, groupId)
-    const enter = (caller: ApiCaller, index: number) =>
-      index < 2 ? link(caller, userId, groupId) : caller.call('POST', '/identities/v1', makeGroupBody())
-    const entered = await atOnce(friends, 8, enter)
-    t.equal(entered[201], 1, JSON.stringify(entered))
-    t.equal((await listLinks(friends[0])).length, 20)
+  t.test(
+    `simultaneous calls cannot exceed the limits on a user’s groups and on a group’s open invitations (${name})`,
+    async t => {
+      const { sandbox, makers, friends, groupId } = await meet()
+      const [maker] = makers
+      const { userId } = friends[0]
+      await addGroups(sandbox, userId, 19)
+      await link(maker, userId, groupId)
+      const enter = (caller: ApiCaller, index: number) =>
+        index < 2 ? link(caller, userId, groupId) : caller.call('POST', '/identities/v1', makeGroupBody())
+      const entered = await atOnce(friends, 8, enter)
+      t.equal(entered[201], 1, JSON.stringify(entered))
+      t.equal((await listLinks(friends[0])).length, 20)
 
-    const crowded = await createGroup(maker)
-    const users = await addUsers(sandbox, 29)
-    for (const id of users.slice(0, 19)) await link(maker, id, crowded)
-    const invite = (caller: ApiCaller, index: number) => link(caller, users[19 + index] ?? '', crowded)
-    t.strictSame(await atOnce(makers, 10, invite), { 201: 1, 422: 9 })
-  })
+      const crowded = await createGroup(maker)
+      const users = await addUsers(sandbox, 29)
+      for (const id of users.slice(0, 19)) await link(maker, id, crowded)
+      const invite = (caller: ApiCaller, index: number) => link(caller, users[19 + index] ?? '', crowded)
+      t.strictSame(await atOnce(makers, 10, invite), { 201: 1, 422: 9 })
+    },
+  )
 
   t.test(
-    `if several applications of a group grow at the same time, the group stays within its limit (${name})`,
+    `if several applications of a group become larger at the same time, the group stays within its size limit (${name})`,
     async t => {
       const { sandbox, makers, groupId } = await meet()
       const [{ userId }] = makers
@@ -118,7 +121,7 @@ for (const { name, meet } of opened) {
   )
 
   t.test(
-    `if several calls invite one person at the same time, only one succeeds, and the same is true if several calls accept (${name})`,
+    `if several calls invite one person at the same time, or accept one invitation at the same time, only one call succeeds (${name})`,
     async t => {
       const { makers, friends, groupId } = await meet()
       const { userId } = friends[0]
@@ -130,7 +133,7 @@ for (const { name, meet } of opened) {
   )
 
   t.test(
-    `if a person accepts an invitation while the maker of the group ends it, the person does not become a member (${name})`,
+    `if a person accepts an invitation while the maker of the group cancels the invitation, the person is not a member afterwards (${name})`,
     async t => {
       const { makers, friends, groupId } = await meet()
       const { userId } = friends[0]
@@ -140,7 +143,8 @@ for (const { name, meet } of opened) {
           link(friends[round % 2]!, userId, groupId),
           unlink(makers[1], userId, groupId),
         ])
-        // If the maker's call comes first, it cancels the invitation. If it comes later, it removes the new member.
+        // If the maker's call comes first, it cancels the invitation. If the friend has already accepted, the maker's
+        // call removes the new member.
         t.equal(ended.statusCode, 204)
         t.ok([201, 403].includes(accepted.statusCode))
         t.strictSame(await listLinks(friends[0]), [])
@@ -149,7 +153,7 @@ for (const { name, meet } of opened) {
   )
 
   t.test(
-    `if the last two members of a group with applications leave at once, only one can leave (${name})`,
+    `if the last two members of a group with applications leave at the same time, only one of them can leave (${name})`,
     async t => {
       const { makers, friends, groupId } = await meet()
       const [maker] = makers
@@ -162,22 +166,25 @@ for (const { name, meet } of opened) {
     },
   )
 
-  t.test(`no application is created in a group that the last member leaves at the same time (${name})`, async t => {
-    const { makers } = await meet()
-    for (let round = 0; round < 4; round += 1) {
-      const groupId = await createGroup(makers[0])
-      const [left, made] = await Promise.all([
-        unlink(makers[round % 2]!, makers[0].userId, groupId),
-        makers[1].call('POST', '/apps/v1', makeCreateBody(groupId)),
-      ])
-      t.ok(
-        ['204 404', '409 201'].includes(`${left.statusCode} ${made.statusCode}`),
-        `${left.statusCode} ${made.statusCode}`,
-      )
-    }
-  })
+  t.test(
+    `if the last member leaves a group at the same time, no application can be created in the group (${name})`,
+    async t => {
+      const { makers } = await meet()
+      for (let round = 0; round < 4; round += 1) {
+        const groupId = await createGroup(makers[0])
+        const [left, made] = await Promise.all([
+          unlink(makers[round % 2]!, makers[0].userId, groupId),
+          makers[1].call('POST', '/apps/v1', makeCreateBody(groupId)),
+        ])
+        t.ok(
+          ['204 404', '409 201'].includes(`${left.statusCode} ${made.statusCode}`),
+          `${left.statusCode} ${made.statusCode}`,
+        )
+      }
+    },
+  )
 
-  t.test(`nobody joins a group that the last member leaves at the same time (${name})`, async t => {
+  t.test(`if the last member leaves a group at the same time, nobody can join the group (${name})`, async t => {
     const { makers, friends } = await meet()
     for (let round = 0; round < 4; round += 1) {
       const groupId = await createGroup(makers[0])

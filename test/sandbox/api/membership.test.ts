@@ -12,7 +12,7 @@ const denied = { error: { status: 403, message: 'Permission denied' } }
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `groups-invite: until an invited person accepts, the invitation gives no rights and shows nothing about the person (${database.name})`,
+    `groups-invite: until an invited person accepts, the person has no rights in the group, and the group learns nothing about the person (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { maker, friend, groupId } = await openTwo(sandbox)
@@ -50,7 +50,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `groups-invite: users cannot add themselves to a group, and only members can invite (${database.name})`,
+    `groups-invite: users cannot add themselves to a group, and only members of the group can invite others (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { maker, friend, groupId } = await openTwo(sandbox)
@@ -72,7 +72,7 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`inviting a member or an invited person again gets 409 (${database.name})`, async t => {
+  t.test(`a call that invites a member, or invites a person a second time, gets 409 (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { maker, friend, groupId } = await openTwo(sandbox)
     t.equal((await link(maker, friend.userId, groupId)).statusCode, 201)
@@ -91,49 +91,55 @@ for (const database of await openDatabases(t)) {
       t.strictSame((await link(caller, userId, groupId)).json(), conflict('The user is already a member of the group.'))
   })
 
-  t.test(`the invited person and every member of the group can end an invitation (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { maker, friend, groupId } = await openTwo(sandbox)
-    const other = await openAnother(sandbox, 'other@example.test')
-    for (const side of [maker, friend]) {
+  t.test(
+    `an invitation can be ended by the invited person and by every member of the group (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { maker, friend, groupId } = await openTwo(sandbox)
+      const other = await openAnother(sandbox, 'other@example.test')
+      for (const side of [maker, friend]) {
+        await link(maker, friend.userId, groupId)
+        t.equal(
+          (await unlink(other, friend.userId, groupId)).statusCode,
+          403,
+          'other users must not be able to end the invitation',
+        )
+        const ended = await unlink(side, friend.userId, groupId)
+        t.equal(ended.statusCode, 204)
+        t.equal(ended.body, '')
+        t.strictSame((await link(friend, friend.userId, groupId)).json(), denied, 'there is nothing to accept')
+      }
       await link(maker, friend.userId, groupId)
-      t.equal(
-        (await unlink(other, friend.userId, groupId)).statusCode,
-        403,
-        'other users must not be able to end the invitation',
-      )
-      const ended = await unlink(side, friend.userId, groupId)
-      t.equal(ended.statusCode, 204)
-      t.equal(ended.body, '')
-      t.strictSame((await link(friend, friend.userId, groupId)).json(), denied, 'there is nothing to accept')
-    }
-    await link(maker, friend.userId, groupId)
-    await link(friend, friend.userId, groupId)
-    await link(maker, other.userId, groupId)
-    t.equal((await unlink(friend, other.userId, groupId)).statusCode, 204, 'any member is the group’s side')
-  })
+      await link(friend, friend.userId, groupId)
+      await link(maker, other.userId, groupId)
+      t.equal((await unlink(friend, other.userId, groupId)).statusCode, 204, 'any member is the group’s side')
+    },
+  )
 
-  t.test(`groups-leave: a member can leave, and only the maker removes members (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { maker, friend, groupId } = await openTwo(sandbox)
-    const other = await openAnother(sandbox, 'other@example.test')
-    for (const person of [friend, other]) {
-      await link(maker, person.userId, groupId)
-      await link(person, person.userId, groupId)
-    }
-    const { '@id': appId } = (await maker.call('POST', '/apps/v1', makeCreateBody(groupId))).json()
-    t.strictSame((await unlink(friend, other.userId, groupId)).json(), denied)
-    t.strictSame((await unlink(friend, maker.userId, groupId)).json(), denied)
-    t.equal((await unlink(maker, other.userId, groupId)).statusCode, 204)
-    t.equal((await unlink(friend, friend.userId, groupId)).statusCode, 204)
-    for (const person of [friend, other]) {
-      t.strictSame(await listLinks(person), [])
-      t.equal((await person.call('GET', `/apps/v1/${appId}`)).statusCode, 404)
-      t.strictSame((await link(person, person.userId, groupId)).json(), denied, 'the old invitation no longer works')
-    }
-  })
+  t.test(
+    `groups-leave: every member can leave a group, but only the maker of the group can remove other members (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { maker, friend, groupId } = await openTwo(sandbox)
+      const other = await openAnother(sandbox, 'other@example.test')
+      for (const person of [friend, other]) {
+        await link(maker, person.userId, groupId)
+        await link(person, person.userId, groupId)
+      }
+      const { '@id': appId } = (await maker.call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+      t.strictSame((await unlink(friend, other.userId, groupId)).json(), denied)
+      t.strictSame((await unlink(friend, maker.userId, groupId)).json(), denied)
+      t.equal((await unlink(maker, other.userId, groupId)).statusCode, 204)
+      t.equal((await unlink(friend, friend.userId, groupId)).statusCode, 204)
+      for (const person of [friend, other]) {
+        t.strictSame(await listLinks(person), [])
+        t.equal((await person.call('GET', `/apps/v1/${appId}`)).statusCode, 404)
+        t.strictSame((await link(person, person.userId, groupId)).json(), denied, 'the old invitation no longer works')
+      }
+    },
+  )
 
-  t.test(`a maker who has left has no rights in the group (${database.name})`, async t => {
+  t.test(`if the maker leaves a group, the maker has no rights in the group any more (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { maker, friend, groupId } = await openTwo(sandbox)
     await link(maker, friend.userId, groupId)
@@ -147,16 +153,19 @@ for (const database of await openDatabases(t)) {
       t.strictSame(answer.json(), denied)
   })
 
-  t.test(`when a member leaves or is removed, all invitations from this member end (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { maker, friend, groupId } = await openTwo(sandbox)
-    const other = await openAnother(sandbox, 'other@example.test')
-    await link(maker, friend.userId, groupId)
-    await link(friend, friend.userId, groupId)
-    t.equal((await link(friend, other.userId, groupId)).statusCode, 201)
-    await unlink(maker, friend.userId, groupId)
-    t.strictSame((await link(other, other.userId, groupId)).json(), denied)
-  })
+  t.test(
+    `if a member leaves or is removed, all invitations that this member sent for the group end (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { maker, friend, groupId } = await openTwo(sandbox)
+      const other = await openAnother(sandbox, 'other@example.test')
+      await link(maker, friend.userId, groupId)
+      await link(friend, friend.userId, groupId)
+      t.equal((await link(friend, other.userId, groupId)).statusCode, 201)
+      await unlink(maker, friend.userId, groupId)
+      t.strictSame((await link(other, other.userId, groupId)).json(), denied)
+    },
+  )
 
   t.test(`groups-leave: the last member cannot leave a group that has applications (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
@@ -167,8 +176,8 @@ for (const database of await openDatabases(t)) {
     t.match(refused.json(), { error: { status: 409, message: /^The last member of a group that has applications/ } })
     t.equal((await maker.call('DELETE', `/apps/v1/${appId}`)).statusCode, 204)
     t.equal((await unlink(maker, maker.userId, groupId)).statusCode, 204)
-    // The removed application and its group still wait for the sweep. But the group has no members, and nobody can
-    // join it.
+    // The sweep has not deleted the removed application and its group yet. But the group has no members, and nobody can
+    // join the group.
     t.strictSame((await link(friend, friend.userId, groupId)).json(), denied)
     t.equal((await maker.call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode, 403)
 
@@ -180,7 +189,7 @@ for (const database of await openDatabases(t)) {
     t.equal((await maker.call('POST', '/apps/v1', makeCreateBody(empty))).statusCode, 404)
   })
 
-  t.test(`AP-11: hostile ids of users and groups are answered like unknown ids (${database.name})`, async t => {
+  t.test(`AP-11: a hostile user id or group id gets the same answer as an unknown id (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { maker, friend, groupId } = await openTwo(sandbox)
     for (const id of hostileIds)
@@ -199,7 +208,7 @@ for (const database of await openDatabases(t)) {
 }
 
 t.test(
-  'groups-portal-token: the two calls for links accept only tokens that the user made on the portal’s own page',
+  'groups-portal-token: the two calls that add or remove a member accept only tokens from the portal’s own page',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const portal = await callFromPortal(sandbox, await openAsDeveloper(sandbox))

@@ -12,7 +12,7 @@ function list({ api }: TestSandbox, authorization?: string, url = '/apps/v1') {
 }
 
 t.test(
-  'AP-01, AP-02: the API reads the token only from the Authorization header, and accepts Bearer in any case',
+  'AP-01, AP-02: the API reads the token only from the Authorization header, and accepts the word Bearer in upper or lower case',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { accessToken } = await callAsDeveloper(sandbox)
@@ -46,7 +46,7 @@ t.test(
   },
 )
 
-t.test('AP-01: every operation answers 401 without a valid token, before any other check', async t => {
+t.test('AP-01: without a valid token every API operation answers 401 before it checks anything else', async t => {
   const sandbox = await buildTestSandbox(t)
   const id = seeded.clientId
   const operations = [
@@ -80,7 +80,7 @@ t.test('AP-01: every operation answers 401 without a valid token, before any oth
   t.equal((await sandbox.store.read.selectFrom('applications').selectAll().execute()).length, 1)
 })
 
-t.test('AP-02: a token in a form body is not accepted', async t => {
+t.test('AP-02: the API does not accept an access token in a form body', async t => {
   const sandbox = await buildTestSandbox(t)
   const { accessToken } = await callAsDeveloper(sandbox)
   const send = (headers: Record<string, string>) =>
@@ -95,7 +95,7 @@ t.test('AP-02: a token in a form body is not accepted', async t => {
 })
 
 t.test(
-  'AP-03: a token ends after exactly 24 hours, and an instance whose clock is a minute behind accepts it',
+  'AP-03: a token expires after exactly 24 hours, and an instance whose clock is a minute behind already accepts the token',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { accessToken } = await callAsDeveloper(sandbox)
@@ -113,23 +113,26 @@ t.test(
 )
 
 for (const database of await openDatabases(t))
-  t.test(`AP-03: the sweep does not end a token before its 24 hours are over (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const ofPage = await callFromPortal(sandbox, await openAsDeveloper(sandbox))
-    const ofClient = await callAsDeveloper(sandbox)
-    const { refresh_token: refreshToken } = await getTokens(sandbox)
-    sandbox.passTime(86_400_000 - 1000)
-    await sweep(sandbox.store, sandbox.now())
-    for (const { accessToken } of [ofPage, ofClient])
-      t.equal((await list(sandbox, `Bearer ${accessToken}`)).statusCode, 200)
-    t.equal((await refresh(sandbox, refreshToken)).statusCode, 200, 'the refresh token must still work')
-    sandbox.passTime(1000)
-    for (const { accessToken } of [ofPage, ofClient])
-      t.equal((await list(sandbox, `Bearer ${accessToken}`)).statusCode, 401)
-  })
+  t.test(
+    `AP-03: the sweep ends no access token before the 24 hours of the token are over (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const ofPage = await callFromPortal(sandbox, await openAsDeveloper(sandbox))
+      const ofClient = await callAsDeveloper(sandbox)
+      const { refresh_token: refreshToken } = await getTokens(sandbox)
+      sandbox.passTime(86_400_000 - 1000)
+      await sweep(sandbox.store, sandbox.now())
+      for (const { accessToken } of [ofPage, ofClient])
+        t.equal((await list(sandbox, `Bearer ${accessToken}`)).statusCode, 200)
+      t.equal((await refresh(sandbox, refreshToken)).statusCode, 200, 'the refresh token must still work')
+      sandbox.passTime(1000)
+      for (const { accessToken } of [ofPage, ofClient])
+        t.equal((await list(sandbox, `Bearer ${accessToken}`)).statusCode, 401)
+    },
+  )
 
 t.test(
-  'SE-06: tokens signed with an older key stay valid, and the sandbox finds a key that another process has made',
+  'SE-06: tokens that were signed with an older key stay valid, and the sandbox finds a new key from another process',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { accessToken } = await callAsDeveloper(sandbox)

@@ -22,7 +22,7 @@ const tables = [
   'failures',
 ] as const
 
-/** All rows of all tables except the keys, as text. */
+/** Returns all rows of all tables as text, except the table of keys. */
 async function dump({ store }: TestSandbox): Promise<string> {
   const rows = await Promise.all(tables.map(table => store.read.selectFrom(table).selectAll().execute()))
   return JSON.stringify(rows)
@@ -30,7 +30,7 @@ async function dump({ store }: TestSandbox): Promise<string> {
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `SE-01, SE-05: secrets and tokens are shown once, and the database stores only hashes (${database.name})`,
+    `SE-01, SE-05: the API shows a new secret or token only once, and the database stores only hashes (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)
@@ -79,7 +79,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `AP-13: one answer lists 300 applications of the caller, with less than 1.5 KB for each (${database.name})`,
+    `AP-13: a caller with 300 applications gets all of them in one list, with less than 1.5 KB for each application (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, userId } = await callAsDeveloper(sandbox)
@@ -94,49 +94,55 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`AP-13: 10,000 applications of others are not in the list (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { call, groupId } = await callAsDeveloper(sandbox)
-    const stranger = await callAsStranger(sandbox)
-    const context = 'https://standards.oftrust.net/v2/Context/Identity/Group/'
-    const group = { context, type: 'Group', data: { name: 'Others' } }
-    const { '@id': others } = (await stranger.call('POST', '/identities/v1', group)).json()
-    const { '@id': own } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
-    const values: Record<string, RawBuilder<unknown>> = {
-      id: sql`'other-' || number`,
-      link_id: sql`'00000000-0000-4000-8000-0' || (10000000000 + number)`,
-      group_id: sql`${others}`,
-    }
-    const row = await sandbox.store.read.selectFrom('applications').selectAll().executeTakeFirstOrThrow()
-    const columns = Object.keys(row)
-    const selected = columns.map(column => values[column] ?? sql.ref(column))
-    await sandbox.store.write(db =>
-      sql`
+  t.test(
+    `AP-13: if other users have 10,000 applications, the caller’s list contains none of them (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { call, groupId } = await callAsDeveloper(sandbox)
+      const stranger = await callAsStranger(sandbox)
+      const context = 'https://standards.oftrust.net/v2/Context/Identity/Group/'
+      const group = { context, type: 'Group', data: { name: 'Others' } }
+      const { '@id': others } = (await stranger.call('POST', '/identities/v1', group)).json()
+      const { '@id': own } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+      const values: Record<string, RawBuilder<unknown>> = {
+        id: sql`'other-' || number`,
+        link_id: sql`'00000000-0000-4000-8000-0' || (10000000000 + number)`,
+        group_id: sql`${others}`,
+      }
+      const row = await sandbox.store.read.selectFrom('applications').selectAll().executeTakeFirstOrThrow()
+      const columns = Object.keys(row)
+      const selected = columns.map(column => values[column] ?? sql.ref(column))
+      await sandbox.store.write(db =>
+        sql`
         insert into applications (${sql.join(columns.map(column => sql.ref(column)))})
         with recursive numbers (number) as (select 0 union all select number + 1 from numbers where number < 9999)
         select ${sql.join(selected)} from applications, numbers where id = ${own}`.execute(db),
-    )
-    const list = await call('GET', '/apps/v1')
-    t.strictSame(
-      list
-        .json()
-        .ItemList.map((app: { '@id': string }) => app['@id'])
-        .sort(),
-      [own, seeded.clientId].sort(),
-    )
-    t.ok(list.body.length < 4096, 'the answer must not grow with the applications of others')
-    t.equal((await call('GET', '/apps/v1/other-5000')).statusCode, 404)
-    t.equal(
-      (await stranger.call('GET', '/apps/v1/other-5000')).statusCode,
-      200,
-      'the applications of others must exist',
-    )
-  })
+      )
+      const list = await call('GET', '/apps/v1')
+      t.strictSame(
+        list
+          .json()
+          .ItemList.map((app: { '@id': string }) => app['@id'])
+          .sort(),
+        [own, seeded.clientId].sort(),
+      )
+      t.ok(list.body.length < 4096, 'the answer must not grow with the applications of others')
+      t.equal((await call('GET', '/apps/v1/other-5000')).statusCode, 404)
+      t.equal(
+        (await stranger.call('GET', '/apps/v1/other-5000')).statusCode,
+        200,
+        'the applications of others must exist',
+      )
+    },
+  )
 }
 
 const path = `/apps/v1/${seeded.clientId}/refreshSecret`
 
-/** Whether the portal accepts the secret. The portal checks the secret before the code, so a made-up code is enough. */
+/**
+ * Returns whether the portal accepts the secret. The portal checks the secret before the code, so a made-up code is
+ * enough.
+ */
 async function isValid(sandbox: TestSandbox, clientSecret: string): Promise<boolean> {
   const answer = await exchange(sandbox, { client_secret: clientSecret, code: 'x'.repeat(30) })
   return answer.json().error === 'invalid_grant'
@@ -144,7 +150,7 @@ async function isValid(sandbox: TestSandbox, clientSecret: string): Promise<bool
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `SE-02: the two latest secrets are valid, and a third secret ends the oldest secret (${database.name})`,
+    `SE-02: the two latest secrets of an application are valid, and a third secret ends the oldest secret (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call } = await callAsDeveloper(sandbox)
@@ -168,7 +174,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `AP-16: after simultaneous renewals on two instances, the two latest secrets are valid (${database.name})`,
+    `AP-16: if two instances renew an application’s secret at the same time, the two latest secrets are valid (${database.name})`,
     async t => {
       const url = await database.make(t)
       const one = await buildTestSandbox(t, { databaseUrl: url })
@@ -190,7 +196,7 @@ for (const database of await openDatabases(t)) {
           previous.map(() => false),
         )
         previous = secrets
-        // Deletes the client's failed attempts, because this test is not about the limit of failures.
+        // Delete the client's failed attempts, because this test is not about the limit on failures.
         await one.store.write(db => db.deleteFrom('failures').execute())
       }
     },

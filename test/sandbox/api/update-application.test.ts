@@ -8,7 +8,7 @@ const unknownId = '8a2b6c9e-0a4e-4f7d-9b52-2a0a4cf2b0d1'
 const notFound = { error: { status: 404, message: 'App not found.' } }
 const denied = { error: { status: 403, message: 'Permission denied' } }
 
-/** An application with every field, and a way to update it. */
+/** Creates an application with every field. Returns the application, and a function that updates it. */
 async function createOne(sandbox: TestSandbox) {
   const developer = await callAsDeveloper(sandbox)
   const created = (await developer.call('POST', '/apps/v1', makeCreateBody(developer.groupId))).json()
@@ -18,7 +18,7 @@ async function createOne(sandbox: TestSandbox) {
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `api-update: the answer to Update has the application and its client with the new values (${database.name})`,
+    `api-update: the answer to Update contains the application and its client with the new values (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { created, id, groupId, userId, update, call } = await createOne(sandbox)
@@ -78,32 +78,35 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`AP-16: two simultaneous updates of different fields are both stored (${database.name})`, async t => {
-    const url = await database.make(t)
-    const one = await buildTestSandbox(t, { databaseUrl: url })
-    const other = await buildTestSandbox(t, { databaseUrl: url })
-    const { id, update, call, accessToken } = await createOne(one)
-    const elsewhere = (payload: object) =>
-      other.api.inject({
-        method: 'PUT',
-        url: `/apps/v1/${id}`,
-        headers: { authorization: `Bearer ${accessToken}` },
-        payload,
-      })
-    const needed = { name: 'Weather', redirectUris: 'https://a.example.test/cb' }
-    for (let round = 0; round < 5; round += 1) {
-      const [description, scopes] = [`description ${round}`, `scopes ${round}`]
-      const answers = await Promise.all([update({ ...needed, description }), elsewhere({ ...needed, scopes })])
-      t.strictSame(
-        answers.map(answer => answer.statusCode),
-        [200, 200],
-      )
-      t.match((await call('GET', `/apps/v1/${id}`)).json(), { data: { description }, client: { scopes } })
-    }
-  })
+  t.test(
+    `AP-16: if two simultaneous updates change different fields of an application, both changes are stored (${database.name})`,
+    async t => {
+      const url = await database.make(t)
+      const one = await buildTestSandbox(t, { databaseUrl: url })
+      const other = await buildTestSandbox(t, { databaseUrl: url })
+      const { id, update, call, accessToken } = await createOne(one)
+      const elsewhere = (payload: object) =>
+        other.api.inject({
+          method: 'PUT',
+          url: `/apps/v1/${id}`,
+          headers: { authorization: `Bearer ${accessToken}` },
+          payload,
+        })
+      const needed = { name: 'Weather', redirectUris: 'https://a.example.test/cb' }
+      for (let round = 0; round < 5; round += 1) {
+        const [description, scopes] = [`description ${round}`, `scopes ${round}`]
+        const answers = await Promise.all([update({ ...needed, description }), elsewhere({ ...needed, scopes })])
+        t.strictSame(
+          answers.map(answer => answer.statusCode),
+          [200, 200],
+        )
+        t.match((await call('GET', `/apps/v1/${id}`)).json(), { data: { description }, client: { scopes } })
+      }
+    },
+  )
 
   t.test(
-    `AP-04: a caller outside the group gets 403 before the body is checked, and changes nothing (${database.name})`,
+    `AP-04: if the caller is not in the group, Update answers 403 before it checks the body, and changes nothing (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, id } = await createOne(sandbox)
@@ -138,7 +141,7 @@ for (const database of await openDatabases(t)) {
 }
 
 t.test(
-  'api-update, api-envelope: update accepts a body with or without the envelope, and fields that are left out keep their values',
+  'api-update, api-envelope: Update accepts a body with or without the envelope, and keeps the values of fields that are not in the body',
   async t => {
     const { created, update } = await createOne(await buildTestSandbox(t))
     const { clientSecrets, ...client } = created.client
@@ -152,7 +155,7 @@ t.test(
 )
 
 t.test(
-  'update: without a default redirect URI in the body, the old default stays if it is in the list; otherwise the first URI of the list becomes the default',
+  'update: if the body has no default redirect URI and the new list contains the old default, the old default stays; otherwise the first URI of the list becomes the default',
   async t => {
     const { update } = await createOne(await buildTestSandbox(t))
     const defaultAfter = async (fields: object) =>
@@ -169,7 +172,7 @@ t.test(
 )
 
 t.test(
-  'api-update, api-errors: update needs name and redirectUris, refuses a group, and names every bad field at once',
+  'api-update, api-errors: Update requires name and redirectUris, refuses groupId, and names all bad fields in one answer',
   async t => {
     const { update, created, call, id, groupId } = await createOne(await buildTestSandbox(t))
     const missing = 'Missing data for required field.'
@@ -205,7 +208,7 @@ t.test(
   },
 )
 
-t.test('AP-06, AP-19: fields that only the API sets are ignored on update', async t => {
+t.test('AP-06, AP-19: if a caller sends fields that only the API sets, Update ignores these fields', async t => {
   const { update, call, created, id } = await createOne(await buildTestSandbox(t))
   const answer = await update({ name: 'Weather', redirectUris: 'https://a.example.test/cb', ...forbiddenFields })
   t.equal(answer.statusCode, 200)
@@ -216,7 +219,7 @@ t.test('AP-06, AP-19: fields that only the API sets are ignored on update', asyn
 })
 
 t.test(
-  'the portal accepts a redirect URI from the moment of its registration, and refuses it from the moment of its removal',
+  'the portal accepts a redirect URI as soon as it is registered, and refuses the URI as soon as it is removed',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { call } = await callAsDeveloper(sandbox)

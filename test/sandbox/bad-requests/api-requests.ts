@@ -20,7 +20,7 @@ import {
 const dayMs = 86_400_000
 
 export interface ApiScene {
-  /** Access tokens by their kind. */
+  /** An access token for each kind of caller, and an expired access token. */
   tokens: { developer: string; portal: string; stranger: string; application: string; expired: string }
   ids: { app: string; group: string; developer: string; stranger: string; othersGroup: string }
 }
@@ -57,14 +57,14 @@ function idsOf(answer: LightMyRequestResponse): { id: string; token: string } {
   return { id, token: tokens[0].token }
 }
 
-/** A good call: its fields, and how they are sent. */
+/** A call that the API accepts. The functions below change it into bad requests. */
 interface Call {
   title: string
   method: string
   url: string
   token: string
   fields: Record<string, unknown>
-  /** The envelope around the fields. Empty if the call has none. */
+  /** The envelope around the fields. Empty if the call has no envelope. */
   envelope: Record<string, unknown>
   /** Whether the call also accepts the fields without the envelope. */
   isFlatToo: boolean
@@ -187,7 +187,9 @@ function* badBodies({ title, method, url, token }: Call): Generator<BadRequest> 
     }
 }
 
-/** The requests have a bad body or no JSON. A caller without rights must get the refusal, and must not learn which fields are wrong. */
+/**
+ * Requests with a bad token and a bad body. The API must refuse the caller, and must not say which fields are wrong.
+ */
 function* badTokens(call: Call, tokens: ApiScene['tokens']): Generator<BadRequest> {
   const { title, method, url } = call
   const authorizations: Record<string, string | undefined> = {
@@ -206,7 +208,7 @@ function* badTokens(call: Call, tokens: ApiScene['tokens']): Generator<BadReques
   for (const [who, authorization] of Object.entries(authorizations))
     for (const [words, payload] of Object.entries(bodies)) {
       if (who === "a client's token" && call.token === tokens.developer) continue
-      // A stranger is allowed to make these calls.
+      // A stranger may make these calls.
       if (who === "a stranger's token" && (url === '/identities/v1' || (method === 'GET' && url === '/apps/v1')))
         continue
       const { authorization: _, ...others } = jsonWith('')

@@ -1,4 +1,4 @@
-// Every bad request gets the status, the body and the important headers that answers.json has recorded.
+// Every bad request gets the status, the body and the important headers that are recorded in answers.json.
 import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
@@ -9,7 +9,7 @@ const file: Recorded[] = JSON.parse(readFileSync(new URL('./answers.json', impor
 const recorded = new Map(file.flatMap(({ requests, ...answer }) => requests.map(name => [name, answer] as const)))
 
 for (const database of await openDatabases(t))
-  t.test(`every bad request gets the answer that answers.json has recorded (${database.name})`, async t => {
+  t.test(`every bad request gets the answer that is recorded in answers.json (${database.name})`, async t => {
     const answers = await replayAll(t, database.make)
     t.strictSame(
       Object.keys(answers).sort(),

@@ -1,6 +1,6 @@
 // Tables of bad values: for a field, for a whole body, for content types, tokens and methods.
 
-/** One request of the corpus. The name is its key in answers.json. */
+/** One bad request. answers.json lists the request by its name. */
 export interface BadRequest {
   name: string
   method: string
@@ -11,7 +11,7 @@ export interface BadRequest {
 
 const longUrl = `https://a.example.test/${'x'.repeat(2048)}`
 
-/** Values that replace the good value of a field. */
+/** Bad values, by a description. Each of them can replace the good value of a field. */
 export const badValues: Record<string, unknown> = {
   'left out': undefined,
   null: null,
@@ -43,12 +43,12 @@ export const badValues: Record<string, unknown> = {
   'a URL with an odd host': 'https://exa_mple.test/',
 }
 
-/** The same bad values without addresses and long texts. */
+/** The bad values, except addresses and the longest texts. */
 export const badTexts: Record<string, unknown> = Object.fromEntries(
   Object.entries(badValues).filter(([words]) => !/URL|emoji|2,001/.test(words)),
 )
 
-/** Lists of redirect URIs, as the API takes them. */
+/** Bad lists of redirect URIs, in the format of the API: one text, with commas between the URIs. */
 export const badRedirectUris: Record<string, unknown> = {
   'only commas': ' , ,',
   'plain http': 'http://example.test/a',
@@ -67,7 +67,7 @@ export const badRedirectUris: Record<string, unknown> = {
   'the same twice': 'https://example.test/,https://example.test/',
 }
 
-/** Bodies that are not an object of fields, or not JSON at all. */
+/** Bodies that are not a JSON object, or not JSON at all. */
 export const badJsonBodies: Record<string, string | Buffer | undefined> = {
   'no body': undefined,
   'an empty body': '',
@@ -108,7 +108,7 @@ export const badContentTypes: Record<string, string> = {
 
 export const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD']
 
-/** Values in place of an id in a path. */
+/** Bad values for an id in a path. */
 export const badIds: Record<string, string> = {
   'a word': 'word',
   'an unknown id': '6f2b1c9e-0000-4000-8000-000000000000',
@@ -125,7 +125,7 @@ export const badIds: Record<string, string> = {
 }
 
 /**
- * Yields the correct fields with one bad value in one field, for each field and each bad value. Undefined leaves the
+ * For each field and each bad value, yields the good fields with this one bad value. The value undefined leaves the
  * field out.
  */
 export function* changeFields(
@@ -137,7 +137,7 @@ export function* changeFields(
     for (const [words, value] of Object.entries(values)) yield [`${name}: ${words}`, { ...good, [name]: value }]
 }
 
-/** Encodes the fields as a form. A list becomes a repeated field, and undefined fields are left out. */
+/** Encodes the fields as a form. For a list, the form repeats the field. Undefined fields are left out. */
 export function toForm(fields: Record<string, unknown>): string {
   const pairs = Object.entries(fields).flatMap(([name, value]) =>
     value === undefined ? [] : [value].flat().map((one): [string, string] => [name, String(one)]),

@@ -1,4 +1,4 @@
-// Bad requests to the laboratory's JSON.
+// Bad requests to the laboratory's JSON API.
 import { seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 import {
   type BadRequest,
@@ -71,7 +71,7 @@ export function* labRequests(scene: LabScene): Generator<BadRequest> {
       payload: JSON.stringify(body),
     })
     for (const [words, changed] of changeFields(fields, { ...badTexts, ...badNumbers, ...texts })) {
-      // A reset may leave out these fields. Without these fields the reset applies to everything.
+      // The fields of a reset are optional, so a reset without a field is not a bad request.
       if (words.endsWith('left out') && title === 'reset') continue
       yield send(words, changed)
     }
@@ -138,7 +138,7 @@ export function* labRequests(scene: LabScene): Generator<BadRequest> {
 }
 
 function* badBodies(title: string, method: string, url: string): Generator<BadRequest> {
-  // An empty object is a good body of a reset.
+  // For a reset, an empty object is a good body.
   const bodies = Object.entries(badJsonBodies).filter(([words]) => words !== 'an empty object' || !/reset/.test(title))
   for (const [words, payload] of bodies)
     yield { name: `${title}: body, ${words}`, method, url, headers: local, ...(payload !== undefined && { payload }) }
@@ -152,7 +152,7 @@ function* badBodies(title: string, method: string, url: string): Generator<BadRe
     }
 }
 
-/** Fields that are valid separately, but not in this combination. */
+/** More bad requests, with bad values for single fields, or with fields that do not belong together. */
 function* badCombinations({ userId, groupId, clientId }: LabScene): Generator<BadRequest> {
   const { redirectUri } = seeded
   const email = seeded.email

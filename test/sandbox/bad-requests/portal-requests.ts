@@ -1,4 +1,4 @@
-// Bad requests to the login portal's calls: those of clients, those in a user's name, and its metadata.
+// Bad requests to the login portal: to the calls for clients, to the calls in a user's name, and to the metadata.
 import { exchange, getAccessToken, logIn } from '../support/browser.ts'
 import { seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper } from '../support/call-api.ts'
@@ -91,7 +91,7 @@ export function* portalRequests({ userId, accessToken, expired }: PortalScene): 
     yield { name: `me: ${words}`, method: 'GET', url: '/api/me', headers: { authorization } }
 }
 
-/** Sends bad fields as a form and as JSON. A form can contain only texts, but can repeat a field. */
+/** Sends bad fields as a form and as JSON. A form can contain only texts, but a form can repeat a field. */
 function* badFields(title: string, url: string, fields: Record<string, unknown>): Generator<BadRequest> {
   const send = (name: string, body: object): BadRequest[] => [
     { name: `${title}: form, ${name}`, method: 'POST', url, headers: asForm, payload: toForm({ ...body }) },
@@ -120,7 +120,7 @@ function* badFields(title: string, url: string, fields: Record<string, unknown>)
   }
 }
 
-/** Two fields are wrong at once, and the answer always names the same one of them. */
+/** Requests with two wrong fields. The recorded answers show which of the two fields the portal names. */
 function* badPairs(title: string, url: string, fields: Record<string, unknown>): Generator<BadRequest> {
   const names = Object.keys(fields)
   const kinds: [words: string, first: unknown, second: unknown][] = [
@@ -139,7 +139,10 @@ function* badPairs(title: string, url: string, fields: Record<string, unknown>):
       }
 }
 
-/** Each grant type with the fields of the other grant type, and texts of emoji, because lengths count UTF-16 units. */
+/**
+ * Exchanges with the fields of two grant types, and fields with long texts of emoji. The portal counts a length in
+ * UTF-16 units, and an emoji has two units.
+ */
 function* otherGrant(redeem: Record<string, unknown>): Generator<BadRequest> {
   const url = '/api/exchangeToken'
   const both = { ...redeem, refresh_token: someCode, scope: '' }
@@ -160,7 +163,10 @@ function* otherGrant(redeem: Record<string, unknown>): Generator<BadRequest> {
   yield post('exchange: an unknown grant and no secret', url, { ...withoutSecret, grant_type: 'password' })
 }
 
-/** Values of `termsAccepted`. The e-mail address is already used, so the call creates no account. */
+/**
+ * Sign-ups with different values of `termsAccepted`. The e-mail address is already used, so no request creates an
+ * account.
+ */
 function* badTerms(): Generator<BadRequest> {
   for (const termsAccepted of [true, false, 'true', 'false', 'on', 'yes', '1', 'TRUE', ' true', 1, [true], ['true']])
     yield post(`register: terms ${JSON.stringify(termsAccepted)}`, '/api/register', {
@@ -170,7 +176,9 @@ function* badTerms(): Generator<BadRequest> {
     })
 }
 
-/** A sender without a password needs a session at the portal. These requests have none. */
+/**
+ * Requests without a valid password. Such a request needs a session at the portal, and these requests have no session.
+ */
 function* badSenders(ids: Record<string, unknown>): Generator<BadRequest> {
   const url = '/api/authorizeApplication'
   yield post('allow: nobody says who they are', url, ids)

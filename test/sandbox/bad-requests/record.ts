@@ -1,4 +1,5 @@
-// Records the answers to all bad requests anew: `node test/sandbox/bad-requests/record.ts`. Look at the difference.
+// Records the answers to all bad requests again: `node test/sandbox/bad-requests/record.ts`. Afterwards read the diff
+// of answers.json.
 import { writeFileSync } from 'node:fs'
 import { type Recorded, replayAll } from './replay.ts'
 

@@ -1,4 +1,5 @@
-// Sends every bad request to new sandboxes, and returns the answers in a form that is the same each time.
+// Sends every bad request to new sandboxes, and returns the answers without random values, so that two runs can be
+// compared.
 import type { FastifyInstance, HTTPMethods, LightMyRequestResponse } from 'fastify'
 import { forgetAllFailures } from '../../../src/sandbox/store/failures.ts'
 import { buildTestSandbox, makeSqliteDatabase, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
@@ -11,12 +12,12 @@ import { portalRequests, setPortalScene } from './portal-requests.ts'
 
 export interface Answer {
   status: number
-  /** The important headers, if they differ from those of most answers. Null means that a usual header is missing. */
+  /** The important headers that most answers do not have. The value null means that a usual header is missing. */
   headers?: Record<string, string | null>
   body?: unknown
 }
 
-/** The headers that almost every answer in JSON has. */
+/** The headers of almost every JSON answer. */
 const usualHeaders: Record<string, string> = {
   'content-type': 'application/json; charset=utf-8',
   'cache-control': 'no-store',
@@ -29,12 +30,15 @@ const longestText = 300
 
 type Test = Parameters<typeof buildTestSandbox>[0]
 
-/** An answer, and the names of all requests that get this answer. */
+/** An answer, with the names of all requests that get this answer. */
 export interface Recorded extends Answer {
   requests: string[]
 }
 
-/** Set `makeDatabase` for a database other than SQLite. */
+/**
+ * Sends all bad requests, and returns the answers by the names of the requests. Set `makeDatabase` for a database other
+ * than SQLite.
+ */
 export async function replayAll(t: Test, makeDatabase = makeSqliteDatabase): Promise<Record<string, Answer>> {
   const answers: Record<string, Answer> = {}
   const replay = async (
@@ -49,7 +53,7 @@ export async function replayAll(t: Test, makeDatabase = makeSqliteDatabase): Pro
       if (answers[key]) throw new Error(`two requests are called ${key}`)
       // The sandbox counts failures, and after too many failures every answer would be a 429.
       await sandbox.store.write(forgetAllFailures)
-      // Moves the clock of this sandbox.
+      // A millisecond passes on the clock of this sandbox.
       sandbox.passTime(1)
       const answer = await send(sandbox[listener]!, request)
       check(request.method, request.url, answer)
@@ -61,7 +65,7 @@ export async function replayAll(t: Test, makeDatabase = makeSqliteDatabase): Pro
   await replay(ofApi, 'api', apiRequests(apiScene), { ...apiScene.ids, ...seeded })
   const ofPortal = await buildTestSandbox(t, { databaseUrl: await makeDatabase(t) })
   const portalScene = await setPortalScene(ofPortal)
-  // The check fails if the description of the portal's calls does not contain an answer.
+  // This check throws if an answer is missing from the OpenAPI document of the portal's calls.
   const check = await readDescription(ofPortal.portal, { url: '/api/openapi.json' })
   await replay(ofPortal, 'portal', portalRequests(portalScene), { ...portalScene, ...seeded }, check)
   const ofLab = await buildTestSandbox(t, { lab: labConfig, databaseUrl: await makeDatabase(t) })
@@ -107,7 +111,7 @@ function shorten(text: string): string {
   return text.length > longestText ? `${text.slice(0, longestText)}…` : text
 }
 
-/** Replaces values of the test's accounts and tokens by their names, and random values by their kind. */
+/** Replaces the ids and tokens of the test by their names, and each random value by a word for its kind. */
 function hideRandom(json: string, scene: object): string {
   let text = json
   for (const [name, value] of Object.entries(scene))

@@ -5,7 +5,10 @@ import { openPage } from '../../support/open-page.ts'
 import { openPortal } from '../support/open-portal.ts'
 import { walkPortal } from '../support/walk-portal.ts'
 
-/** Runs in the page. Links within a sentence may be as small as its letters. Hidden forms have no size. */
+/**
+ * This script runs in the page. It does not check links within a sentence, because such links may be as small as the
+ * text. It does not check hidden elements, because they have no size.
+ */
 const look = `(() => {
   const root = document.documentElement
   const width = root.scrollWidth
@@ -22,7 +25,7 @@ const look = `(() => {
 type Look = { width: number; tooSmall: string[]; cutOff: number; widthWhenLarge: number }
 
 t.test(
-  'on every page of the portal, axe-core finds no problem, nothing scrolls sideways, and buttons and links are large enough (WCAG 2.5.8)',
+  'every page of the portal passes axe-core, never scrolls sideways, and has buttons and links that are large enough (WCAG 2.5.8)',
   { skip },
   async t => {
     const portal = await openPortal(t)

@@ -1,4 +1,5 @@
-// The pages that describe the calls of the API and of the portal, as a developer reads them and copies from them.
+// The pages that describe the calls of the API and of the portal. The tests copy the example commands like a developer,
+// and run them.
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -18,7 +19,7 @@ async function signIn(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click()
 }
 
-/** Returns a token that the seeded user makes on the portal page to which the API's page links. */
+/** Follows the API page's link to the portal, makes a token there as the seeded user, and returns the token. */
 async function getToken(page: Page): Promise<string> {
   await page.getByRole('link', { name: 'Create an access token in the login portal' }).click()
   await signIn(page)
@@ -26,7 +27,7 @@ async function getToken(page: Page): Promise<string> {
   return page.locator('pre .id').innerText()
 }
 
-/** The example command of each call, and its example answer, by the id of the call. */
+/** Returns the example command and the example answer of each call, by the id of the call. */
 async function readExamples(page: Page) {
   return (await page.evaluate(`Object.fromEntries([...document.querySelectorAll('.call:has(.example)')].map(call => [
     call.querySelector('h3').id,
@@ -42,7 +43,7 @@ async function answerTo(command: string, variables: Record<string, string>) {
   return { status: Number(status), body: body === '' ? undefined : JSON.parse(body) }
 }
 
-/** The fields of a value with their types. For a list, the fields of its first item. */
+/** Returns the fields of a value with their types. For a list, returns the fields of the first item. */
 function shapeOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.slice(0, 1).map(shapeOf)
   if (typeof value !== 'object' || value === null) return typeof value
@@ -50,7 +51,7 @@ function shapeOf(value: unknown): unknown {
 }
 
 t.test(
-  'each example command on the API’s page works unchanged, and its answer has the fields of the example',
+  'every example command on the API’s page works unchanged, and the real answer has the same fields as the example answer',
   { skip },
   async t => {
     const portal = await openPortal(t)
@@ -75,7 +76,7 @@ t.test(
     await check('getApplication', 200)
     await check('updateApplication', 200)
     await check('refreshSecret', 201)
-    // The user is already a member, and the last member of a group with applications cannot leave it.
+    // The user is already a member of the group. And the group has applications, so its last member cannot leave.
     await check('linkUser', 409)
     await check('unlinkUser', 409)
     await check('removeApplication', 204)
@@ -84,51 +85,55 @@ t.test(
   },
 )
 
-t.test('the example commands of the portal’s page perform a whole login', { skip }, async t => {
-  const portal = await openPortal(t)
-  const { page } = await openPage(t)
-  const verifier = 'a'.repeat(43)
-  const challenge = createHash('sha256').update(verifier).digest('base64url')
-  await page.goto(`${portal.portalUrl}/api/docs`)
-  const examples = await readExamples(page)
-  const variables: Record<string, string> = {
-    CLIENT_ID: seeded.clientId,
-    CLIENT_SECRET: seeded.clientSecret,
-    REDIRECT_URI: `${portal.clientUrl}/exchangeToken`,
-    CANCEL_URL: `${portal.clientUrl}/cancelled`,
-    STATE: 'a state of the test',
-    CODE_CHALLENGE: challenge,
-    CODE_VERIFIER: verifier,
-    EMAIL: seeded.email,
-    PASSWORD: seeded.password,
-  }
-  const start = (examples.startLogin?.command ?? '')
-    .replaceAll(/\s/g, '')
-    .replaceAll(/=([A-Z_]+)(?=&|$)/g, (_, name: string) => `=${encodeURIComponent(variables[name] ?? '')}`)
-  await page.goto(start)
-  await signIn(page)
-  await page.getByRole('button', { name: 'Allow' }).click()
-  await page.getByRole('heading', { name: 'Client' }).waitFor()
-  variables.CODE = new URL(page.url()).searchParams.get('code') ?? ''
-  const check = async (id: string, status: number) => {
-    const { command = '', answer } = examples[id] ?? {}
-    const { status: got, body } = await answerTo(command, variables)
-    t.equal(got, status, id)
-    if (answer) t.strictSame(shapeOf(body), shapeOf(JSON.parse(answer)), `the answer of ${id}`)
-    return body
-  }
-  variables.TOKEN = (await check('exchangeToken', 200)).access_token
-  variables.USER_ID = (await check('me', 200))['@id']
-  await check('authorizeApplication', 200)
-  await check('authorize', 200)
-  await check('metadata', 200)
-  await check('keys', 200)
-  await check('register', 201)
-  await check('revokeToken', 200)
-})
+t.test(
+  'the example commands on the portal’s page, run one after the other, perform a whole login',
+  { skip },
+  async t => {
+    const portal = await openPortal(t)
+    const { page } = await openPage(t)
+    const verifier = 'a'.repeat(43)
+    const challenge = createHash('sha256').update(verifier).digest('base64url')
+    await page.goto(`${portal.portalUrl}/api/docs`)
+    const examples = await readExamples(page)
+    const variables: Record<string, string> = {
+      CLIENT_ID: seeded.clientId,
+      CLIENT_SECRET: seeded.clientSecret,
+      REDIRECT_URI: `${portal.clientUrl}/exchangeToken`,
+      CANCEL_URL: `${portal.clientUrl}/cancelled`,
+      STATE: 'a state of the test',
+      CODE_CHALLENGE: challenge,
+      CODE_VERIFIER: verifier,
+      EMAIL: seeded.email,
+      PASSWORD: seeded.password,
+    }
+    const start = (examples.startLogin?.command ?? '')
+      .replaceAll(/\s/g, '')
+      .replaceAll(/=([A-Z_]+)(?=&|$)/g, (_, name: string) => `=${encodeURIComponent(variables[name] ?? '')}`)
+    await page.goto(start)
+    await signIn(page)
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await page.getByRole('heading', { name: 'Client' }).waitFor()
+    variables.CODE = new URL(page.url()).searchParams.get('code') ?? ''
+    const check = async (id: string, status: number) => {
+      const { command = '', answer } = examples[id] ?? {}
+      const { status: got, body } = await answerTo(command, variables)
+      t.equal(got, status, id)
+      if (answer) t.strictSame(shapeOf(body), shapeOf(JSON.parse(answer)), `the answer of ${id}`)
+      return body
+    }
+    variables.TOKEN = (await check('exchangeToken', 200)).access_token
+    variables.USER_ID = (await check('me', 200))['@id']
+    await check('authorizeApplication', 200)
+    await check('authorize', 200)
+    await check('metadata', 200)
+    await check('keys', 200)
+    await check('register', 201)
+    await check('revokeToken', 200)
+  },
+)
 
 t.test(
-  'on the pages that describe the calls, axe-core finds no problem without JavaScript, no heading skips a level, and nothing scrolls sideways',
+  'the pages that describe the calls pass axe-core without JavaScript, skip no heading level, and never scroll sideways',
   { skip },
   async t => {
     const { apiUrl, portalUrl } = await openPortal(t)
@@ -159,16 +164,20 @@ t.test(
   },
 )
 
-t.test('each link within a page that describes calls leads to an element of the page', { skip }, async t => {
-  const { apiUrl, portalUrl }: OpenPortal = await openPortal(t)
-  const { page } = await openPage(t)
-  for (const address of [`${apiUrl}/apps/v1/docs`, `${portalUrl}/api/docs`]) {
-    await page.goto(address)
-    const targets = (await page.evaluate(
-      `[...document.querySelectorAll('main a[href^="#"]')].map(link => link.getAttribute('href').slice(1))`,
-    )) as string[]
-    t.ok(targets.length > 20)
-    const missing = await page.evaluate(`${JSON.stringify(targets)}.filter(id => !document.getElementById(id))`)
-    t.strictSame(missing, [], address)
-  }
-})
+t.test(
+  'on the pages that describe the calls, every link to a part of the same page has a target',
+  { skip },
+  async t => {
+    const { apiUrl, portalUrl }: OpenPortal = await openPortal(t)
+    const { page } = await openPage(t)
+    for (const address of [`${apiUrl}/apps/v1/docs`, `${portalUrl}/api/docs`]) {
+      await page.goto(address)
+      const targets = (await page.evaluate(
+        `[...document.querySelectorAll('main a[href^="#"]')].map(link => link.getAttribute('href').slice(1))`,
+      )) as string[]
+      t.ok(targets.length > 20)
+      const missing = await page.evaluate(`${JSON.stringify(targets)}.filter(id => !document.getElementById(id))`)
+      t.strictSame(missing, [], address)
+    }
+  },
+)

@@ -1,5 +1,6 @@
-// The mistakes of beginners. A client that makes one mistake runs as a process, and a visitor uses it in Chromium. The
-// laboratory says in one sentence what went wrong and what to do: the same words are on its page, in its JSON and in the log.
+// The mistakes of beginners. A client that makes one mistake runs as a process, and a visitor uses the client in
+// Chromium. The laboratory says in one sentence what went wrong and what to do. The sentence is the same on the
+// laboratory's page, in its JSON and in the log.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -62,7 +63,7 @@ async function answerPortal({ page, client }: Visitor): Promise<void> {
   await allow(page)
 }
 
-/** Signs in for the first time, and waits for the page of the client with this heading. */
+/** Signs in for the first time, and waits until the client shows a page with this heading. */
 const signInTo =
   (title: string): Visit =>
   async visitor => {
@@ -73,7 +74,7 @@ const signInTo =
 const signIn = signInTo('Your applications')
 const failToSignIn = signInTo('Sign-in failed')
 
-/** The portal refuses the start, before or after it has trusted the redirect URI. */
+/** The visitor starts a login. The portal refuses the start with an error page that links to the laboratory. */
 const failToStart: Visit = async visitor => {
   await start(visitor)
   await visitor.page.locator('summary', { hasText: 'For the developer' }).click()
@@ -93,7 +94,10 @@ const waitToContinue: Visit = async visitor => {
   await heading(visitor.page, 'Sign-in failed')
 }
 
-/** Returns after 62 seconds: the API accepts an access token of one second for 60 seconds longer. */
+/**
+ * The visitor comes back after 62 seconds, when an access token with a lifetime of one second is no longer valid. The
+ * API accepts a token for 60 seconds after its end.
+ */
 const comeBackTo =
   (title: string): Visit =>
   async visitor => {
@@ -131,7 +135,7 @@ const signOutAndIn: Visit = async visitor => {
   await heading(visitor.page, 'Your applications')
 }
 
-/** The result of a mistake. With `neither`, the platform accepts each request, but the login fails. */
+/** The result of a mistake. `neither` means that the platform accepts each request, but the login fails. */
 const words = {
   refused: 'is refused, and the laboratory says why',
   accepted: 'is accepted, with a notice',
@@ -141,14 +145,14 @@ const words = {
 interface Row {
   is: keyof typeof words
   visit: Visit
-  /** The sentence of the laboratory. The test replaces `ORIGIN` and `GROUP` by its own values. */
+  /** The sentence that the laboratory shows. The test replaces `ORIGIN`, `OTHER_ORIGIN` and `GROUP` by real values. */
   sentence: string
   fix?: string
   /** The notice about the mistake, and the severity of the notice. */
   notice?: [id: string, severity: string]
 }
 
-/** A login that fails because the portal refuses the exchange, at step 5, for this reason. */
+/** A mistake after which the portal refuses the exchange, at step 5 of the login, for this reason. */
 const refusedExchange = (reason: keyof typeof reasons, notice?: Row['notice']): Row => ({
   is: 'refused',
   visit: failToSignIn,
@@ -255,7 +259,7 @@ const rows: Record<Mistake, Row> = {
   },
 }
 
-/** Visits to a client that makes no mistake. */
+/** Visits to a client that makes no mistake. Each key completes the sentence "a visitor …". */
 const goodVisits: Record<string, Visit> = {
   'who signs in': signIn,
   'who creates an application': createOne,
@@ -277,7 +281,7 @@ const goodVisits: Record<string, Visit> = {
 
 const clientFile = fileURLToPath(import.meta.resolve('../lab/support/beginners-client.ts'))
 
-t.test('the laboratory explains the mistakes of beginners', { skip }, async t => {
+t.test('the laboratory explains each mistake of a beginner’s client', { skip }, async t => {
   const portal = await openPortal(t)
   const labUrl = portal.sandbox.config.lab!.urls[0]!
   const { passTime } = portal.sandbox
@@ -294,7 +298,7 @@ t.test('the laboratory explains the mistakes of beginners', { skip }, async t =>
     return answer.json() as Promise<Answer>
   }
 
-  /** Starts the process of a client, and makes a person who has never used the client. */
+  /** Starts a client as a process, and makes a person who has never used this client. */
   async function startClient(t: Test, mistake: Mistake | '', lifetimes: object): Promise<Client> {
     const port = await findFreePort()
     const origin = `http://localhost:${port}`
@@ -316,7 +320,10 @@ t.test('the laboratory explains the mistakes of beginners', { skip }, async t =>
     return { origin, clientId: made.clientId, person: made.person, otherGroupId }
   }
 
-  /** Lets a visitor use a new client. Resolves to the client, the page in Chromium, and the client's logins, newest first. */
+  /**
+   * Lets a visitor use a new client. Resolves to three things: the client, the page in Chromium, and the client's
+   * logins with the newest login first.
+   */
   async function visit(t: Test, mistake: Mistake | '', go: Visit, lifetimes = {}) {
     const client = await startClient(t, mistake, lifetimes)
     const { page } = await openPage(t)
@@ -329,7 +336,7 @@ t.test('the laboratory explains the mistakes of beginners', { skip }, async t =>
     return Promise.all(logins.map(({ id }) => callLab<Login>('GET', `logins/${id}`)))
   }
 
-  /** The log lines about a login. */
+  /** Returns the log lines about a login. */
   function readLog({ id }: Login): { code: string; sentence: string; fix?: string; notice?: string }[] {
     return portal.sandbox.logLines.map(line => JSON.parse(line)).filter(({ loginId }) => loginId === id)
   }
@@ -389,7 +396,7 @@ t.test('the laboratory explains the mistakes of beginners', { skip }, async t =>
     })
 
   for (const [name, go] of Object.entries(goodVisits))
-    t.test(`the laboratory finds no mistake of a correct client with a visitor ${name}`, async t => {
+    t.test(`the laboratory reports no mistake if the client is correct and has a visitor ${name}`, async t => {
       const { logins } = await visit(t, '', go, { accessTokenSeconds: 1 })
       const [newest, ...others] = logins
       t.match(newest, { status: 'signed in', verdict: { sentence: /^Signed in at step \d\.$/, fix: null } })

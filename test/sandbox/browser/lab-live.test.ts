@@ -1,5 +1,5 @@
-// The live list of the laboratory in Chromium. New logins must not disturb a visitor, and the list must mention each of
-// them.
+// The laboratory's live list of logins in Chromium. New logins must not disturb a visitor, and the list must count
+// every new login.
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { findFreePort } from '../../support/free-port.ts'
@@ -25,7 +25,7 @@ async function startMany(sandbox: TestSandbox, count: number): Promise<void> {
   for (let begun = 0; begun < count; begun++) await start(sandbox)
 }
 
-t.test('new logins wait behind a button, and rows change without disturbing the visitor', { skip }, async t => {
+t.test('a button offers new logins, and rows of the list change without disturbing the visitor', { skip }, async t => {
   const { sandbox, labUrl } = await openLab(t)
   const state = random()
   const code = (await logIn(sandbox, { state })).get('code') ?? ''
@@ -72,7 +72,7 @@ t.test('new logins wait behind a button, and rows change without disturbing the 
 })
 
 t.test(
-  'the list does not change during a pause, and then says how many logins have changed and how many were dropped',
+  'while the visitor pauses the list, it does not change; afterwards the page says how many logins changed and how many were dropped',
   { skip },
   async t => {
     const { sandbox, labUrl } = await openLab(t)
@@ -84,7 +84,7 @@ t.test(
     await page.getByRole('button', { name: 'Pause' }).click()
     await page.getByText('Paused').waitFor()
     await startMany(sandbox, 3)
-    // When a second page shows the change, the first page has had enough time to receive it.
+    // When a page that was opened later is live, the paused page has had enough time to receive the change.
     const other = await openPage(t)
     await other.page.goto(labUrl)
     await other.page.getByText('Live', { exact: true }).waitFor()
@@ -108,22 +108,26 @@ t.test(
   },
 )
 
-t.test('a page that loses its connection says so, connects again, and offers the new logins', { skip }, async t => {
-  const { sandbox, labUrl } = await openLab(t)
-  await startMany(sandbox, 2)
-  const { context, page } = await openPage(t)
-  await page.goto(labUrl)
-  await page.getByText('Live', { exact: true }).waitFor()
-  await context.route('**/live?*', route => route.abort())
-  sandbox.lab!.server.closeAllConnections()
-  await page.getByText('Connection lost. Trying again.').waitFor()
-  await startMany(sandbox, 2)
-  await context.unroute('**/live?*')
-  await page.getByText('Live. Connected again.').waitFor()
-  await page.getByRole('button', { name: '2 new: show' }).waitFor()
-})
+t.test(
+  'if the live list loses its connection, the page says so, connects again, and offers the new logins',
+  { skip },
+  async t => {
+    const { sandbox, labUrl } = await openLab(t)
+    await startMany(sandbox, 2)
+    const { context, page } = await openPage(t)
+    await page.goto(labUrl)
+    await page.getByText('Live', { exact: true }).waitFor()
+    await context.route('**/live?*', route => route.abort())
+    sandbox.lab!.server.closeAllConnections()
+    await page.getByText('Connection lost. Trying again.').waitFor()
+    await startMany(sandbox, 2)
+    await context.unroute('**/live?*')
+    await page.getByText('Live. Connected again.').waitFor()
+    await page.getByRole('button', { name: '2 new: show' }).waitFor()
+  },
+)
 
-t.test('a screen reader announces only the first of several new logins', { skip }, async t => {
+t.test('if several new logins arrive, a screen reader announces only the first login', { skip }, async t => {
   const { sandbox, labUrl } = await openLab(t)
   await startMany(sandbox, 1)
   const { page } = await openPage(t)
@@ -141,30 +145,38 @@ t.test('a screen reader announces only the first of several new logins', { skip 
   t.same(await page.evaluate('heard'), ['1 new login'])
 })
 
-t.test('the page of a login gets its new steps, and an open step stays open and focused', { skip }, async t => {
-  const { sandbox, labUrl } = await openLab(t)
-  const state = random()
-  const code = (await logIn(sandbox, { state })).get('code') ?? ''
-  const { page } = await openPage(t)
-  await page.goto(labUrl)
-  await page.locator('#logins h2 a').first().click()
-  await page.getByText('Live', { exact: true }).waitFor()
-  const summary = page.locator('#main summary').first()
-  await summary.click()
-  await exchange(sandbox, { code, state })
-  await page.locator('.outcome').getByText('signed in').waitFor()
-  t.ok(await summary.evaluate(one => one === one.ownerDocument.activeElement))
-  t.ok(await summary.locator('..').evaluate(one => (one as unknown as { open: boolean }).open))
-})
+t.test(
+  'when a login gets new steps, its open page shows them, and a step that the visitor has opened stays open and focused',
+  { skip },
+  async t => {
+    const { sandbox, labUrl } = await openLab(t)
+    const state = random()
+    const code = (await logIn(sandbox, { state })).get('code') ?? ''
+    const { page } = await openPage(t)
+    await page.goto(labUrl)
+    await page.locator('#logins h2 a').first().click()
+    await page.getByText('Live', { exact: true }).waitFor()
+    const summary = page.locator('#main summary').first()
+    await summary.click()
+    await exchange(sandbox, { code, state })
+    await page.locator('.outcome').getByText('signed in').waitFor()
+    t.ok(await summary.evaluate(one => one === one.ownerDocument.activeElement))
+    t.ok(await summary.locator('..').evaluate(one => (one as unknown as { open: boolean }).open))
+  },
+)
 
-t.test('without JavaScript there is a link to reload, and no button that needs JavaScript', { skip }, async t => {
-  const { sandbox, labUrl } = await openLab(t)
-  await startMany(sandbox, 1)
-  const { page } = await openPage(t, { javaScriptEnabled: false })
-  await page.goto(labUrl)
-  t.equal(await page.getByRole('button', { name: 'Pause' }).count(), 0)
-  await startMany(sandbox, 2)
-  await page.getByRole('link', { name: 'Reload' }).click()
-  await page.locator('#logins > li').nth(2).waitFor()
-  t.match(await page.locator('#logins time').first().innerText(), 'just now')
-})
+t.test(
+  'without JavaScript the live list has a link to reload the page, and has no button that needs JavaScript',
+  { skip },
+  async t => {
+    const { sandbox, labUrl } = await openLab(t)
+    await startMany(sandbox, 1)
+    const { page } = await openPage(t, { javaScriptEnabled: false })
+    await page.goto(labUrl)
+    t.equal(await page.getByRole('button', { name: 'Pause' }).count(), 0)
+    await startMany(sandbox, 2)
+    await page.getByRole('link', { name: 'Reload' }).click()
+    await page.locator('#logins > li').nth(2).waitFor()
+    t.match(await page.locator('#logins time').first().innerText(), 'just now')
+  },
+)

@@ -1,4 +1,4 @@
-// axe-core must find no problem on the mailbox and on the page of a login with each outcome, with and without forced
+// Runs axe-core on the mailbox page and on the page of a login, for each outcome of a login, with and without forced
 // colours.
 import t from 'tap'
 import { findViolations } from '../../support/find-violations.ts'
@@ -9,7 +9,7 @@ import { exchange, locationOf, openBrowser, signIn, startUrl } from '../support/
 import { buildTestSandbox, seeded } from '../support/build-test-sandbox.ts'
 
 t.test(
-  'axe-core finds no problem in the mailbox and on the page of a login, whatever the outcome of the login is',
+  'axe-core finds no problem on the mailbox page, and no problem on the page of a login with any outcome',
   { skip },
   async t => {
     const port = await findFreePort()

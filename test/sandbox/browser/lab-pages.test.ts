@@ -7,7 +7,7 @@ import { openPage } from '../../support/open-page.ts'
 import { exchange, locationOf, logIn, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 
-/** A sandbox whose laboratory listens, after a login that failed and a start of an unknown client. */
+/** Opens a sandbox whose laboratory listens on a real port. */
 async function openLab(t: Test, labToken?: string): Promise<{ sandbox: TestSandbox; labUrl: string }> {
   const port = await findFreePort()
   const labUrl = `http://127.0.0.1:${port}`
@@ -22,7 +22,7 @@ async function failToLogIn(sandbox: TestSandbox): Promise<void> {
   const answer = await browser.submit(await signIn(browser, { state: 'short' }), { decision: 'allow' })
   const code = new URL(locationOf(answer)).searchParams.get('code') ?? ''
   await exchange(sandbox, { code, state: 'another' })
-  // This login gets the status with the longest text.
+  // Make a login that gets the status with the longest text.
   const again = await logIn(sandbox, { state: 'short' })
   const { access_token: token } = (await exchange(sandbox, { code: again.get('code') ?? '', state: 'short' })).json()
   const headers = { authorization: `Bearer ${token}` }
@@ -35,7 +35,7 @@ const looks = [320, 1280].flatMap(width =>
 )
 
 t.test(
-  'on the laboratory’s pages, axe-core finds no problem and nothing scrolls sideways, in any colours, width and text size',
+  'the laboratory’s pages pass axe-core and never scroll sideways, in each colour scheme, width and text size',
   { skip },
   async t => {
     const { sandbox, labUrl } = await openLab(t)
@@ -90,24 +90,28 @@ t.test(
   },
 )
 
-t.test('a login appears on the open page by itself, and without JavaScript after a reload', { skip }, async t => {
-  const { sandbox, labUrl } = await openLab(t)
-  const { page } = await openPage(t)
-  await page.goto(labUrl)
-  await page.getByRole('heading', { name: 'Nothing yet' }).waitFor()
-  const plain = await openPage(t, { javaScriptEnabled: false })
-  await plain.page.goto(labUrl)
-  await failToLogIn(sandbox)
-  await page.getByRole('link', { name: 'Reference client' }).first().waitFor()
-  t.equal(await plain.page.getByRole('link', { name: 'Reference client' }).count(), 0)
-  await plain.page.reload()
-  t.equal(await plain.page.getByRole('link', { name: 'Reference client' }).count(), 2)
-})
+t.test(
+  'a new login appears on the open list by itself; without JavaScript it appears after a reload',
+  { skip },
+  async t => {
+    const { sandbox, labUrl } = await openLab(t)
+    const { page } = await openPage(t)
+    await page.goto(labUrl)
+    await page.getByRole('heading', { name: 'Nothing yet' }).waitFor()
+    const plain = await openPage(t, { javaScriptEnabled: false })
+    await plain.page.goto(labUrl)
+    await failToLogIn(sandbox)
+    await page.getByRole('link', { name: 'Reference client' }).first().waitFor()
+    t.equal(await plain.page.getByRole('link', { name: 'Reference client' }).count(), 0)
+    await plain.page.reload()
+    t.equal(await plain.page.getByRole('link', { name: 'Reference client' }).count(), 2)
+  },
+)
 
 const focused = "document.activeElement.id || document.activeElement.innerText.replace(/\\s+/g, ' ')"
 
 t.test(
-  'a visitor finds, orders and cancels a fault on one page, and a screen reader announces each step',
+  'on the page of faults a visitor can find, order and cancel a fault, and a screen reader announces each of these actions',
   { skip },
   async t => {
     const { sandbox, labUrl } = await openLab(t)
@@ -171,7 +175,7 @@ t.test(
   },
 )
 
-t.test('without JavaScript a visitor finds, orders and cancels faults with forms', { skip }, async t => {
+t.test('without JavaScript a visitor can find, order and cancel faults with forms', { skip }, async t => {
   const { labUrl } = await openLab(t)
   const { page, troubles } = await openPage(t, { javaScriptEnabled: false, viewport: { width: 320, height: 800 } })
   await page.goto(`${labUrl}/faults`)
@@ -195,7 +199,7 @@ t.test('without JavaScript a visitor finds, orders and cancels faults with forms
 })
 
 t.test(
-  'if the laboratory has a token, Chromium asks for a password, and the token is the password',
+  'if the laboratory has a token, Chromium asks for a password, and accepts the token as the password',
   { skip },
   async t => {
     const { labUrl } = await openLab(t, 'a-token-that-is-long-enough')

@@ -18,7 +18,7 @@ async function signIn({ startUrl }: OpenPortal, page: Page): Promise<void> {
 }
 
 t.test(
-  'without JavaScript a person can sign up, make a group, get a token, allow an application, withdraw the consent, and clean up what the application made',
+  'without JavaScript a person can sign up, make a group, get a token, allow an application, withdraw the consent, and remove what this application has made',
   { skip },
   async t => {
     const portal = await openPortal(t)
@@ -63,7 +63,7 @@ t.test(
 )
 
 t.test(
-  'the page shows one of its two forms: without JavaScript a link switches between them, and the typed text stays',
+  'the first page shows either the form to sign in or the form to sign up; a link switches the form, also without JavaScript, and the typed text stays',
   { skip },
   async t => {
     const portal = await openPortal(t)
@@ -96,36 +96,41 @@ t.test(
   },
 )
 
-t.test('a visitor can sign in and consent with only the keyboard, and always sees the focus', { skip }, async t => {
-  const portal = await openPortal(t)
-  const { page } = await openPage(t)
-  await page.goto(portal.startUrl)
-  // Chromium sets the focus a moment after the page has loaded, and ignores letters that are typed before.
-  await page.getByLabel('E-mail').and(page.locator(':focus')).waitFor()
-  await page.keyboard.type(seeded.email)
-  await page.keyboard.press('Tab')
-  await page.keyboard.type(seeded.password)
-  await page.keyboard.press('Enter')
-  await page.getByRole('heading', { name: 'wants to sign you in' }).waitFor()
-  const stops: string[] = []
-  for (let index = 0; index < 4; index += 1) {
+t.test(
+  'a visitor can sign in and give consent with only the keyboard, and always sees which element has the focus',
+  { skip },
+  async t => {
+    const portal = await openPortal(t)
+    const { page } = await openPage(t)
+    await page.goto(portal.startUrl)
+    // Wait for the focus: Chromium sets it a moment after the page has loaded, and ignores letters that are typed
+    // earlier.
+    await page.getByLabel('E-mail').and(page.locator(':focus')).waitFor()
+    await page.keyboard.type(seeded.email)
     await page.keyboard.press('Tab')
-    stops.push((await page.evaluate('document.activeElement.textContent')) as string)
-    if (index > 0)
-      t.equal(
-        await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'),
-        'solid',
-        String(stops.at(-1)),
-      )
-  }
-  t.strictSame(stops, ['Skip to the content', 'Use another account', 'Allow', 'Decline'])
-  await page.keyboard.press('Shift+Tab')
-  await page.keyboard.press('Enter')
-  await page.getByRole('heading', { name: 'Client' }).waitFor()
-})
+    await page.keyboard.type(seeded.password)
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'wants to sign you in' }).waitFor()
+    const stops: string[] = []
+    for (let index = 0; index < 4; index += 1) {
+      await page.keyboard.press('Tab')
+      stops.push((await page.evaluate('document.activeElement.textContent')) as string)
+      if (index > 0)
+        t.equal(
+          await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'),
+          'solid',
+          String(stops.at(-1)),
+        )
+    }
+    t.strictSame(stops, ['Skip to the content', 'Use another account', 'Allow', 'Decline'])
+    await page.keyboard.press('Shift+Tab')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Client' }).waitFor()
+  },
+)
 
 t.test(
-  'a refused sign-up sets the focus to the first bad field, and shows the problem next to it',
+  'if the portal refuses a sign-up, the first bad field has the focus, and the problem is next to this field',
   { skip },
   async t => {
     const portal = await openPortal(t)
@@ -146,49 +151,57 @@ t.test(
   },
 )
 
-t.test('a button shows the password, also by keyboard, and hides it again when the form is sent', { skip }, async t => {
-  const portal = await openPortal(t)
-  const { page, troubles } = await openPage(t)
-  await page.goto(portal.startUrl)
-  const password = page.locator('#password')
-  await page.getByLabel('E-mail').first().fill(seeded.email)
-  await password.fill(seeded.password)
-  await password.press('Tab')
-  t.equal(await page.evaluate('document.activeElement.textContent'), 'Show password')
-  await page.keyboard.press('Enter')
-  t.equal(await password.getAttribute('type'), 'text')
-  t.equal(await page.evaluate('document.activeElement.textContent'), 'Hide password')
-  t.equal(await password.inputValue(), seeded.password, 'the form must not be sent')
-  await page.evaluate('document.forms[0].addEventListener("submit", event => event.preventDefault())')
-  await password.press('Enter')
-  t.equal(await password.getAttribute('type'), 'password')
-  const plain = await openPage(t, { javaScriptEnabled: false })
-  await plain.page.goto(portal.startUrl)
-  t.equal(
-    await plain.page.getByRole('button', { name: 'Show' }).count(),
-    0,
-    'without JavaScript there must be no such button',
-  )
-  t.strictSame(troubles, [])
-})
+t.test(
+  'a button next to the password field shows the password, also by keyboard; when the form is sent, the password is hidden again',
+  { skip },
+  async t => {
+    const portal = await openPortal(t)
+    const { page, troubles } = await openPage(t)
+    await page.goto(portal.startUrl)
+    const password = page.locator('#password')
+    await page.getByLabel('E-mail').first().fill(seeded.email)
+    await password.fill(seeded.password)
+    await password.press('Tab')
+    t.equal(await page.evaluate('document.activeElement.textContent'), 'Show password')
+    await page.keyboard.press('Enter')
+    t.equal(await password.getAttribute('type'), 'text')
+    t.equal(await page.evaluate('document.activeElement.textContent'), 'Hide password')
+    t.equal(await password.inputValue(), seeded.password, 'the form must not be sent')
+    await page.evaluate('document.forms[0].addEventListener("submit", event => event.preventDefault())')
+    await password.press('Enter')
+    t.equal(await password.getAttribute('type'), 'password')
+    const plain = await openPage(t, { javaScriptEnabled: false })
+    await plain.page.goto(portal.startUrl)
+    t.equal(
+      await plain.page.getByRole('button', { name: 'Show' }).count(),
+      0,
+      'without JavaScript there must be no such button',
+    )
+    t.strictSame(troubles, [])
+  },
+)
 
-t.test('times are shown in the visitor’s time zone, and in UTC without JavaScript', { skip }, async t => {
-  const portal = await openPortal(t)
-  const zone = { timezoneId: 'Asia/Tokyo', locale: 'en-GB' }
-  const { page } = await openPage(t, zone)
-  await signIn(portal, page)
-  await page.goto(`${portal.portalUrl}/account/token`)
-  await page.getByRole('button', { name: 'Create access token' }).click()
-  // The sandbox's clock is at noon in UTC.
-  t.match(await page.locator('time').innerText(), '2 Mar 2026, 21:00')
-  const plain = await openPage(t, { ...zone, javaScriptEnabled: false })
-  await signIn(portal, plain.page)
-  await plain.page.goto(`${portal.portalUrl}/account/token`)
-  await plain.page.getByRole('button', { name: 'Create access token' }).click()
-  t.equal(await plain.page.locator('time').innerText(), '2026-03-02 12:00 UTC')
-})
+t.test(
+  'the portal shows times in the visitor’s time zone; without JavaScript it shows times in UTC',
+  { skip },
+  async t => {
+    const portal = await openPortal(t)
+    const zone = { timezoneId: 'Asia/Tokyo', locale: 'en-GB' }
+    const { page } = await openPage(t, zone)
+    await signIn(portal, page)
+    await page.goto(`${portal.portalUrl}/account/token`)
+    await page.getByRole('button', { name: 'Create access token' }).click()
+    // The sandbox's clock shows noon in UTC, which is 21:00 in the time zone of this browser.
+    t.match(await page.locator('time').innerText(), '2 Mar 2026, 21:00')
+    const plain = await openPage(t, { ...zone, javaScriptEnabled: false })
+    await signIn(portal, plain.page)
+    await plain.page.goto(`${portal.portalUrl}/account/token`)
+    await plain.page.getByRole('button', { name: 'Create access token' }).click()
+    t.equal(await plain.page.locator('time').innerText(), '2026-03-02 12:00 UTC')
+  },
+)
 
-t.test('a button copies the id of a group', { skip }, async t => {
+t.test('the page of a group has a button that copies the group’s id', { skip }, async t => {
   const portal = await openPortal(t)
   const { page } = await openPage(t, { permissions: ['clipboard-read', 'clipboard-write'] })
   await signIn(portal, page)
@@ -218,7 +231,7 @@ t.test('PS-08: a page of another site cannot show the portal in a frame', { skip
 })
 
 t.test(
-  'PS-09, PS-10: after consent the browser opens the client with GET, and the client gets no data of the portal’s forms',
+  'PS-09, PS-10: after consent the browser opens the client with GET, and sends the client no data from the portal’s forms',
   { skip },
   async t => {
     const portal = await openPortal(t)
@@ -237,7 +250,7 @@ t.test(
   },
 )
 
-t.test('PS-10: if consent was given before, signing in leads straight to the client', { skip }, async t => {
+t.test('PS-10: if the visitor has given consent before, signing in leads straight to the client', { skip }, async t => {
   const portal = await openPortal(t)
   const { page, troubles } = await openPage(t)
   await signIn(portal, page)
@@ -252,63 +265,72 @@ t.test('PS-10: if consent was given before, signing in leads straight to the cli
   t.strictSame(troubles, [])
 })
 
-t.test('PS-11: a link on the consent page sends no Referer to its target', { skip }, async t => {
-  const portal = await openPortal(t)
-  const referers: (string | undefined)[] = []
-  const target = createServer((request, response) => {
-    if (request.url === '/') referers.push(request.headers.referer)
-    response.setHeader('content-type', 'text/html').end('<title>Target</title><h1>Target</h1>')
-  }).listen(0, 'localhost')
-  t.teardown(async () => {
-    target.closeAllConnections()
-    target.close()
-  })
-  await new Promise(resolve => target.once('listening', resolve))
-  const address = `http://localhost:${(target.address() as AddressInfo).port}/`
-  await portal.sandbox.store.write(db =>
-    db
-      .updateTable('applications')
-      .set({ web_page_url: address, privacy_policy_url: address, icon_url: address })
-      .execute(),
-  )
-  const { page } = await openPage(t)
-  await signIn(portal, page)
-  for (const name of ['Website', 'Privacy policy', 'Icon']) {
+t.test(
+  'PS-11: if a visitor follows a link on the consent page, the browser sends no Referer header',
+  { skip },
+  async t => {
+    const portal = await openPortal(t)
+    const referers: (string | undefined)[] = []
+    const target = createServer((request, response) => {
+      if (request.url === '/') referers.push(request.headers.referer)
+      response.setHeader('content-type', 'text/html').end('<title>Target</title><h1>Target</h1>')
+    }).listen(0, 'localhost')
+    t.teardown(async () => {
+      target.closeAllConnections()
+      target.close()
+    })
+    await new Promise(resolve => target.once('listening', resolve))
+    const address = `http://localhost:${(target.address() as AddressInfo).port}/`
+    await portal.sandbox.store.write(db =>
+      db
+        .updateTable('applications')
+        .set({ web_page_url: address, privacy_policy_url: address, icon_url: address })
+        .execute(),
+    )
+    const { page } = await openPage(t)
+    await signIn(portal, page)
+    for (const name of ['Website', 'Privacy policy', 'Icon']) {
+      await page.goto(portal.startUrl)
+      await page.getByRole('link', { name }).click()
+      await page.getByRole('heading', { name: 'Target' }).waitFor()
+    }
+    // Each link has its own referrer policy. For all other navigations, such as a navigation by a script, the policy of
+    // the page applies.
     await page.goto(portal.startUrl)
-    await page.getByRole('link', { name }).click()
+    await page.evaluate(`location.href = ${JSON.stringify(address)}`)
     await page.getByRole('heading', { name: 'Target' }).waitFor()
-  }
-  // Each link has its own policy. The policy of the page applies to all other navigations, for example by a
-  // script.
-  await page.goto(portal.startUrl)
-  await page.evaluate(`location.href = ${JSON.stringify(address)}`)
-  await page.getByRole('heading', { name: 'Target' }).waitFor()
-  t.strictSame(referers, [undefined, undefined, undefined, undefined])
-})
+    t.strictSame(referers, [undefined, undefined, undefined, undefined])
+  },
+)
 
-t.test('AZ-16: a consent page that is sent again after Back gets a page with a next step', { skip }, async t => {
-  const portal = await openPortal(t)
-  const { page } = await openPage(t)
-  await signIn(portal, page)
-  const form = { formToken: await page.locator('input[name="formToken"]').inputValue(), decision: 'allow' }
-  await page.getByRole('button', { name: 'Allow' }).click()
-  await page.getByRole('heading', { name: 'Client' }).waitFor()
-  const headers = { 'sec-fetch-site': 'same-origin' }
-  const again = await page.request.post(`${portal.portalUrl}/consent`, { form, headers, maxRedirects: 0 })
-  t.equal(again.status(), 409)
-  t.match(await again.text(), 'Start again')
-  // The test does not use `goBack`, because that waits for a load. Chromium may show the kept page without a load.
-  const { length } = portal.arrivals
-  const arrival = page.url()
-  await page.evaluate('setTimeout(() => history.back())')
-  await page.waitForURL(url => url.href !== arrival, { waitUntil: 'commit' })
-  await page.getByRole('heading', { name: /^(Client|.* wants to sign you in .*)$/ }).waitFor()
-  if (await page.getByRole('button', { name: 'Allow' }).isVisible()) {
+t.test(
+  'AZ-16: if a visitor goes back and answers the consent page again, the portal shows a page with a next step',
+  { skip },
+  async t => {
+    const portal = await openPortal(t)
+    const { page } = await openPage(t)
+    await signIn(portal, page)
+    const form = { formToken: await page.locator('input[name="formToken"]').inputValue(), decision: 'allow' }
     await page.getByRole('button', { name: 'Allow' }).click()
-    await page.getByText('You have already answered this question.').waitFor()
-    await page.getByRole('link', { name: 'Start again' }).click()
-  }
-  while (portal.arrivals.length === length) await setImmediate()
-  await page.getByRole('heading', { name: 'Client' }).waitFor()
-  t.equal(portal.arrivals.at(-1)?.method, 'GET', 'the second start must lead to the client by GET')
-})
+    await page.getByRole('heading', { name: 'Client' }).waitFor()
+    const headers = { 'sec-fetch-site': 'same-origin' }
+    const again = await page.request.post(`${portal.portalUrl}/consent`, { form, headers, maxRedirects: 0 })
+    t.equal(again.status(), 409)
+    t.match(await again.text(), 'Start again')
+    // The test does not use `goBack`, because `goBack` waits for a load event. Chromium may show the page from its cache
+    // without a load event.
+    const { length } = portal.arrivals
+    const arrival = page.url()
+    await page.evaluate('setTimeout(() => history.back())')
+    await page.waitForURL(url => url.href !== arrival, { waitUntil: 'commit' })
+    await page.getByRole('heading', { name: /^(Client|.* wants to sign you in .*)$/ }).waitFor()
+    if (await page.getByRole('button', { name: 'Allow' }).isVisible()) {
+      await page.getByRole('button', { name: 'Allow' }).click()
+      await page.getByText('You have already answered this question.').waitFor()
+      await page.getByRole('link', { name: 'Start again' }).click()
+    }
+    while (portal.arrivals.length === length) await setImmediate()
+    await page.getByRole('heading', { name: 'Client' }).waitFor()
+    t.equal(portal.arrivals.at(-1)?.method, 'GET', 'the second start must lead to the client by GET')
+  },
+)

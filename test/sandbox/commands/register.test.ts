@@ -11,7 +11,7 @@ const register = (settings: Record<string, string>, ...options: string[]) => reg
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `sandbox:register registers a client while the sandbox runs, and prints all its settings (${database.name})`,
+    `while the sandbox runs, sandbox:register registers a client, and prints all settings of the client (${database.name})`,
     async t => {
       const url = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl: url, seed: false })
@@ -51,7 +51,7 @@ for (const database of await openDatabases(t)) {
   )
 }
 
-t.test('if a client cannot be registered, the command gives advice and creates nothing', async t => {
+t.test('if sandbox:register cannot register a client, the command gives advice and creates nothing', async t => {
   const { config, store } = await buildTestSandbox(t)
   const settings = { DATABASE_URL: config.databaseUrl.reveal() }
   const rows: [Record<string, string>, string[], RegExp][] = [

@@ -17,7 +17,7 @@ const keyIdOf = (token: string) => decodeProtectedHeader(token).kid
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `oidcc-server-rotate-keys, SE-06, F-35: running instances sign with the new key, and old tokens stay valid (${database.name})`,
+    `oidcc-server-rotate-keys, SE-06, F-35: after a rotation, running instances sign with the new key, and old tokens stay valid (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const one = await buildTestSandbox(t, { databaseUrl })
@@ -51,45 +51,54 @@ for (const database of await openDatabases(t)) {
         const endMs = (decodeJwt(old.access_token).exp ?? 0) * 1000
         sandbox.passTime(endMs - sandbox.now().getTime() - 1000)
         t.equal(await isAccepted(sandbox, old.access_token), true, 'the old token must stay valid until it expires')
-        // The token expires in one second, and the API accepts an expired token for another minute, because
-        // clocks differ.
+        // The token expires after one second. The API accepts a token for one more minute, because the clocks of
+        // machines differ.
         sandbox.passTime(1000 + 60_000)
         t.equal(await isAccepted(sandbox, old.access_token), false)
       }
     },
   )
 
-  t.test(`SE-06: with --remove-old the tokens of the older keys are refused (${database.name})`, async t => {
-    const databaseUrl = await database.make(t)
-    const sandbox = await buildTestSandbox(t, { databaseUrl })
-    const old = await getTokens(sandbox)
-    await rotate(databaseUrl)
-    t.match(await rotate(databaseUrl, '--remove-old'), { exitCode: 0, stdout: /Older keys removed: 2/ })
-    sandbox.passTime(5000)
-    const fresh = (await refresh(sandbox, old.refresh_token)).json()
-    t.equal(await isAccepted(sandbox, old.access_token), false)
-    t.equal(await isAccepted(sandbox, fresh.access_token), true, 'a renewal must return a valid token')
-    t.equal((await getKeys(sandbox)).keys.length, 1)
-  })
+  t.test(
+    `SE-06: after a rotation with --remove-old, tokens that were signed with older keys are refused (${database.name})`,
+    async t => {
+      const databaseUrl = await database.make(t)
+      const sandbox = await buildTestSandbox(t, { databaseUrl })
+      const old = await getTokens(sandbox)
+      await rotate(databaseUrl)
+      t.match(await rotate(databaseUrl, '--remove-old'), { exitCode: 0, stdout: /Older keys removed: 2/ })
+      sandbox.passTime(5000)
+      const fresh = (await refresh(sandbox, old.refresh_token)).json()
+      t.equal(await isAccepted(sandbox, old.access_token), false)
+      t.equal(await isAccepted(sandbox, fresh.access_token), true, 'a renewal must return a valid token')
+      t.equal((await getKeys(sandbox)).keys.length, 1)
+    },
+  )
 }
 
-t.test('F-35: a new key counts as the newest key even if the clock of the machine that made it is behind', async t => {
-  const databaseUrl = await makeSqliteUrl(t)
-  const ahead = await buildTestSandbox(t, { databaseUrl, at: new Date('2090-01-01T00:00:00Z') })
-  const old = await getTokens(ahead)
-  await rotate(databaseUrl)
-  ahead.passTime(5000)
-  t.not(keyIdOf((await refresh(ahead, old.refresh_token)).json().access_token), keyIdOf(old.access_token))
-})
+t.test(
+  'F-35: a new signing key counts as the newest key, even if it was made on a machine whose clock is behind',
+  async t => {
+    const databaseUrl = await makeSqliteUrl(t)
+    const ahead = await buildTestSandbox(t, { databaseUrl, at: new Date('2090-01-01T00:00:00Z') })
+    const old = await getTokens(ahead)
+    await rotate(databaseUrl)
+    ahead.passTime(5000)
+    t.not(keyIdOf((await refresh(ahead, old.refresh_token)).json().access_token), keyIdOf(old.access_token))
+  },
+)
 
-t.test('CT-08: if a setting is wrong, the command says so, creates no database and prints no secret', async t => {
-  const missing = await makeSqliteUrl(t)
-  for (let attempt = 0; attempt < 2; attempt += 1)
-    t.match(await rotate(missing), { exitCode: 1, stdout: '', stderr: /no database at DATABASE_URL yet/ })
-  const unreachable = await rotateApart('postgres://postgres:canary-password@127.0.0.1:1/none')
-  t.match(unreachable, { exitCode: 1, stdout: '', stderr: /^The keys were not rotated: / })
-  t.notMatch(unreachable.stderr, 'canary-password')
-  t.match(await rotate('canary-setting'), { exitCode: 1, stderr: /DATABASE_URL/ })
-  t.notMatch((await rotate('canary-setting')).stderr, 'canary-setting')
-  t.match(await rotate(missing, '--other'), { exitCode: 1, stderr: /--other/ })
-})
+t.test(
+  'CT-08: if a setting is wrong, sandbox:rotate-keys says so, creates no database and prints no secret',
+  async t => {
+    const missing = await makeSqliteUrl(t)
+    for (let attempt = 0; attempt < 2; attempt += 1)
+      t.match(await rotate(missing), { exitCode: 1, stdout: '', stderr: /no database at DATABASE_URL yet/ })
+    const unreachable = await rotateApart('postgres://postgres:canary-password@127.0.0.1:1/none')
+    t.match(unreachable, { exitCode: 1, stdout: '', stderr: /^The keys were not rotated: / })
+    t.notMatch(unreachable.stderr, 'canary-password')
+    t.match(await rotate('canary-setting'), { exitCode: 1, stderr: /DATABASE_URL/ })
+    t.notMatch((await rotate('canary-setting')).stderr, 'canary-setting')
+    t.match(await rotate(missing, '--other'), { exitCode: 1, stderr: /--other/ })
+  },
+)

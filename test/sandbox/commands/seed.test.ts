@@ -21,47 +21,53 @@ async function isValid({ portal }: TestSandbox): Promise<boolean> {
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`sandbox:seed --force restores secret, redirect URI and application (${database.name})`, async t => {
-    const databaseUrl = await database.make(t)
-    const sandbox = await buildTestSandbox(t, { databaseUrl })
-    const env = { ...settings, DATABASE_URL: databaseUrl }
-    const { call } = await callAsDeveloper(sandbox)
-    t.match(await seed(env), { exitCode: 0, stdout: 'Nothing had to be applied.\n', stderr: '' })
+  t.test(
+    `sandbox:seed --force restores the seeded secret, redirect URI and application (${database.name})`,
+    async t => {
+      const databaseUrl = await database.make(t)
+      const sandbox = await buildTestSandbox(t, { databaseUrl })
+      const env = { ...settings, DATABASE_URL: databaseUrl }
+      const { call } = await callAsDeveloper(sandbox)
+      t.match(await seed(env), { exitCode: 0, stdout: 'Nothing had to be applied.\n', stderr: '' })
 
-    for (let times = 0; times < 2; times += 1) await call('POST', `/apps/v1/${seeded.clientId}/refreshSecret`)
-    const redirectUris = 'https://client.example.test/back'
-    await call('PUT', `/apps/v1/${seeded.clientId}`, { name: 'Mine', redirectUris })
-    t.match(await seed(env), {
-      exitCode: 0,
-      stdout:
-        'Nothing had to be applied.\nChanges since the seeding: a redirect URI was removed, the client secret no longer works. The option --force undoes these changes.\n',
-    })
-    t.equal(await isValid(sandbox), false)
-    t.match(await runCommand('seed', env, '--force'), {
-      exitCode: 0,
-      stdout: 'Applied: SEED_REDIRECT_URIS, SEED_CLIENT_SECRET.\n',
-    })
-    t.equal(await isValid(sandbox), true, 'the running sandbox must accept the secret')
+      for (let times = 0; times < 2; times += 1) await call('POST', `/apps/v1/${seeded.clientId}/refreshSecret`)
+      const redirectUris = 'https://client.example.test/back'
+      await call('PUT', `/apps/v1/${seeded.clientId}`, { name: 'Mine', redirectUris })
+      t.match(await seed(env), {
+        exitCode: 0,
+        stdout:
+          'Nothing had to be applied.\nChanges since the seeding: a redirect URI was removed, the client secret no longer works. The option --force undoes these changes.\n',
+      })
+      t.equal(await isValid(sandbox), false)
+      t.match(await runCommand('seed', env, '--force'), {
+        exitCode: 0,
+        stdout: 'Applied: SEED_REDIRECT_URIS, SEED_CLIENT_SECRET.\n',
+      })
+      t.equal(await isValid(sandbox), true, 'the running sandbox must accept the secret')
 
-    await call('DELETE', `/apps/v1/${seeded.clientId}`)
-    t.match(await seed(env, '--force'), { exitCode: 0, stdout: /^Applied: SEED_CLIENT_ID/ })
-    t.equal(await isValid(sandbox), true)
-  })
+      await call('DELETE', `/apps/v1/${seeded.clientId}`)
+      t.match(await seed(env, '--force'), { exitCode: 0, stdout: /^Applied: SEED_CLIENT_ID/ })
+      t.equal(await isValid(sandbox), true)
+    },
+  )
 
-  t.test(`sandbox:seed --force restores the password, and says that it was changed (${database.name})`, async t => {
-    const databaseUrl = await database.make(t)
-    const sandbox = await buildTestSandbox(t, { databaseUrl })
-    const env = { ...settings, DATABASE_URL: databaseUrl }
-    const { userId } = await callAsStranger(sandbox)
-    // Like a change at the portal: the row has the hash of another password.
-    await sandbox.store.transaction(async db => {
-      const other = await db.selectFrom('users').select('password_hash').where('id', '=', userId).executeTakeFirst()
-      await db.updateTable('users').set(other!).where('email', '=', seeded.email).execute()
-    })
-    t.match(await seed(env), { exitCode: 0, stdout: /the password was changed/ })
-    t.match(await seed(env, '--force'), { exitCode: 0, stdout: 'Applied: SEED_USER_PASSWORD.\n' })
-    t.notMatch((await signIn(openBrowser(sandbox))).body, 'name="password"')
-  })
+  t.test(
+    `if the seeded user has changed the password, sandbox:seed says so, and with --force restores the password (${database.name})`,
+    async t => {
+      const databaseUrl = await database.make(t)
+      const sandbox = await buildTestSandbox(t, { databaseUrl })
+      const env = { ...settings, DATABASE_URL: databaseUrl }
+      const { userId } = await callAsStranger(sandbox)
+      // Change the password as the portal would: store the hash of another password.
+      await sandbox.store.transaction(async db => {
+        const other = await db.selectFrom('users').select('password_hash').where('id', '=', userId).executeTakeFirst()
+        await db.updateTable('users').set(other!).where('email', '=', seeded.email).execute()
+      })
+      t.match(await seed(env), { exitCode: 0, stdout: /the password was changed/ })
+      t.match(await seed(env, '--force'), { exitCode: 0, stdout: 'Applied: SEED_USER_PASSWORD.\n' })
+      t.notMatch((await signIn(openBrowser(sandbox))).body, 'name="password"')
+    },
+  )
 
   t.test(
     `sandbox:seed --force does not take over an account that somebody else has made (${database.name})`,

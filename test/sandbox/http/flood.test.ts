@@ -1,5 +1,5 @@
-// Under more requests than any real load, the sandbox says when to try again, does not use more and more memory, and
-// recovers.
+// Sends the sandbox far more requests than any real load. The sandbox must say when to try again, must not use more and
+// more memory, and must recover.
 import { Agent, get } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
@@ -12,7 +12,7 @@ import { buildTestSandbox, makeSqliteUrl, seeded } from '../support/build-test-s
 import { newcomer, readHiddenFields } from '../support/forms.ts'
 import { type SandboxProcess, startSandbox } from '../support/start-sandbox.ts'
 
-/** Makes password hashes cheap in the process of the sandbox, because this test only counts the hashes. */
+/** Makes password hashes cheap in the sandbox process, because these tests need many hashes. */
 const quickHashes = preload(`
   import crypto from 'node:crypto'
   import { syncBuiltinESMExports } from 'node:module'
@@ -37,10 +37,13 @@ async function sendAThousand(
   return answers
 }
 
-/** Checks that after the first 429 every answer is 429 and says when to try again. */
+/**
+ * Checks that at most about `most` requests are processed, that every later answer is 429, and that each 429 says when
+ * to try again.
+ */
 function endsIn429(t: Test, answers: Answers, most: number) {
   const refused = answers.filter(({ statusCode }) => statusCode === 429)
-  // Twenty requests are sent at once, so the portal can process up to twenty more than the limit.
+  // Twenty requests are sent at once, so the portal can process up to twenty requests more than the limit.
   t.ok(answers.length - refused.length <= most + 20, `${answers.length - refused.length} were heard`)
   t.ok(answers.slice(most + 20).every(({ statusCode }) => statusCode === 429))
   t.ok(refused.every(({ headers }) => /^[1-9]\d*$/.test(String(headers['retry-after']))))
@@ -49,7 +52,7 @@ function endsIn429(t: Test, answers: Answers, most: number) {
 const from = (index: number) => ({ 'x-forwarded-for': `10.0.${index >> 8}.${index & 255}` })
 
 t.test(
-  'DO-06: of 1,000 wrong exchanges from one address only 100 are processed, and the right secret is always accepted',
+  'DO-06: if one address sends 1,000 wrong exchanges, the portal processes only 100 of them, and always accepts the right secret',
   async t => {
     const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t) })
     const wrong = (index: number) =>
@@ -72,7 +75,7 @@ t.test(
   },
 )
 
-t.test('DO-06: of 1,000 wrong sign-ins from one address only 100 are processed', async t => {
+t.test('DO-06: if one address sends 1,000 wrong sign-ins, the portal processes only 100 of them', async t => {
   const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), nodeOptions: quickHashes })
   const browser = openBrowser(sandbox)
   const fields = readHiddenFields(await browser.get(startUrl()), '/sign-in')
@@ -85,7 +88,7 @@ t.test('DO-06: of 1,000 wrong sign-ins from one address only 100 are processed',
   t.ok(more < 48, `${more} MiB more`)
 })
 
-t.test('DO-06: of 1,000 sign-ups from one address only 100 are processed', async t => {
+t.test('DO-06: if one address sends 1,000 sign-ups, the portal processes only 100 of them', async t => {
   const sandbox = await buildTestSandbox(t)
   const browser = openBrowser(sandbox)
   const fields = readHiddenFields(await browser.get(startUrl()), '/sign-up')
@@ -96,7 +99,7 @@ t.test('DO-06: of 1,000 sign-ups from one address only 100 are processed', async
 })
 
 t.test(
-  'F-37: without free file descriptors the sandbox refuses new connections, serves the open ones, and recovers',
+  'F-37: if no file descriptor is free, the sandbox refuses new connections, serves open connections, and recovers',
   async t => {
     const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), prefix: underLimit(100) })
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -120,7 +123,8 @@ t.test(
         }),
     )
     for (let last = -1; refused === 0 || last !== refused; await setTimeout(300)) last = refused
-    // The number varies, because some connections find a file descriptor that has become free.
+    // The number of refused connections varies, because some connections get a file descriptor that has just become
+    // free.
     t.ok(refused > 0, `${refused} refused`)
     t.strictSame(await visits(), [200, 200], 'requests on an open connection must succeed')
 
@@ -137,7 +141,7 @@ t.test(
   },
 )
 
-t.test('F-37: even if the sandbox can open no files, it can show a page that it has not shown before', async t => {
+t.test('F-37: if the sandbox can open no more files, it can still show a page for the first time', async t => {
   const { portal } = await buildTestSandbox(t)
   await portal.inject('/health/live')
   openNoMoreFiles(t)

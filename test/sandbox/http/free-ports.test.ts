@@ -9,29 +9,32 @@ const free = { PORTAL_PORT: '0', API_PORT: '0', LAB_PORT: '0', DATABASE_URL: 'sq
 const taken = (settings: ReturnType<typeof readConfig>, port: number) =>
   new CannotListen(settings, Object.assign(new Error('taken'), { code: 'EADDRINUSE', port }))
 
-t.test('sandboxes run side by side on different ports, and their addresses and issuers name these ports', async t => {
-  const settings = { ...free, PORTAL_URL: '', LOG_LEVEL: 'info' }
-  const both = await Promise.all([1, 2].map(() => startSandbox(t, { databaseUrl: free.DATABASE_URL, settings })))
-  const addresses = both.map(({ logLines }) => JSON.parse(logLines.find(line => line.includes('is ready'))!))
-  const urls = addresses.flatMap(({ portalUrl, apiUrl, labUrl }) => [portalUrl, apiUrl, labUrl])
-  t.equal(new Set(urls).size, 6)
-  for (const { portalUrl, apiUrl, labUrl } of addresses) {
-    const metadata = (await (await fetch(`${portalUrl}/.well-known/oauth-authorization-server`)).json()) as object
-    t.match(metadata, { issuer: portalUrl, token_endpoint: `${portalUrl}/api/exchangeToken` })
-    const post = (path: string, body: object) =>
-      fetch(`${labUrl}/lab/v1/${path}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      }).then(answer => answer.json() as Promise<Record<string, string>>)
-    const { userId } = await post('people', {})
-    const { accessToken } = await post('sign-in', { userId })
-    const list = await fetch(`${apiUrl}/apps/v1`, { headers: { authorization: `Bearer ${accessToken}` } })
-    t.equal(list.status, 200)
-  }
-})
+t.test(
+  'two sandboxes on free ports use different ports, and the addresses and the issuer of each sandbox contain its own ports',
+  async t => {
+    const settings = { ...free, PORTAL_URL: '', LOG_LEVEL: 'info' }
+    const both = await Promise.all([1, 2].map(() => startSandbox(t, { databaseUrl: free.DATABASE_URL, settings })))
+    const addresses = both.map(({ logLines }) => JSON.parse(logLines.find(line => line.includes('is ready'))!))
+    const urls = addresses.flatMap(({ portalUrl, apiUrl, labUrl }) => [portalUrl, apiUrl, labUrl])
+    t.equal(new Set(urls).size, 6)
+    for (const { portalUrl, apiUrl, labUrl } of addresses) {
+      const metadata = (await (await fetch(`${portalUrl}/.well-known/oauth-authorization-server`)).json()) as object
+      t.match(metadata, { issuer: portalUrl, token_endpoint: `${portalUrl}/api/exchangeToken` })
+      const post = (path: string, body: object) =>
+        fetch(`${labUrl}/lab/v1/${path}`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        }).then(answer => answer.json() as Promise<Record<string, string>>)
+      const { userId } = await post('people', {})
+      const { accessToken } = await post('sign-in', { userId })
+      const list = await fetch(`${apiUrl}/apps/v1`, { headers: { authorization: `Bearer ${accessToken}` } })
+      t.equal(list.status, 200)
+    }
+  },
+)
 
-t.test('on free ports, the sandbox keeps the addresses and ports that the settings contain', async t => {
+t.test('a sandbox on free ports keeps the addresses and ports that are set in its settings', async t => {
   const env = { ...free, PORTAL_URL: 'https://portal.example.test', API_PORT: '4999', LAB_TOKEN: 'x'.repeat(22) }
   const config = await onFreePorts(readConfig(env), async config => config)
   const { portalUrl, apiPort, apiUrl } = config
@@ -41,7 +44,7 @@ t.test('on free ports, the sandbox keeps the addresses and ports that the settin
 })
 
 t.test(
-  'if another program takes a free port first, the sandbox tries another port, but it never replaces a port from the settings',
+  'if another program has taken a free port, the sandbox tries another port, but it never replaces a port from the settings',
   async t => {
     const settings = readConfig(free)
     const tried: number[] = []
@@ -64,7 +67,7 @@ t.test(
 )
 
 t.test(
-  'processes that search for free ports at the same time never find the same port, and never a port that the system gives to other programs',
+  'if processes search for free ports at the same time, each process finds different ports, outside the range that the system gives to other programs',
   async t => {
     // A second copy of the module behaves like a second process: both copies start to search at the same port.
     const copy = (await import(`../../support/free-port.ts${'?copy'}`)) as { findFreePort: typeof findFreePort }

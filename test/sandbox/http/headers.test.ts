@@ -1,5 +1,5 @@
-// The headers of answers must not name the program. If the portal uses https, the headers tell browsers to keep using
-// https.
+// The headers of an answer must not name the server program. If the portal uses https, its headers must tell browsers
+// to use only https.
 import t from 'tap'
 import { exchangeRaw, rawRequest } from '../../support/raw-socket.ts'
 import { openBrowser, startUrl } from '../support/browser.ts'
@@ -8,7 +8,7 @@ import { openAsDeveloper } from '../support/forms.ts'
 
 const docs = '/apps/v1/docs'
 
-t.test('CT-06: no answer names the program or its version', async t => {
+t.test('CT-06: no answer names the server program or its version', async t => {
   const { portal, api } = await buildTestSandbox(t)
   const portalUrls = [startUrl(), '/account', '/terms', '/nowhere', '/%', '/api/me', '/.well-known/jwks.json']
   const apiUrls = ['/', '/apps/v1', '/nowhere', '/%', '/apps/v1/openapi.json', '/apps/v1/api.raml', docs]
@@ -28,7 +28,7 @@ t.test('CT-06: no answer names the program or its version', async t => {
   }
 })
 
-t.test('CT-09: no source map is served, and no script or stylesheet names one', async t => {
+t.test('CT-09: no source map is served, and no script or stylesheet refers to a source map', async t => {
   const sandbox = await buildTestSandbox(t)
   const account = await (await openAsDeveloper(sandbox)).get('/account')
   // Each page names the icon twice: for the tab, and next to the name of the site.
@@ -59,7 +59,7 @@ const urls = [
 ]
 
 t.test(
-  'PG-10: a portal with https sends Strict-Transport-Security in every answer, and only for its own host',
+  'PG-10: a portal with https sends Strict-Transport-Security in every answer, without includeSubDomains',
   async t => {
     const browser = openBrowser(await buildTestSandbox(t, { portalUrl: 'https://login.example.test' }))
     for (const url of urls)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { createProbe } from '../../../src/sandbox/http/health.ts'
 import { buildTestSandbox } from '../support/build-test-sandbox.ts'
 
-t.test('readiness on both ports makes at most one transaction a second', async t => {
+t.test('however often readiness is requested, the sandbox probes the database at most once a second', async t => {
   const sandbox = await buildTestSandbox(t)
   let probes = 0
   const count = async () => {
@@ -23,7 +23,7 @@ t.test('readiness on both ports makes at most one transaction a second', async t
   t.equal(probes, 3, 'a clock that was set back does not make it wait for an hour')
 })
 
-t.test('after a failed probe, readiness makes no second transaction within the same second', async t => {
+t.test('if a probe of the database fails, readiness starts no other probe within the same second', async t => {
   const sandbox = await buildTestSandbox(t)
   let probes = 0
   const failing = async () => {
@@ -35,7 +35,7 @@ t.test('after a failed probe, readiness makes no second transaction within the s
   t.equal(probes, 1)
 })
 
-t.test('both ports share the result of a probe', async t => {
+t.test('the portal and the API share the result of a database probe', async t => {
   const sandbox = await buildTestSandbox(t)
   t.equal((await sandbox.portal.inject('/health/ready')).statusCode, 200)
   await sandbox.store.close()

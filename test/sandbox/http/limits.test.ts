@@ -1,5 +1,5 @@
-// The portal and the API limit senders that are too slow, and refuse ambiguous requests. The tests of DO-02 wait for
-// the real deadlines of 5 s and 10 s.
+// The portal and the API cut off senders and readers that are too slow, and refuse ambiguous requests. The tests of
+// DO-02 wait for the real deadlines of 5 s and 10 s.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, connect, type Socket } from 'node:net'
@@ -13,12 +13,12 @@ import { buildTestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper } from '../support/call-api.ts'
 import { labConfig } from '../support/call-lab.ts'
 
-// The tests only wait, so they run at the same time and take as long as the longest one.
+// The tests mostly wait, so they run at the same time.
 t.jobs = 8
 
 /**
- * Sends `start` at once, and then an `x` every 200 ms. Returns the answer, and the seconds until the connection was
- * closed.
+ * Sends `start` at once, and then one `x` every 200 ms. Returns the answer, and the number of seconds until the
+ * connection was closed.
  */
 async function drip(listener: FastifyInstance, start: string): Promise<[answer: string, seconds: number]> {
   const socket = await openSocket(listener)
@@ -35,7 +35,7 @@ async function drip(listener: FastifyInstance, start: string): Promise<[answer: 
 }
 
 t.test(
-  'DO-02: both listeners cut off headers or bodies that arrive slowly, and other requests do not wait',
+  'DO-02: if headers or a body arrive too slowly, the portal and the API close the connection, and other requests do not wait',
   async t => {
     const { api, portal } = await buildTestSandbox(t)
     const host = 'Host: 127.0.0.1'
@@ -74,7 +74,7 @@ t.test('DO-07: if nobody reads an answer, the sandbox closes the connection afte
   socket.destroy()
 })
 
-t.test('DO-11: ambiguous requests are refused', async t => {
+t.test('DO-11: a request with an ambiguous length or broken headers is refused', async t => {
   const { api, portal } = await buildTestSandbox(t)
   const begin = ['POST /api/exchangeToken HTTP/1.1', 'Host: 127.0.0.1', 'Connection: close']
   const good = ['GET /health/live HTTP/1.1', 'Host: 127.0.0.1', 'Connection: close']
@@ -94,40 +94,43 @@ t.test('DO-11: ambiguous requests are refused', async t => {
   }
   for (const listener of [api, portal])
     for (const [name, lines] of Object.entries(shapes)) {
-      // Only requests with Transfer-Encoding get a body. After a request without this header, the sandbox
-      // would read the body as a second request, and refuse the second request.
+      // Send a body only with Transfer-Encoding. Without this header the sandbox would read the body as a second
+      // request, and refuse the second request.
       const body = lines.some(line => line.startsWith('Transfer-Encoding')) ? '0\r\n\r\n' : ''
       t.match(await exchangeRaw(listener, rawRequest(lines, body)), /^HTTP\/1\.1 (400|501) /, name)
     }
 })
 
-/** Sends the text over a connection that stays open, and resolves to the next bytes. */
+/** Sends the text over an open connection, and resolves to the next bytes that the sandbox sends. */
 async function ask(socket: Socket, text: string): Promise<string> {
   socket.write(text)
   return String((await once(socket, 'data'))[0])
 }
 
-t.test('F-45: connections are kept for 72 idle seconds, longer than a proxy keeps them, and used again', async t => {
-  const { api, portal } = await buildTestSandbox(t)
-  for (const listener of [api, portal]) {
-    t.equal(listener.server.keepAliveTimeout, 72_000)
-    await listener.listen({ host: '127.0.0.1', port: 0 })
-    // The connection stays idle for longer than an answer may take.
-    listener.server.timeout = 500
-    const socket = await openSocket(listener)
-    for (let count = 0; count < 2; count += 1) {
-      const answer = await ask(socket, 'GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
-      t.match(answer, /^HTTP\/1\.1 200 /)
-      t.match(answer, /\r\nKeep-Alive: timeout=72\r\n/i)
-      await setTimeout(1200)
+t.test(
+  'F-45: the sandbox keeps an idle connection for 72 seconds, longer than a proxy does, and accepts more requests on the connection',
+  async t => {
+    const { api, portal } = await buildTestSandbox(t)
+    for (const listener of [api, portal]) {
+      t.equal(listener.server.keepAliveTimeout, 72_000)
+      await listener.listen({ host: '127.0.0.1', port: 0 })
+      // Set the time for an answer to 500 ms. The connection below is idle for longer, and must stay open.
+      listener.server.timeout = 500
+      const socket = await openSocket(listener)
+      for (let count = 0; count < 2; count += 1) {
+        const answer = await ask(socket, 'GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
+        t.match(answer, /^HTTP\/1\.1 200 /)
+        t.match(answer, /\r\nKeep-Alive: timeout=72\r\n/i)
+        await setTimeout(1200)
+      }
+      t.notOk(socket.destroyed)
+      socket.destroy()
     }
-    t.notOk(socket.destroyed)
-    socket.destroy()
-  }
-  t.match(readFileSync('docs/operations.md', 'utf8'), 'Keep-alive is 72 seconds', 'the document says so')
-})
+    t.match(readFileSync('docs/operations.md', 'utf8'), 'Keep-alive is 72 seconds', 'the document says so')
+  },
+)
 
-t.test('F-45: a sender that waits for 100 Continue gets it', async t => {
+t.test('F-45: if a sender waits for the status 100 Continue, the sandbox sends this status', async t => {
   const { portal } = await buildTestSandbox(t)
   const socket = await openSocket(portal)
   const head = 'POST /api/exchangeToken HTTP/1.1\r\nHost: 127.0.0.1\r\nExpect: 100-continue\r\n'
@@ -137,14 +140,14 @@ t.test('F-45: a sender that waits for 100 Continue gets it', async t => {
   socket.destroy()
 })
 
-/** From now on a request has 200 ms to arrive. */
+/** From now on, each request must arrive within 200 ms. */
 function beImpatient({ server }: FastifyInstance): void {
   Object.assign(server, { headersTimeout: 200, requestTimeout: 200 })
 }
 
 /**
- * Sends `start`, and an `x` every 100 ms after the answer. The sender never closes its own side of the connection.
- * Returns the seconds until the connection is reset.
+ * Sends `start`, and after the answer one `x` every 100 ms. The sender never closes its own side of the connection.
+ * Returns the answer, and the number of seconds until the connection is reset.
  */
 async function ignoreTheEnd(listener: FastifyInstance, start: string): Promise<[answer: string, seconds: number]> {
   const { port } = listener.server.address() as AddressInfo
@@ -163,32 +166,35 @@ async function ignoreTheEnd(listener: FastifyInstance, start: string): Promise<[
   return [answer, (performance.now() - endedAt) / 1000]
 }
 
-t.test('DO-02: after a 408, 400 or 431 the connection is closed, even if the sender keeps sending', async t => {
-  const { api, portal, lab } = await buildTestSandbox(t, { lab: labConfig })
-  const host = 'Host: 127.0.0.1'
-  const unreadable = [
-    [400, `GET / HTTP/1.1\r\n${host}\r\nno header\r\n\r\n`],
-    [431, `GET / HTTP/1.1\r\n${host}\r\nX-Large: ${'x'.repeat(17_000)}`],
-  ] as const
-  const post = `POST /api/exchangeToken HTTP/1.1\r\n${host}\r\nContent-Type: application/json\r\nContent-Length: 99`
-  const slow = [
-    [408, `GET / HTTP/1.1\r\n${host}\r\nX-Slow: `],
-    [408, `${post}\r\n\r\n{`],
-  ] as const
-  for (const [name, listener] of Object.entries({ api, portal, lab })) {
-    const attempt = async ([status, start]: readonly [number, string]) => {
-      const [answer, seconds] = await ignoreTheEnd(listener!, start)
-      t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `), name)
-      t.ok(seconds < 3, `${name}, ${status}: ${seconds} s after the end`)
+t.test(
+  'DO-02: after a 400, 408 or 431 answer the sandbox closes the connection, even if the sender keeps sending',
+  async t => {
+    const { api, portal, lab } = await buildTestSandbox(t, { lab: labConfig })
+    const host = 'Host: 127.0.0.1'
+    const unreadable = [
+      [400, `GET / HTTP/1.1\r\n${host}\r\nno header\r\n\r\n`],
+      [431, `GET / HTTP/1.1\r\n${host}\r\nX-Large: ${'x'.repeat(17_000)}`],
+    ] as const
+    const post = `POST /api/exchangeToken HTTP/1.1\r\n${host}\r\nContent-Type: application/json\r\nContent-Length: 99`
+    const slow = [
+      [408, `GET / HTTP/1.1\r\n${host}\r\nX-Slow: `],
+      [408, `${post}\r\n\r\n{`],
+    ] as const
+    for (const [name, listener] of Object.entries({ api, portal, lab })) {
+      const attempt = async ([status, start]: readonly [number, string]) => {
+        const [answer, seconds] = await ignoreTheEnd(listener!, start)
+        t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `), name)
+        t.ok(seconds < 3, `${name}, ${status}: ${seconds} s after the end`)
+      }
+      await listener!.listen({ host: '127.0.0.1', port: 0 })
+      await Promise.all(unreadable.map(attempt))
+      beImpatient(listener!)
+      await Promise.all(slow.map(attempt))
     }
-    await listener!.listen({ host: '127.0.0.1', port: 0 })
-    await Promise.all(unreadable.map(attempt))
-    beImpatient(listener!)
-    await Promise.all(slow.map(attempt))
-  }
-})
+  },
+)
 
-t.test('DO-02: a request whose body arrives after its 408 creates no group', async t => {
+t.test('DO-02: if the body of a request arrives only after the 408 answer, the request is not carried out', async t => {
   const sandbox = await buildTestSandbox(t)
   const { accessToken, userId, call } = await callAsDeveloper(sandbox)
   const groups = async () => (await call('GET', `/identities/v1/${userId}/links?type=MemberOf`)).json().ItemList.length
@@ -214,7 +220,7 @@ t.test('DO-02: a request whose body arrives after its 408 creates no group', asy
   t.equal(await groups(), before + 1)
 })
 
-t.test('DO-03: a sender that keeps sending gets the complete 431 before the connection is reset', async t => {
+t.test('DO-03: a sender that keeps sending gets the complete 431 answer before the connection is reset', async t => {
   const { api } = await buildTestSandbox(t)
   const accepted = once(api.server, 'connection') as Promise<[Socket]>
   const socket = await openSocket(api)
@@ -222,7 +228,7 @@ t.test('DO-03: a sender that keeps sending gets the complete 431 before the conn
   const answered = once(served, 'finish')
   socket.write(`GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Large: ${'x'.repeat(17_000)}`)
   await answered
-  // If the sandbox had closed the connection already, these bytes would cause a reset.
+  // If the sandbox had already closed the connection, these bytes would cause a reset.
   for (let count = 0; count < 3; count += 1) await new Promise(resolve => socket.write('x'.repeat(1000), resolve))
   const seen: string[] = []
   for (const event of ['data', 'end', 'error'])

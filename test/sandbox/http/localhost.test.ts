@@ -1,5 +1,5 @@
-// The name localhost may be 127.0.0.1, ::1 or both. In these tests localhost has two addresses, whatever the hosts file
-// of this machine says.
+// The name localhost can mean 127.0.0.1, ::1 or both. In these tests localhost has two addresses, whatever the hosts
+// file of this machine says.
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -10,7 +10,7 @@ import { startInVain, startSandbox } from '../support/start-sandbox.ts'
 
 const nodeOptions = preload(nameBoth(addresses))
 
-t.test(`F-46: with HOST=localhost the portal and the API listen on ${addresses.join(' and ')}`, async t => {
+t.test(`F-46: if HOST is localhost, the portal and the API listen on ${addresses.join(' and ')}`, async t => {
   const settings = { HOST: 'localhost' }
   const { portalPort, apiPort } = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, nodeOptions })
   for (const port of [portalPort, apiPort])
@@ -23,7 +23,7 @@ t.test(`F-46: with HOST=localhost the portal and the API listen on ${addresses.j
 })
 
 t.test(
-  `CT-05: with HOST=localhost the sandbox answers open requests on ${addresses.join(' and ')} before it ends`,
+  `CT-05: if HOST is localhost, the sandbox answers open requests on ${addresses.join(' and ')} before it ends`,
   async t => {
     const settings = { HOST: 'localhost' }
     const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, nodeOptions })
@@ -31,8 +31,8 @@ t.test(
     const body = 'grant_type=authorization_code&client_id=none&client_secret=none&redirect_uri=none&code=none'
     const head = `POST /api/exchangeToken HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n`
     const request = head + body
-    // Each address has two open requests: one with its headers and a part of its body, and one with only a part of its
-    // headers.
+    // Two requests are open on each address: the first has sent its headers and a part of its body, the second has sent
+    // only a part of its headers.
     const senders = await Promise.all(
       addresses.flatMap(address =>
         [head.length + 10, 20].map(async sent => {
@@ -43,7 +43,7 @@ t.test(
         }),
       ),
     )
-    // When a later connection is accepted, the sandbox has read the bytes that were sent before.
+    // When the sandbox accepts a later connection, it has already read the bytes above.
     for (const address of addresses) t.ok(await accepts(port, address))
     const code = sandbox.stop()
     while (await accepts(port, addresses[0]!));
@@ -59,7 +59,7 @@ t.test(
 )
 
 t.test(
-  `CT-05: with HOST=localhost the sandbox cuts off endless requests on ${addresses.join(' and ')} 8 seconds after SIGTERM`,
+  `CT-05: if HOST is localhost, the sandbox cuts off endless requests on ${addresses.join(' and ')} 8 seconds after SIGTERM`,
   async t => {
     const settings = { HOST: 'localhost' }
     const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, nodeOptions })
@@ -88,7 +88,7 @@ async function accepts(port: number, address: string): Promise<boolean> {
   return isAccepted
 }
 
-t.test('the sandbox does not start if its port is in use only on the second address', async t => {
+t.test('if a port is in use on only one of the two addresses of localhost, the sandbox does not start', async t => {
   const taken = createServer().listen(0, addresses[1])
   await once(taken, 'listening')
   t.teardown(() => taken.close())
@@ -100,14 +100,14 @@ t.test('the sandbox does not start if its port is in use only on the second addr
 })
 
 t.test(
-  'DO-06: MAX_CONNECTIONS limits all connections to portal, API and laboratory together, and new connections are closed immediately',
+  'DO-06: MAX_CONNECTIONS limits the connections to portal, API and laboratory together; further connections are closed at once',
   async t => {
     const settings = { HOST: 'localhost', LAB_HOST: 'localhost', LAB_PORT: '0', MAX_CONNECTIONS: '6' }
     const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, nodeOptions })
     const { labPort } = JSON.parse(sandbox.logLines.find(line => line.includes('the sandbox is ready'))!)
     const ports = [sandbox.portalPort, sandbox.apiPort, labPort]
     const doors = ports.flatMap(port => addresses.map(address => ({ port, address })))
-    /** Undefined if the connection was closed without an answer. */
+    /** Resolves to undefined if the connection was closed without an answer. */
     const open = async ({ port, address }: (typeof doors)[number]) => {
       const socket = connect(port, address).on('error', () => undefined)
       t.teardown(() => socket.destroy())
@@ -123,12 +123,12 @@ t.test(
     t.ok(kept.every(Boolean), 'six connections must be open')
     for (const door of doors) t.notOk(await open(door), `no seventh one on ${door.address} ${door.port}`)
     kept[0]!.destroy()
-    // The sandbox notices a moment later that the connection was closed.
+    // The sandbox needs a moment to notice that the connection was closed.
     let next: Socket | undefined
     for (let tries = 0; tries < 200 && !next; tries += 1) next = await open(doors[5]!)
     t.ok(next, 'a new connection must be accepted when one has closed')
     t.notOk(await open(doors[0]!), 'a seventh connection must be refused')
-    // A log line may arrive after the connection was closed. When the process has ended, all lines are there.
+    // A log line may arrive after the connection was closed. When the process has ended, all log lines have arrived.
     t.equal(await sandbox.stop(), 0)
     const warnings = sandbox.logLines.filter(line => line.includes('connections-full'))
     t.equal(warnings.length, 1, 'one line, however many are refused')

@@ -6,22 +6,23 @@ import { fillDisk, preload } from '../../support/start-conditions.ts'
 import { makeSqliteUrl } from '../support/build-test-sandbox.ts'
 import { startSandbox } from '../support/start-sandbox.ts'
 
-/** Requests a page that does not exist. Returns how often the answer was 404. */
+/** Requests a page that does not exist `times` times. Returns how many answers were 404. */
 async function askInVain(port: number, times: number): Promise<number> {
   const answers = await askOften(`http://127.0.0.1:${port}`, '/nowhere', times)
   return answers.match(/HTTP\/1\.1 404 /g)?.length ?? 0
 }
 
-t.test('LG-07: if nobody reads the log, the sandbox keeps working and can stop', async t => {
+t.test('LG-07: if no program reads the log, the sandbox keeps working and can stop', async t => {
   const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t) })
   sandbox.neglectLog()
-  // A pipe holds 64 KiB or a few times as much, and a line has about 200 bytes.
+  // 3,000 log lines are too many for the pipe: a line has about 200 bytes, and a pipe holds 64 KiB or a few times as
+  // much.
   t.equal(await askInVain(sandbox.apiPort, 3000), 3000)
   t.equal(await sandbox.stop(), 0)
 })
 
 t.test(
-  'F-39, LG-07: if the disk of the log is full, the sandbox keeps working and can stop',
+  'F-39, LG-07: if the log cannot be written because the disk is full, the sandbox keeps working and can stop',
   { timeout: 30_000 },
   async t => {
     const [portalPort, apiPort] = [await findFreePort(), await findFreePort()]
@@ -40,7 +41,7 @@ t.test(
 )
 
 t.test(
-  'F-39, LG-07: the log continues when the disk has space again, even if a mebibyte of lines was lost',
+  'F-39, LG-07: when a full disk has space again, the log continues, even if about 1 MiB of log lines was lost',
   { timeout: 30_000 },
   async t => {
     const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), nodeOptions: preload(fillDisk) })
@@ -49,7 +50,7 @@ t.test(
     const written = sandbox.logLines.length
     t.ok(written < 1_000, `${written} lines before`)
     process.kill(sandbox.pid, 'SIGUSR2')
-    // Lines that were logged before the first successful write are lost, too.
+    // Send requests until a line is written, because lines from before the first successful write are lost, too.
     const late = { url: '/nowhere', headers: { 'x-request-id': 'after-the-flood' } }
     while (!sandbox.logLines.at(-1)?.includes('after-the-flood')) {
       await sandbox.portal.inject(late)
@@ -58,7 +59,7 @@ t.test(
   },
 )
 
-t.test('a reader of the log gets its last line', async t => {
+t.test('when the sandbox stops, the last line of the log is written, too', async t => {
   const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t) })
   t.equal(await sandbox.stop(), 0)
   t.match(sandbox.logLines.at(-1), '"msg":"the sandbox has stopped"')

@@ -1,4 +1,5 @@
-// Many requests at once on one connection: the sandbox answers a few, and closes the connection if there are more.
+// Sends many requests at once on one connection. The sandbox answers a few of them, and closes the connection if there
+// are more.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -14,16 +15,16 @@ import { startSandbox } from '../support/start-sandbox.ts'
 
 const get = (path: string, header = '') => `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${header}\r\n`
 
-/** Repeats one request up to 64 KiB. */
+/** Repeats one request until the text has 64 KiB. */
 const flood = (path: string) => get(path).repeat(Math.ceil(65_536 / get(path).length))
 
-/** The most memory that the process ever held, in MiB. */
+/** Returns the largest amount of memory that the process has ever used, in MiB. */
 function peakOf(pid: number): number {
   return Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 }
 
 t.test(
-  'DO-06, DO-07: 256 MiB are enough for 30 connections that send 64 KiB of requests and read nothing',
+  'DO-06, DO-07: if 30 connections send 64 KiB of requests each and read no answers, the sandbox uses less than 256 MiB',
   { skip: process.platform !== 'linux' && 'the memory is read from /proc' },
   async t => {
     const databaseUrl = await makeSqliteUrl(t)
@@ -41,7 +42,7 @@ t.test(
         const socket = connect(port, '127.0.0.1').on('error', () => undefined)
         await once(socket, 'connect')
         socket.pause().write(flood(path))
-        // The test reads nothing, so it notices the closed connection only by a reset.
+        // The test has read nothing so far. To notice that the connection was closed, the socket must start to read.
         await new Promise(resolve => socket.once('close', resolve).resume())
       })
       await Promise.all(cut)
@@ -56,7 +57,7 @@ t.test(
 )
 
 t.test(
-  'AP-13, DO-07: the memory is enough for 300 connections that each request a long list eight times and read nothing',
+  'AP-13, DO-07: if 300 connections request a long list eight times each and read no answers, the sandbox uses less than 384 MiB',
   { skip: process.platform !== 'linux' && 'the memory is read from /proc' },
   async t => {
     const databaseUrl = await makeSqliteUrl(t)
@@ -64,7 +65,8 @@ t.test(
     const accessToken = await getAccessToken(filled)
     const { userId } = await callWith(filled, accessToken)
     const own = await callFromPortal(filled, await openAsDeveloper(filled))
-    // Each group is full: half of them with many applications, the others with a few of the largest size.
+    // Each group is full. Half of the groups have many applications, and the others have a few applications of the
+    // largest size.
     const redirectUris = Array.from({ length: 30 }, (_, index) => `https://a.example.test/${index}`.padEnd(2000, 'x'))
     for (const [index, groupId] of (await addGroups(filled, userId, 19)).entries())
       await addApplications(
@@ -88,8 +90,8 @@ t.test(
     const ask = get('/apps/v1', `Authorization: Bearer ${accessToken}\r\n`)
     for (const socket of flooders) socket.pause().write(ask.repeat(8))
 
-    // When the sandbox has answered these two requests, the number of waiting answers on the other connections no longer
-    // grows.
+    // When the sandbox has answered these two requests, it has also processed the requests of the other connections,
+    // and the number of unread answers no longer grows.
     const headers = { authorization: `Bearer ${own.accessToken}` }
     for (let round = 1; round <= 2; round += 1) {
       const list = await sandbox.api.inject({ url: '/apps/v1', headers })
@@ -97,7 +99,8 @@ t.test(
     }
     const peak = peakOf(sandbox.pid)
     t.comment(`${Math.round(peak)} MiB at most`)
-    // All answers together would take 1.3 GB. A busy process uses its whole heap even without these answers.
+    // All answers together would take 1.3 GB. The limit is larger than the heap, because a busy process uses its whole
+    // heap.
     t.ok(peak < 384, `${peak} MiB`)
     for (const socket of flooders) socket.destroy()
     t.equal((await sandbox.api.inject('/health/live')).statusCode, 200)
@@ -105,21 +108,24 @@ t.test(
   },
 )
 
-t.test('eight requests at once on one connection are answered in their order, and can be repeated', async t => {
-  const { portal, api } = await buildTestSandbox(t)
-  for (const listener of [portal, api]) {
-    const socket = await openSocket(listener)
-    let answer = ''
-    socket.on('data', piece => {
-      answer += piece
-    })
-    for (let round = 1; round <= 20; round += 1) {
-      socket.write(get('/health/live').repeat(7) + get('/nowhere'))
-      while ([...answer.matchAll(/HTTP\/1\.1 404 /g)].length < round) await once(socket, 'data')
+t.test(
+  'if a client sends eight requests at once on one connection, the answers come in order, and the client can send eight more',
+  async t => {
+    const { portal, api } = await buildTestSandbox(t)
+    for (const listener of [portal, api]) {
+      const socket = await openSocket(listener)
+      let answer = ''
+      socket.on('data', piece => {
+        answer += piece
+      })
+      for (let round = 1; round <= 20; round += 1) {
+        socket.write(get('/health/live').repeat(7) + get('/nowhere'))
+        while ([...answer.matchAll(/HTTP\/1\.1 404 /g)].length < round) await once(socket, 'data')
+      }
+      const statuses = [...answer.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => status)
+      t.equal(statuses.length, 160)
+      t.ok(statuses.every((status, index) => status === (index % 8 === 7 ? '404' : '200')))
+      socket.destroy()
     }
-    const statuses = [...answer.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => status)
-    t.equal(statuses.length, 160)
-    t.ok(statuses.every((status, index) => status === (index % 8 === 7 ? '404' : '200')))
-    socket.destroy()
-  }
-})
+  },
+)

@@ -1,4 +1,5 @@
-// How the laboratory finds the login and the client of a step, and how a developer gets from an answer to its step.
+// How the laboratory finds the login and the client of a step, and how a link leads a developer from an answer to its
+// step.
 import t from 'tap'
 import { exchange, locationOf } from '../support/browser.ts'
 import { seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
@@ -13,7 +14,7 @@ interface Login {
   steps: { id: string; requestId: string; kind: string; route: string; reason: string | null }[]
 }
 
-/** All logins of a client. If `clientId` is null, all logins without a known client. */
+/** Returns all logins of a client. If `clientId` is null, returns all logins without a known client. */
 async function readLogins(lab: CallLab, clientId: string | null): Promise<Login[]> {
   const { logins } = (await lab('GET', 'logins')).json() as { logins: Login[] }
   const own = logins.filter(login => login.clientId === clientId)
@@ -25,7 +26,7 @@ const routesOf = (logins: Login[]) => logins.flatMap(({ steps }) => steps.map(({
 const listWith = ({ api }: TestSandbox, token: string, headers: Record<string, string> = {}) =>
   api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${token}`, ...headers } })
 
-/** Follows the link of an answer. Returns the login, and the number of the step in the login. */
+/** Follows the laboratory link in an answer. Returns the id of the login, and the number of the step in this login. */
 async function follow(sandbox: TestSandbox, url: unknown): Promise<[login: string, step: number]> {
   const { pathname } = new URL(String(url))
   const answer = await sandbox.lab!.inject({ url: pathname, headers: { host: '127.0.0.1' } })
@@ -37,7 +38,7 @@ const helpOf = ({ headers }: { headers: Record<string, unknown> }) =>
   /^<(.+)>; rel="help"$/.exec(String(headers.link))?.[1]
 
 t.test(
-  'if a client sends the same X-Request-Id with several calls, each link leads to the step of its own call',
+  'if a client sends the same X-Request-Id with several calls, the link in each answer leads to the step of that call',
   async t => {
     const { sandbox, lab } = await buildTestLab(t)
     const headers = { 'x-request-id': 'one-for-all' }
@@ -67,26 +68,29 @@ t.test(
   },
 )
 
-t.test('calls with tokens from the laboratory, and with app access tokens, are listed under their client', async t => {
-  const { sandbox, lab } = await buildTestLab(t)
-  const { call, groupId } = await callAsDeveloper(sandbox)
-  const created = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
-  const clientId: string = created.client.clientId
-  await listWith(sandbox, created.tokens[0].token)
-  await listWith(sandbox, created.tokens[0].token)
-  const [ofAppToken, ...others] = await readLogins(lab, clientId)
-  t.same(others, [], 'calls with one token are together')
-  t.match(ofAppToken, { outcome: 'no login', steps: [{ route: '/apps/v1' }, { route: '/apps/v1' }] })
+t.test(
+  'a call with an app access token, or with a token from the laboratory, is listed under the client of the token',
+  async t => {
+    const { sandbox, lab } = await buildTestLab(t)
+    const { call, groupId } = await callAsDeveloper(sandbox)
+    const created = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+    const clientId: string = created.client.clientId
+    await listWith(sandbox, created.tokens[0].token)
+    await listWith(sandbox, created.tokens[0].token)
+    const [ofAppToken, ...others] = await readLogins(lab, clientId)
+    t.same(others, [], 'calls with one token are together')
+    t.match(ofAppToken, { outcome: 'no login', steps: [{ route: '/apps/v1' }, { route: '/apps/v1' }] })
 
-  const made = (await lab('POST', 'applications', { redirectUri: seeded.redirectUri })).json()
-  const own = { userId: made.userId, clientId: made.clientId }
-  const { accessToken } = (await lab('POST', 'sign-in', own)).json()
-  await listWith(sandbox, accessToken)
-  await sandbox.portal.inject({ url: '/api/me', headers: { authorization: `Bearer ${accessToken}` } })
-  t.same(routesOf(await readLogins(lab, made.clientId)), ['/apps/v1', '/api/me'])
-})
+    const made = (await lab('POST', 'applications', { redirectUri: seeded.redirectUri })).json()
+    const own = { userId: made.userId, clientId: made.clientId }
+    const { accessToken } = (await lab('POST', 'sign-in', own)).json()
+    await listWith(sandbox, accessToken)
+    await sandbox.portal.inject({ url: '/api/me', headers: { authorization: `Bearer ${accessToken}` } })
+    t.same(routesOf(await readLogins(lab, made.clientId)), ['/apps/v1', '/api/me'])
+  },
+)
 
-t.test('calls with a bad token or a wrong content type are listed under the client that made them', async t => {
+t.test('a call with a bad token or a wrong content type is listed under the client that sent the call', async t => {
   const { sandbox, lab } = await buildTestLab(t)
   const made = (await lab('POST', 'applications', { redirectUri: seeded.redirectUri })).json()
   const own = { userId: made.userId, clientId: made.clientId }
@@ -104,7 +108,7 @@ t.test('calls with a bad token or a wrong content type are listed under the clie
   t.same(reasons.sort(), ['content-type-unsupported', 'content-type-unsupported', 'token-expired', 'token-malformed'])
 })
 
-t.test('if a body has a wrong content type, the portal reads at most the maximum size of a form', async t => {
+t.test('if a body has a wrong content type, the portal reads no more bytes than a form may have', async t => {
   const { sandbox } = await buildTestLab(t)
   const headers = { 'content-type': 'text/plain' }
   const payload = `client_id=${'x'.repeat(2_000_000)}`
@@ -113,25 +117,28 @@ t.test('if a body has a wrong content type, the portal reads at most the maximum
   })
 })
 
-t.test('if another client sends the code of a login, its request is not part of the login', async t => {
-  const { sandbox, lab } = await buildTestLab(t)
-  const other = await makeOtherClient(sandbox)
-  const code = await getCode(sandbox)
-  await exchange(sandbox, { code, ...other })
-  const [login] = await readLogins(lab, other.client_id)
-  t.match(login?.steps, [{ kind: 'exchange', reason: 'code-of-another-client' }])
-  const own = (await readLogins(lab, seeded.clientId)).flatMap(({ steps }) => steps.map(({ reason }) => reason))
-  t.notOk(own.includes('code-of-another-client'))
-})
+t.test(
+  'if another client sends the code of a login, the exchange is listed under the other client, and not as a step of the login',
+  async t => {
+    const { sandbox, lab } = await buildTestLab(t)
+    const other = await makeOtherClient(sandbox)
+    const code = await getCode(sandbox)
+    await exchange(sandbox, { code, ...other })
+    const [login] = await readLogins(lab, other.client_id)
+    t.match(login?.steps, [{ kind: 'exchange', reason: 'code-of-another-client' }])
+    const own = (await readLogins(lab, seeded.clientId)).flatMap(({ steps }) => steps.map(({ reason }) => reason))
+    t.notOk(own.includes('code-of-another-client'))
+  },
+)
 
-t.test('the laboratory records a request even if `URL` cannot parse its address', async t => {
+t.test('the laboratory records a request even if the `URL` class cannot parse the request’s address', async t => {
   const { sandbox, lab } = await buildTestLab(t)
   t.equal((await sandbox.portal.inject({ method: 'GET', url: { pathname: '//' } })).statusCode, 404)
   const [login] = await readLogins(lab, null)
   t.match(login?.steps, [{ reason: 'not-found', route: '(none)' }])
 })
 
-t.test('an address with a broken percent-encoding is recorded, and its answer links to the step', async t => {
+t.test('a request with an unreadable address is recorded as a step, and the answer links to this step', async t => {
   const { sandbox, lab } = await buildTestLab(t)
   for (const [server, path] of [
     [sandbox.portal, '/%'],
@@ -149,13 +156,13 @@ t.test('an address with a broken percent-encoding is recorded, and its answer li
 })
 
 t.test(
-  'if a fault delays the exchange, the login still has the outcome “signed in”, and its renewal is a step of kind refresh',
+  'if faults delay the exchange and the renewal of a login, its outcome is still “signed in”, and the renewal is a step of kind refresh',
   async t => {
     const { sandbox, lab } = await buildTestLab(t)
     for (const place of ['exchange', 'refresh'])
       await lab('POST', 'faults', { fault: `${place}-late`, options: { seconds: 0.01 } })
     const code = await getCode(sandbox)
-    // A late answer waits on a real connection, so the test cannot use `inject`.
+    // A delayed answer needs a real connection, so the test cannot use `inject`.
     const address = await sandbox.portal.listen({ host: '127.0.0.1', port: 0 })
     const post = async (fields: Record<string, string>) => {
       const { clientId: client_id, clientSecret: client_secret } = seeded
@@ -172,7 +179,7 @@ t.test(
 )
 
 t.test(
-  'laboratory-links: every refusal has the request id in a header, and links to the laboratory if there is a laboratory',
+  'laboratory-links: every refusal has the request id in a header, and if the sandbox has a laboratory, a link to the laboratory',
   async t => {
     const { sandbox, lab } = await buildTestLab(t)
     const off = await buildTestLab(t, { lab: undefined })

@@ -18,7 +18,7 @@ interface Document {
   >
 }
 
-t.test('the OpenAPI 3.1 document is valid, and describes every call of the laboratory', async t => {
+t.test('the laboratory’s OpenAPI 3.1 document is valid, and describes every call of the laboratory', async t => {
   const { sandbox, lab } = await buildTestLab(t)
   const document = (await lab('GET', 'openapi.json')).json<Document>()
   t.match(document, { openapi: /^3\.1\.\d$/, servers: [{ url: 'http://127.0.0.1:4002' }] })
@@ -40,7 +40,7 @@ t.test('the OpenAPI 3.1 document is valid, and describes every call of the labor
 })
 
 t.test(
-  'the laboratory refuses a body that the description forbids, and names the field and the allowed values',
+  'if a body does not match the laboratory’s OpenAPI document, the laboratory refuses it, and names the wrong field and the allowed values',
   async t => {
     const { lab } = await buildTestLab(t)
     const redirectUri = 'http://localhost:3456/'
@@ -77,7 +77,7 @@ t.test(
   },
 )
 
-t.test('if there is a token, the description says that calls must send it', async t => {
+t.test('if the laboratory has a token, its OpenAPI document says that calls must send the token', async t => {
   const open = (await (await buildTestLab(t)).lab('GET', 'openapi.json')).json<Document>()
   t.strictSame(open.security, [{ labToken: [] }, {}])
 })

@@ -1,5 +1,5 @@
-// The sequence diagram on the page of a login: the messages in their order, and the messages that the laboratory cannot
-// see.
+// The sequence diagram on the page of a login: the recorded messages in order, and the messages that the laboratory can
+// only infer.
 import t from 'tap'
 import { diagramOf } from '../../../src/sandbox/lab/pages/diagram.ts'
 import type { RecordedStep } from '../../../src/sandbox/lab/record/recorded.ts'
@@ -22,7 +22,7 @@ const exchangeOf = (code: string, atMs = 0) =>
   step('exchange', { body: { code } }, { atMs, answer: { access_token: 'a' } })
 
 t.test(
-  'the diagram draws each request from its sender to the portal or the API, and the answer in the other direction',
+  'the diagram of a login draws each request from the sender to the portal or the API, and each answer in the other direction',
   async t => {
     const rows = rowsOf(step('authorize'), step('exchange'), step('api', {}, { method: 'GET', route: '/apps/v1' }))
     t.match(
@@ -45,7 +45,7 @@ t.test(
   },
 )
 
-t.test('the diagram shows the status, the content and the duration of each answer', async t => {
+t.test('the diagram of a login shows the status, the content and the duration of each answer', async t => {
   const [code, error, tokens, refused, cut] = rowsOf(
     step('consent', {}, { status: 303, location: back('one'), durationMs: 7 }),
     step('consent', {}, { status: 303, location: 'http://localhost:3000/cancelled?error=access_denied' }),
@@ -60,12 +60,12 @@ t.test('the diagram shows the status, the content and the duration of each answe
   t.match(cut!.answer, { mark: '⚡', status: 'no answer', words: '' })
 })
 
-t.test('a request without an answer has the mark of a failure', async t => {
+t.test('in the diagram of a login, a request without an answer is marked as failed', async t => {
   const [start] = rowsOf(step('authorize', {}, { status: 0 }))
   t.match(start!.answer, { mark: '✗', status: 'no answer', words: '' })
 })
 
-t.test('the time between two steps begins with the previous answer and ends with the next request', async t => {
+t.test('the diagram of a login shows the time from the answer of one step to the request of the next step', async t => {
   const rows = rowsOf(
     step('authorize', {}, { atMs: 0, durationMs: 10 }),
     step('sign-in', {}, { atMs: 1_260, durationMs: 40 }),
@@ -79,7 +79,7 @@ t.test('the time between two steps begins with the previous answer and ends with
 })
 
 t.test(
-  'the diagram shows a message that no request recorded only if a later request proves that it was sent',
+  'the diagram of a login shows an unrecorded message only if a later request proves that the message was sent',
   async t => {
     const [start, given, exchanged] = rowsOf(
       step('authorize'),
@@ -104,7 +104,7 @@ t.test(
 )
 
 t.test(
-  'the page draws every step with its checks: failed checks are open, and passed checks are collapsed',
+  'the page of a login shows the checks of every step: failed checks are open, and passed checks are collapsed',
   async t => {
     const { sandbox, lab } = await buildTestLab(t)
     await exchange(sandbox, { code: (await logIn(sandbox)).get('code') ?? '', state: 'another' })
@@ -126,7 +126,7 @@ t.test(
   },
 )
 
-t.test('the diagram has a mark where steps were left out', async t => {
+t.test('if steps of a login were left out, the diagram has a mark at their position', async t => {
   const { sandbox, lab } = await buildTestLab(t)
   const { access_token: token } = (
     await exchange(sandbox, { code: (await logIn(sandbox)).get('code') ?? '', state: 'a-state' })
@@ -147,7 +147,7 @@ t.test('the diagram has a mark where steps were left out', async t => {
 })
 
 t.test(
-  'without JavaScript, the accessibility tree has the diagram in order, and the link in the verdict leads to the step',
+  'without JavaScript, the accessibility tree contains the steps of the diagram in order, and the link in the verdict leads to its step',
   { skip },
   async t => {
     const { sandbox } = await buildTestLab(t)
@@ -193,7 +193,7 @@ t.test(
 )
 
 t.test(
-  'an arrow goes from the middle of one lane to the middle of another lane, even with forced colours',
+  'each arrow of the diagram goes from the middle of one lane to the middle of another lane, also with forced colours',
   { skip },
   async t => {
     const { sandbox } = await buildTestLab(t)

@@ -1,4 +1,5 @@
-// Faults in the contents of answers: token responses, the redirect back, lists and records of the API. And traps.
+// Faults that change the content of answers: token responses, the redirect to the client, and the API's lists and
+// records. Also tests the traps to which a fault can redirect a client.
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { gunzipSync } from 'node:zlib'
@@ -21,7 +22,7 @@ async function signInOnce(sandbox: Parameters<typeof openBrowser>[0]) {
 }
 
 t.test(
-  'each fault of a token response changes the one field that its name says, at the exchange and at a renewal',
+  'at an exchange and at a renewal, each fault of the token response changes only the field in the fault’s name',
   async t => {
     const { sandbox, order } = await buildFaultLab(t)
     const goBack = await signInOnce(sandbox)
@@ -66,7 +67,7 @@ t.test(
   },
 )
 
-t.test('a large access token works like a small access token', async t => {
+t.test('the API accepts the large access token that a fault makes', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   await order('exchange-access-token-9-kb')
   const { access_token: token } = await getTokens(sandbox)
@@ -77,7 +78,7 @@ t.test('a large access token works like a small access token', async t => {
   )
 })
 
-t.test('an opaque access token works like a JWT, and a made-up opaque token is refused', async t => {
+t.test('the API accepts the opaque access token that a fault makes, and refuses a made-up opaque token', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   const statusWith = async (token: string) =>
     (await sandbox.api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${token}` } })).statusCode
@@ -93,7 +94,7 @@ t.test('an opaque access token works like a JWT, and a made-up opaque token is r
   }
 })
 
-t.test('an access token can expire earlier than its expires_in says', async t => {
+t.test('a fault can issue an access token that expires earlier than its expires_in says', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   await order('exchange-early-end-of-access-token', { options: { seconds: 60 } })
   const { access_token: token, expires_in } = (await getTokens(sandbox)) as {
@@ -105,7 +106,7 @@ t.test('an access token can expire earlier than its expires_in says', async t =>
   t.equal(expires_in, 86_400)
 })
 
-t.test('a short session ends soon and cannot be renewed', async t => {
+t.test('a fault can issue tokens for a short session, with a short lifetime and without a refresh token', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   await order('exchange-short-session', { options: { seconds: 2 } })
   const tokens = (await getTokens(sandbox)) as unknown as Record<string, unknown>
@@ -113,11 +114,11 @@ t.test('a short session ends soon and cannot be renewed', async t => {
   t.notOk('refresh_token' in tokens)
 })
 
-t.test('each fault of the redirect to the client changes only what the name of the fault says', async t => {
+t.test('each fault of the redirect to the client has exactly the effect that the fault’s name says', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   const goBack = await signInOnce(sandbox)
   const usual = await goBack()
-  // Faults whose name contains the parameter, and that need no options.
+  // The faults of the redirect that have no required option.
   const names = namesOf(/^redirect-/).filter(
     name => !Object.values(catalogue.get(name)!.options).some(one => one.isRequired),
   )
@@ -146,32 +147,35 @@ t.test('each fault of the redirect to the client changes only what the name of t
   t.match((await goBack()).searchParams.get('error_description'), /<script>.*\r\nSet-Cookie/s)
 })
 
-t.test('a login without a browser gets the same address with the same fault', async t => {
-  const { sandbox, order } = await buildFaultLab(t)
-  await signInOnce(sandbox)
-  await order('redirect-state-other')
-  const { email, password, clientId, redirectUri, cancelUrl } = seeded
-  const start = {
-    grant_type: 'authorization',
-    response_type: 'code',
-    client_id: clientId,
-    redirect_uri: redirectUri,
-    cancel_url: cancelUrl,
-    state: 's',
-  }
-  const answer = await sandbox.portal.inject({
-    method: 'POST',
-    url: '/api/authorize',
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    payload: new URLSearchParams({ email, password, ...start }).toString(),
-  })
-  const { searchParams } = new URL(answer.json().redirectUrl)
-  t.ok(searchParams.get('code'))
-  t.not(searchParams.get('state'), 's')
-})
+t.test(
+  'if a script signs in without a browser, the redirect address in the answer has the ordered fault, too',
+  async t => {
+    const { sandbox, order } = await buildFaultLab(t)
+    await signInOnce(sandbox)
+    await order('redirect-state-other')
+    const { email, password, clientId, redirectUri, cancelUrl } = seeded
+    const start = {
+      grant_type: 'authorization',
+      response_type: 'code',
+      client_id: clientId,
+      redirect_uri: redirectUri,
+      cancel_url: cancelUrl,
+      state: 's',
+    }
+    const answer = await sandbox.portal.inject({
+      method: 'POST',
+      url: '/api/authorize',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      payload: new URLSearchParams({ email, password, ...start }).toString(),
+    })
+    const { searchParams } = new URL(answer.json().redirectUrl)
+    t.ok(searchParams.get('code'))
+    t.not(searchParams.get('state'), 's')
+  },
+)
 
 t.test(
-  'lists and records of the API can have hostile texts, unknown or missing members, or too many entries',
+  'faults can give the API’s lists and records hostile texts, unknown fields, missing fields, or too many entries',
   async t => {
     const { sandbox, order } = await buildFaultLab(t)
     const calls = await platformCalls(sandbox)
@@ -225,7 +229,7 @@ t.test(
   },
 )
 
-t.test('a fault can send a 401 once or always, for any call of the API', async t => {
+t.test('a fault can answer any API call with 401, either once or always', async t => {
   const { sandbox, order, show } = await buildFaultLab(t)
   const calls = await platformCalls(sandbox)
   const always = await order('api-401', { times: 'always', clientId: seeded.clientId })
@@ -237,7 +241,7 @@ t.test('a fault can send a 401 once or always, for any call of the API', async t
 })
 
 t.test(
-  'if a client follows a redirect of a fault, it gets a notice, and its request to the trap is a step of the login',
+  'if a client follows the redirect that a fault sends, the request to the trap is a step of the login, and the login gets a notice',
   async t => {
     const { sandbox, order, call, steps } = await buildFaultLab(t)
     for (const status of [302, 307]) {
@@ -272,7 +276,7 @@ t.test(
   },
 )
 
-t.test('a fault can send any other error status', async t => {
+t.test('a fault can answer with any other status from 400 to 599', async t => {
   const { sandbox, order, call } = await buildFaultLab(t)
   const calls = await platformCalls(sandbox)
   for (const status of [402, 418, 599]) {
@@ -285,34 +289,37 @@ t.test('a fault can send any other error status', async t => {
   t.same(error.message, { 'options.status': ['This must be a whole number from 400 to 599.'] })
 })
 
-t.test('the login, the HAR, the events and the page name the fault of a step', async t => {
-  const { sandbox, order, call } = await buildFaultLab(t)
-  await sandbox.lab!.listen({ host: '127.0.0.1', port: 0 })
-  const { port } = sandbox.lab!.server.address() as { port: number }
-  const events = connect(port, '127.0.0.1').setEncoding('utf8')
-  events.write(`GET /lab/v1/events HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n\r\n`)
-  await once(events, 'data')
-  await order('exchange-503')
-  const told = new Promise<string>(resolve => {
-    let text = ''
-    events.on('data', piece => {
-      text += piece
-      if (text.includes('exchange-503')) resolve(text)
+t.test(
+  'if a fault has changed a step, its name is in the login’s JSON, in the HAR, in the event stream and on the page',
+  async t => {
+    const { sandbox, order, call } = await buildFaultLab(t)
+    await sandbox.lab!.listen({ host: '127.0.0.1', port: 0 })
+    const { port } = sandbox.lab!.server.address() as { port: number }
+    const events = connect(port, '127.0.0.1').setEncoding('utf8')
+    events.write(`GET /lab/v1/events HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n\r\n`)
+    await once(events, 'data')
+    await order('exchange-503')
+    const told = new Promise<string>(resolve => {
+      let text = ''
+      events.on('data', piece => {
+        text += piece
+        if (text.includes('exchange-503')) resolve(text)
+      })
     })
-  })
-  await exchange(sandbox, { code: await getCode(sandbox) })
-  t.match(await told, /"fault":{"id":"[\w-]+","name":"exchange-503","acted":"before"}/)
-  events.destroy()
-  const { logins } = (await call('GET', '/lab/v1/logins')).json()
-  t.match(logins[0], { outcome: 'under way', faults: ['exchange-503'] })
-  const har = (await call('GET', `/lab/v1/logins/${logins[0].id}/har`)).json()
-  t.equal(har.log.entries.at(-1).comment, 'fault exchange-503')
-  t.match((await call('GET', `/logins/${logins[0].id}`)).body, /exchange-503.*before the platform had acted/s)
-  t.match((await call('GET', '/')).body, /exchange-503/)
-})
+    await exchange(sandbox, { code: await getCode(sandbox) })
+    t.match(await told, /"fault":{"id":"[\w-]+","name":"exchange-503","acted":"before"}/)
+    events.destroy()
+    const { logins } = (await call('GET', '/lab/v1/logins')).json()
+    t.match(logins[0], { outcome: 'under way', faults: ['exchange-503'] })
+    const har = (await call('GET', `/lab/v1/logins/${logins[0].id}/har`)).json()
+    t.equal(har.log.entries.at(-1).comment, 'fault exchange-503')
+    t.match((await call('GET', `/logins/${logins[0].id}`)).body, /exchange-503.*before the platform had acted/s)
+    t.match((await call('GET', '/')).body, /exchange-503/)
+  },
+)
 
 t.test(
-  'if a client closes the connection during a delay, the platform does not act after the delay, and does not undo what it did before',
+  'if a client closes the connection while a fault delays the answer, the platform does not start to act, and does not undo an earlier action',
   async t => {
     const { sandbox, order, steps, untilConsumed } = await buildFaultLab(t)
     const calls = await platformCalls(sandbox)
@@ -321,42 +328,45 @@ t.test(
       const call = await calls.exchange()
       await askRaw(sandbox.portal, call, { untilThen: () => untilConsumed(id) })
       while (!(await steps()).some(({ fault }) => fault?.id === id)) await new Promise(setImmediate)
-      // After the answer to this request, the platform has finished all earlier work.
+      // When this request is answered, the platform has finished all earlier work.
       await askRaw(sandbox.portal, await calls.exchange())
       t.equal(await call.hasActed?.(), name === 'exchange-late-after', name)
     }
   },
 )
 
-t.test('no fault delays the stop of the sandbox, even if the client does not read the answer', async t => {
-  const { sandbox, order, untilConsumed } = await buildFaultLab(t)
-  const calls = await platformCalls(sandbox)
-  const faults = [
-    'list-never',
-    'list-late',
-    'list-drip',
-    'list-endless-body',
-    'list-endless-header',
-    'list-slow-header',
-  ]
-  const sockets = []
-  for (const fault of faults) {
-    const { id } = await order(fault, fault === 'list-late' ? { options: { seconds: 30 } } : {})
-    const { url, headers } = await calls.list()
-    const socket = await openSocket(sandbox.api)
-    // The client reads nothing, so an endless answer cannot even be written.
-    socket.pause()
-    socket.write(`GET ${url} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: ${headers.authorization}\r\n\r\n`)
-    await untilConsumed(id)
-    sockets.push(socket)
-  }
-  const begun = performance.now()
-  await sandbox.close()
-  t.ok(performance.now() - begun < 2000, `${performance.now() - begun} ms`)
-  for (const socket of sockets) socket.destroy()
-})
+t.test(
+  'the sandbox stops at once, even if a fault is still sending an answer that the client does not read',
+  async t => {
+    const { sandbox, order, untilConsumed } = await buildFaultLab(t)
+    const calls = await platformCalls(sandbox)
+    const faults = [
+      'list-never',
+      'list-late',
+      'list-drip',
+      'list-endless-body',
+      'list-endless-header',
+      'list-slow-header',
+    ]
+    const sockets = []
+    for (const fault of faults) {
+      const { id } = await order(fault, fault === 'list-late' ? { options: { seconds: 30 } } : {})
+      const { url, headers } = await calls.list()
+      const socket = await openSocket(sandbox.api)
+      // The client reads nothing, so the platform cannot even write an endless answer.
+      socket.pause()
+      socket.write(`GET ${url} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: ${headers.authorization}\r\n\r\n`)
+      await untilConsumed(id)
+      sockets.push(socket)
+    }
+    const begun = performance.now()
+    await sandbox.close()
+    t.ok(performance.now() - begun < 2000, `${performance.now() - begun} ms`)
+    for (const socket of sockets) socket.destroy()
+  },
+)
 
-t.test('a fault can change any member of the portal’s metadata', async t => {
+t.test('a fault can change or remove any field of the portal’s metadata', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   const ask = async () => (await sandbox.portal.inject('/.well-known/oauth-authorization-server')).json()
   const usual = await ask()
@@ -376,7 +386,7 @@ t.test('a fault can change any member of the portal’s metadata', async t => {
     await t.rejects(order('metadata-members', { options: { members } }), /must be an object/)
 })
 
-t.test('a fault can add headers to an answer, or replace its body or its ids', async t => {
+t.test('a fault can add headers to an answer, replace the body of an answer, or replace the ids in it', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   const calls = await platformCalls(sandbox)
   const send = async ({ method, url, headers, body }: PlatformCall) =>
@@ -406,7 +416,7 @@ t.test('a fault can add headers to an answer, or replace its body or its ids', a
   t.match((await list()).body, /^\{"ItemList":\[{100000}\]{100000}\}$/)
 })
 
-t.test('a fault can send an answer of a hundred kilobytes that decompresses to 32 MiB', async t => {
+t.test('a fault can send a small compressed answer that decompresses to 32 MiB', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   const { url, headers: sent } = await (await platformCalls(sandbox)).list()
   await order('list-gzip-bomb')

@@ -1,4 +1,4 @@
-// Ordering faults: the catalogue, refused orders, and the requests that consume a fault.
+// How faults are ordered: the catalogue of faults, refused orders, and the requests that consume a fault.
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { catalogue } from '../../../src/sandbox/lab/faults/catalogue.ts'
@@ -11,7 +11,7 @@ import { buildFaultLab } from './support/fault-lab.ts'
 const own = { clientId: seeded.clientId }
 
 t.test(
-  'the catalogue has the name of each fault, what it does, whether the platform has acted, and its options',
+  'for each fault the catalogue lists the name, the effect, the options, and whether the platform has acted',
   async t => {
     const { call } = await buildFaultLab(t)
     const { faults } = (await call('GET', '/lab/v1/faults/catalogue')).json()
@@ -38,7 +38,7 @@ t.test(
   },
 )
 
-t.test('the answer to a wrong order names each wrong field and the allowed values', async t => {
+t.test('if a fault order is wrong, the answer names each wrong field and its allowed values', async t => {
   const { call } = await buildFaultLab(t)
   const rows: [body: unknown, message: Record<string, RegExp>][] = [
     [[], { fault: /JSON object/ }],
@@ -111,7 +111,7 @@ t.test('the laboratory accepts every fault name that was ever in the catalogue',
     names.filter(name => !catalogue.has(name)),
     [],
   )
-  // The test orders one name of each kind, because at most two hundred faults can wait.
+  // Order only one fault of each kind, because at most two hundred faults can wait.
   const kinds = new Map(names.map(name => [catalogue.get(name)?.kind, name]))
   for (const [kind, name] of kinds) {
     const { options } = catalogue.get(name)!
@@ -123,7 +123,7 @@ t.test('the laboratory accepts every fault name that was ever in the catalogue',
   await call('DELETE', '/lab/v1/faults')
 })
 
-t.test('a developer can order a fault by its place, kind and time instead of its name', async t => {
+t.test('a fault can be ordered by name, or by the fields place, kind and when', async t => {
   const { call, order, sandbox } = await buildFaultLab(t)
   const data = { place: 'exchange', kind: 'status', when: 'after', options: { status: 418, retryAfter: 1 } }
   t.match((await call('POST', '/lab/v1/faults', data)).json(), { ...data, fault: 'exchange-status-after' })
@@ -136,7 +136,7 @@ t.test('a developer can order a fault by its place, kind and time instead of its
   t.match(later, { fault: 'list-cut', when: 'after' })
 })
 
-t.test('a fault that skips a request waits for another ten minutes', async t => {
+t.test('each request that an ordered fault skips gives the fault another ten minutes to wait', async t => {
   const { order, show, sandbox } = await buildFaultLab(t)
   const { id } = await order('exchange-503', { ...own, skip: 2 })
   for (let count = 0; count < 2; count++) {
@@ -148,24 +148,27 @@ t.test('a fault that skips a request waits for another ten minutes', async t => 
   t.equal((await exchange(sandbox, { code: await getCode(sandbox) })).statusCode, 503)
 })
 
-t.test('faults are listed, shown and removed, by id, by client and all at once', async t => {
-  const { call, order, sandbox } = await buildFaultLab(t)
-  const first = await order('exchange-503', { ...own, state: 'a-state' })
-  await order('exchange-503', { clientId: 'another' })
-  await order('exchange-503')
-  const list = async (query = '') => (await call('GET', `/lab/v1/faults${query}`)).json().faults
-  t.match(await list(), [{ ...first, hasState: true, clientId: seeded.clientId, status: 'waiting' }, {}, {}])
-  t.notMatch(JSON.stringify(await list()), 'a-state', 'a state is secret')
-  t.equal((await list('?clientId=another')).length, 1)
-  t.equal((await call('DELETE', `/lab/v1/faults/${first.id}`)).statusCode, 204)
-  t.match((await call('GET', `/lab/v1/faults/${first.id}`)).json().error, { status: 404 })
-  t.same((await call('DELETE', '/lab/v1/faults?clientId=another')).json(), { removed: 1 })
-  t.same((await call('DELETE', '/lab/v1/faults')).json(), { removed: 1 })
-  t.equal((await exchange(sandbox, { code: await getCode(sandbox) })).statusCode, 200)
-})
+t.test(
+  'ordered faults can be listed, shown and removed: one by its id, all faults of a client, or all faults',
+  async t => {
+    const { call, order, sandbox } = await buildFaultLab(t)
+    const first = await order('exchange-503', { ...own, state: 'a-state' })
+    await order('exchange-503', { clientId: 'another' })
+    await order('exchange-503')
+    const list = async (query = '') => (await call('GET', `/lab/v1/faults${query}`)).json().faults
+    t.match(await list(), [{ ...first, hasState: true, clientId: seeded.clientId, status: 'waiting' }, {}, {}])
+    t.notMatch(JSON.stringify(await list()), 'a-state', 'a state is secret')
+    t.equal((await list('?clientId=another')).length, 1)
+    t.equal((await call('DELETE', `/lab/v1/faults/${first.id}`)).statusCode, 204)
+    t.match((await call('GET', `/lab/v1/faults/${first.id}`)).json().error, { status: 404 })
+    t.same((await call('DELETE', '/lab/v1/faults?clientId=another')).json(), { removed: 1 })
+    t.same((await call('DELETE', '/lab/v1/faults')).json(), { removed: 1 })
+    t.equal((await exchange(sandbox, { code: await getCode(sandbox) })).statusCode, 200)
+  },
+)
 
 t.test(
-  'a call with a misspelled parameter removes no faults, and the answer lists the accepted parameters',
+  'if a parameter of a call is misspelled, the call removes no faults, and the answer lists the accepted parameters',
   async t => {
     const { order, call } = await buildFaultLab(t)
     await order('exchange-503', { clientId: 'mine' })
@@ -190,7 +193,7 @@ t.test(
   },
 )
 
-t.test('every call of the laboratory refuses a parameter that it does not know', async t => {
+t.test('every call of the laboratory refuses unknown parameters', async t => {
   const { call, order } = await buildFaultLab(t)
   const { id } = await order('exchange-503')
   const calls = [
@@ -216,7 +219,7 @@ t.test('every call of the laboratory refuses a parameter that it does not know',
 })
 
 t.test(
-  'a fault lets the ordered number of requests pass, then happens exactly as often as ordered, and each step names its fault',
+  'a fault skips as many requests as ordered, then happens as often as ordered, and the changed steps name the fault',
   async t => {
     const { order, show, sandbox, steps } = await buildFaultLab(t)
     const { id } = await order('exchange-503', { ...own, skip: 1, times: 2, options: { retryAfter: 7 } })
@@ -242,7 +245,7 @@ t.test(
   },
 )
 
-t.test('simultaneous requests never share one fault', async t => {
+t.test('if many requests arrive at the same time, each fault happens exactly as often as ordered', async t => {
   const { order, show, sandbox } = await buildFaultLab(t)
   const before = await order('exchange-503', { ...own, times: 3 })
   const after = await order('exchange-500-after', { ...own, times: 2 })
@@ -260,42 +263,48 @@ t.test('simultaneous requests never share one fault', async t => {
   )
 })
 
-t.test('if a fault is ordered for a client, a request that only claims the client’s ID does not use it up', async t => {
-  const { order, show, sandbox } = await buildFaultLab(t)
-  const other = await makeOtherClient(sandbox)
-  const mine = await order('exchange-503', own)
-  const claims = { client_id: seeded.clientId, client_secret: other.client_secret }
-  t.equal((await exchange(sandbox, { code: 'x', ...claims })).json().error, 'invalid_client')
-  t.equal((await exchange(sandbox, { code: 'x', ...other })).json().error, 'invalid_grant')
-  t.match(await show(mine.id), { consumed: 0 })
-  t.equal((await exchange(sandbox, { code: 'x' })).statusCode, 503)
+t.test(
+  'if a fault is ordered for a client, a request with this client’s ID but a wrong secret does not consume the fault',
+  async t => {
+    const { order, show, sandbox } = await buildFaultLab(t)
+    const other = await makeOtherClient(sandbox)
+    const mine = await order('exchange-503', own)
+    const claims = { client_id: seeded.clientId, client_secret: other.client_secret }
+    t.equal((await exchange(sandbox, { code: 'x', ...claims })).json().error, 'invalid_client')
+    t.equal((await exchange(sandbox, { code: 'x', ...other })).json().error, 'invalid_grant')
+    t.match(await show(mine.id), { consumed: 0 })
+    t.equal((await exchange(sandbox, { code: 'x' })).statusCode, 503)
 
-  const { refresh_token: token, access_token: accessToken } = await getTokens(sandbox)
-  const others = await order('refresh-503', { clientId: other.client_id })
-  const listed = await order('list-401', { clientId: other.client_id })
-  t.equal((await refresh(sandbox, token)).statusCode, 200)
-  const list = () => sandbox.api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${accessToken}` } })
-  t.equal((await list()).statusCode, 200)
-  t.match([await show(others.id), await show(listed.id)], [{ consumed: 0 }, { consumed: 0 }])
-  await order('list-401', own)
-  t.equal((await list()).statusCode, 401)
-})
-
-t.test('the secret in the body identifies the client, even if a library adds an Authorization header', async t => {
-  const { order, sandbox } = await buildFaultLab(t)
-  await order('exchange-503', own)
-  const fields = { grant_type: 'authorization_code', code: 'x', client_id: seeded.clientId }
-  const answer = await sandbox.portal.inject({
-    method: 'POST',
-    url: '/api/exchangeToken',
-    headers: { authorization: 'Basic YTpi', 'content-type': 'application/x-www-form-urlencoded' },
-    payload: new URLSearchParams({ ...fields, client_secret: seeded.clientSecret }).toString(),
-  })
-  t.equal(answer.statusCode, 503)
-})
+    const { refresh_token: token, access_token: accessToken } = await getTokens(sandbox)
+    const others = await order('refresh-503', { clientId: other.client_id })
+    const listed = await order('list-401', { clientId: other.client_id })
+    t.equal((await refresh(sandbox, token)).statusCode, 200)
+    const list = () => sandbox.api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${accessToken}` } })
+    t.equal((await list()).statusCode, 200)
+    t.match([await show(others.id), await show(listed.id)], [{ consumed: 0 }, { consumed: 0 }])
+    await order('list-401', own)
+    t.equal((await list()).statusCode, 401)
+  },
+)
 
 t.test(
-  'a fault that is ordered for a state happens only in the login with this state, and in its later calls',
+  'to find the faults of a client, the laboratory reads client_id and client_secret in the body, even if a library adds an Authorization header',
+  async t => {
+    const { order, sandbox } = await buildFaultLab(t)
+    await order('exchange-503', own)
+    const fields = { grant_type: 'authorization_code', code: 'x', client_id: seeded.clientId }
+    const answer = await sandbox.portal.inject({
+      method: 'POST',
+      url: '/api/exchangeToken',
+      headers: { authorization: 'Basic YTpi', 'content-type': 'application/x-www-form-urlencoded' },
+      payload: new URLSearchParams({ ...fields, client_secret: seeded.clientSecret }).toString(),
+    })
+    t.equal(answer.statusCode, 503)
+  },
+)
+
+t.test(
+  'a fault that is ordered for a state value happens only in the login with this state value, including the later calls of this login',
   async t => {
     const { order, sandbox } = await buildFaultLab(t)
     const [one, two] = ['state-of-one-suite-0123456789', 'state-of-the-other-0123456789']
@@ -323,7 +332,7 @@ t.test(
 )
 
 t.test(
-  'if no request matches a fault for ten minutes, the fault ends, and stays in the list for another ten minutes',
+  'a fault expires after ten minutes without a matching request, and stays in the list for another ten minutes',
   async t => {
     const { order, show, call, sandbox } = await buildFaultLab(t)
     const { id } = await order('exchange-503', own)
@@ -339,7 +348,7 @@ t.test(
   },
 )
 
-t.test('at most two hundred faults can wait for requests', async t => {
+t.test('at most two hundred ordered faults can wait at the same time', async t => {
   const { order, call } = await buildFaultLab(t)
   for (let count = 0; count < 200; count++) await order('exchange-503')
   const { error } = (await call('POST', '/lab/v1/faults', { fault: 'exchange-503' })).json()
@@ -348,23 +357,29 @@ t.test('at most two hundred faults can wait for requests', async t => {
   await order('exchange-503')
 })
 
-t.test('a fault that happens after the platform has acted waits for a request that the platform accepts', async t => {
-  const { order, show, sandbox } = await buildFaultLab(t)
-  const { id } = await order('exchange-state-other', own)
-  t.equal((await exchange(sandbox, { code: 'none' })).statusCode, 401)
-  t.match(await show(id), { consumed: 0 })
-  const { access_token, state } = (await exchange(sandbox, { code: await getCode(sandbox) })).json()
-  t.ok(access_token)
-  t.not(state, 'a-state')
-})
+t.test(
+  'a fault that changes the answer to an accepted request is not consumed by a request that the platform refuses',
+  async t => {
+    const { order, show, sandbox } = await buildFaultLab(t)
+    const { id } = await order('exchange-state-other', own)
+    t.equal((await exchange(sandbox, { code: 'none' })).statusCode, 401)
+    t.match(await show(id), { consumed: 0 })
+    const { access_token, state } = (await exchange(sandbox, { code: await getCode(sandbox) })).json()
+    t.ok(access_token)
+    t.not(state, 'a-state')
+  },
+)
 
-t.test('if a fault is removed while the laboratory identifies the caller, the fault does not happen', async t => {
-  const ordered = createOrderedFaults({ clock: () => new Date(), hashState: state => state })
-  const everybody = { clientId: undefined, isOfState: () => false }
-  for (const isTakenBack of [false, true]) {
-    ordered.order({ fault: 'list-503' })
-    const candidates = ordered.waitingAt(['list', 'api'], 'before')
-    if (isTakenBack) ordered.remove(() => true)
-    t.equal(ordered.take(candidates, everybody, 'request-1') === undefined, isTakenBack)
-  }
-})
+t.test(
+  'if a fault is removed while the laboratory finds out who sent a request, the fault does not happen in this request',
+  async t => {
+    const ordered = createOrderedFaults({ clock: () => new Date(), hashState: state => state })
+    const everybody = { clientId: undefined, isOfState: () => false }
+    for (const isTakenBack of [false, true]) {
+      ordered.order({ fault: 'list-503' })
+      const candidates = ordered.waitingAt(['list', 'api'], 'before')
+      if (isTakenBack) ordered.remove(() => true)
+      t.equal(ordered.take(candidates, everybody, 'request-1') === undefined, isTakenBack)
+    }
+  },
+)

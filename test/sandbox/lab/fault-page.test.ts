@@ -1,4 +1,5 @@
-// The page of faults, without a browser: finding a fault, ordering it with its form, refused forms, and cancelling.
+// Tests the page of faults without a browser: a visitor finds a fault, orders it with a form, and cancels it. Some
+// forms are refused.
 import t, { type Test } from 'tap'
 import { catalogue } from '../../../src/sandbox/lab/faults/catalogue.ts'
 import { seeded } from '../support/build-test-sandbox.ts'
@@ -69,7 +70,7 @@ function readForm(page: string, name: string) {
   return { fields, types, form }
 }
 
-/** For options without a default: the text in the field, and the value of the option. */
+/** For each option without a default: the text that a visitor types, and the value that the option gets. */
 const typed: Record<string, [text: string, option: unknown]> = {
   status: ['503', 503],
   kilobytes: ['4', 4],
@@ -83,12 +84,12 @@ const typed: Record<string, [text: string, option: unknown]> = {
 }
 
 t.test(
-  'for every kind of fault at every place, the form orders this fault with the values that the visitor typed into the form',
+  'each form on the page of faults orders its own fault, with the values that the visitor typed into the form',
   async t => {
     const { post, get, ordered, call } = await openFaultPage(t)
     const byPlaceAndKind = new Map([...catalogue.values()].map(fault => [`${fault.place} ${fault.kind}`, fault]))
     const own = [...byPlaceAndKind.values()].map(({ place, kind }) => `${place}-${kind}`)
-    // The kinds that every place has are tried at one place of the portal and at one of the API.
+    // Most fault kinds exist at every place. The test tries these kinds only at some places.
     const names = own
       .filter(name => /^(exchange|redirect|metadata|list|create|api)-/.test(name))
       .filter(name => catalogue.has(name))
@@ -130,7 +131,7 @@ t.test(
   },
 )
 
-t.test('each type of option has its own field, with a unit and bounds', async t => {
+t.test('in a fault’s form, each option has a field of the right type, with its unit and its limits', async t => {
   const { find } = await openFaultPage(t)
   const answer = await find('exchange-answer')
   t.match(answer.types, {
@@ -158,84 +159,98 @@ t.test('each type of option has its own field, with a unit and bounds', async t 
   ])
 })
 
-t.test('a fault that was ordered with a form happens, and the list links to the step with the fault', async t => {
-  const { sandbox, order, get, list, steps } = await openFaultPage(t)
-  const { access_token: token } = await getTokens(sandbox)
-  const more = `&clientId=${seeded.clientId}`
-  const body = 'ä <b>\r\nsecond line'
-  const back = await order(
-    'list-answer',
-    {
-      'options.status': '599',
-      'options.body': body,
-      'options.type': 'text/plain; charset=utf-8',
-      times: '2',
-      skip: '1',
-    },
-    more,
-  )
-  t.equal(back.statusCode, 303)
-  t.match(back.headers.location, /#fault-list-answer$/)
-  t.equal((await list(token)).statusCode, 200, 'the first request passes')
-  const answer = await list(token)
-  t.match(
-    [answer.statusCode, answer.headers['content-type'], answer.body],
-    [599, 'text/plain; charset=utf-8', 'ä <b>\nsecond line'],
-  )
+t.test(
+  'if a fault is ordered with a form, it happens, and the list of ordered faults links to the changed step',
+  async t => {
+    const { sandbox, order, get, list, steps } = await openFaultPage(t)
+    const { access_token: token } = await getTokens(sandbox)
+    const more = `&clientId=${seeded.clientId}`
+    const body = 'ä <b>\r\nsecond line'
+    const back = await order(
+      'list-answer',
+      {
+        'options.status': '599',
+        'options.body': body,
+        'options.type': 'text/plain; charset=utf-8',
+        times: '2',
+        skip: '1',
+      },
+      more,
+    )
+    t.equal(back.statusCode, 303)
+    t.match(back.headers.location, /#fault-list-answer$/)
+    t.equal((await list(token)).statusCode, 200, 'the first request passes')
+    const answer = await list(token)
+    t.match(
+      [answer.statusCode, answer.headers['content-type'], answer.body],
+      [599, 'text/plain; charset=utf-8', 'ä <b>\nsecond line'],
+    )
 
-  const page = (await get(`/faults?${more}`)).body
-  const step = (await steps()).find(({ fault }) => fault)!
-  const [, href = '', number = ''] =
-    /Happened once: <a href="(\/logins\/[^"]+#step-(\d+))">step \2<\/a>/.exec(page) ?? []
-  t.match(page, /list-answer<\/code> for <bdi>[^<]+<\/bdi>: <strong>1 use remains<\/strong>/)
-  const login = (await get(href.replace(/#.*/, ''))).body
-  t.match(login.split(`id="step-${number}"`)[1]?.split('<li')[0], 'list-answer', step.id)
-})
+    const page = (await get(`/faults?${more}`)).body
+    const step = (await steps()).find(({ fault }) => fault)!
+    const [, href = '', number = ''] =
+      /Happened once: <a href="(\/logins\/[^"]+#step-(\d+))">step \2<\/a>/.exec(page) ?? []
+    t.match(page, /list-answer<\/code> for <bdi>[^<]+<\/bdi>: <strong>1 use remains<\/strong>/)
+    const login = (await get(href.replace(/#.*/, ''))).body
+    t.match(login.split(`id="step-${number}"`)[1]?.split('<li')[0], 'list-answer', step.id)
+  },
+)
 
-t.test('a form can order a fault for every request', async t => {
+t.test('with a form, a visitor can order a fault that happens at every request', async t => {
   const { order, ordered, get } = await openFaultPage(t)
   t.equal((await order('list-503', { always: 'true' })).statusCode, 303)
   t.match(await ordered(), [{ fault: 'list-503', times: 'always', clientId: null }])
   t.match((await get('/faults')).body, 'happens every time')
 })
 
-t.test('a fault for the metadata affects all clients, even if it is ordered on the page of one client', async t => {
-  const { order, ordered } = await openFaultPage(t)
-  t.equal((await order('metadata-503', {}, `&clientId=${seeded.clientId}`)).statusCode, 303)
-  t.match(await ordered(), [{ fault: 'metadata-503', clientId: null }])
-})
+t.test(
+  'a fault of the metadata applies to all clients, even if a visitor orders the fault on the page of one client',
+  async t => {
+    const { order, ordered } = await openFaultPage(t)
+    t.equal((await order('metadata-503', {}, `&clientId=${seeded.clientId}`)).statusCode, 303)
+    t.match(await ordered(), [{ fault: 'metadata-503', clientId: null }])
+  },
+)
 
-t.test('a problem is shown next to its field, and the form keeps the typed values', async t => {
-  const { order, ordered } = await openFaultPage(t)
-  const rows: [fault: string, fields: Fields, wrong: string, message: RegExp][] = [
-    ['exchange-late', { 'options.seconds': '61' }, 'options.seconds', /a number from 0 to 60/],
-    ['exchange-answer', { 'options.status': '199', 'options.body': '<b>&"' }, 'options.status', /from 200 to 599/],
-    ['exchange-answer', { 'options.status': '' }, 'options.status', /from 200 to 599/],
-    ['exchange-answer', { 'options.status': '200', 'options.body': `${'ä'.repeat(32_769)}` }, 'options.body', /64 KiB/],
-    ['exchange-expires-in', { 'options.value': '{"a":' }, 'options.value', /any JSON/],
-    ['list-headers', { 'options.headers': 'no colon here' }, 'options.headers', /at most 20 headers/],
-    ['list-headers', { 'options.headers': 'content-length: 5' }, 'options.headers', /none of them content-length/],
-    ['exchange-503', { 'options.retryAfter': 'ä' }, 'options.retryAfter', /printable/],
-    ['list-503', { times: '0' }, 'times', /from 1 to 1000/],
-    ['list-503', { skip: '1.5' }, 'skip', /from 0 to 1000/],
-    ['metadata-members', { 'options.members': '[]' }, 'options.members', /an object/],
-  ]
-  for (const [name, fields, wrong, message] of rows) {
-    const answer = await order(name, fields)
-    const words = `${name} ${wrong}`
-    t.equal(answer.statusCode, 422, words)
-    const { fields: kept, form } = readForm(answer.body, name)
-    for (const [field, text] of Object.entries(fields)) t.equal(kept[field], text, words)
-    const [, attributes = ''] = new RegExp(`<(?:input|textarea|select) ([^>]*name="${wrong}"[^>]*)>`).exec(form) ?? []
-    t.match(attributes, /aria-invalid="true" autofocus/, words)
-    const id = /aria-describedby="\S+ (\S+)"/.exec(attributes)?.[1]
-    t.match(new RegExp(`id="${id}">([^<]*)`).exec(form)?.[1], message, words)
-    t.match(answer.body, new RegExp(`<details class="fault" id="fault-${name}" open>`), words)
-  }
-  t.same(await ordered(), [], 'no fault may be ordered')
-})
+t.test(
+  'if a field of a fault’s form is wrong, the page shows the problem next to the field, and keeps the typed values',
+  async t => {
+    const { order, ordered } = await openFaultPage(t)
+    const rows: [fault: string, fields: Fields, wrong: string, message: RegExp][] = [
+      ['exchange-late', { 'options.seconds': '61' }, 'options.seconds', /a number from 0 to 60/],
+      ['exchange-answer', { 'options.status': '199', 'options.body': '<b>&"' }, 'options.status', /from 200 to 599/],
+      ['exchange-answer', { 'options.status': '' }, 'options.status', /from 200 to 599/],
+      [
+        'exchange-answer',
+        { 'options.status': '200', 'options.body': `${'ä'.repeat(32_769)}` },
+        'options.body',
+        /64 KiB/,
+      ],
+      ['exchange-expires-in', { 'options.value': '{"a":' }, 'options.value', /any JSON/],
+      ['list-headers', { 'options.headers': 'no colon here' }, 'options.headers', /at most 20 headers/],
+      ['list-headers', { 'options.headers': 'content-length: 5' }, 'options.headers', /none of them content-length/],
+      ['exchange-503', { 'options.retryAfter': 'ä' }, 'options.retryAfter', /printable/],
+      ['list-503', { times: '0' }, 'times', /from 1 to 1000/],
+      ['list-503', { skip: '1.5' }, 'skip', /from 0 to 1000/],
+      ['metadata-members', { 'options.members': '[]' }, 'options.members', /an object/],
+    ]
+    for (const [name, fields, wrong, message] of rows) {
+      const answer = await order(name, fields)
+      const words = `${name} ${wrong}`
+      t.equal(answer.statusCode, 422, words)
+      const { fields: kept, form } = readForm(answer.body, name)
+      for (const [field, text] of Object.entries(fields)) t.equal(kept[field], text, words)
+      const [, attributes = ''] = new RegExp(`<(?:input|textarea|select) ([^>]*name="${wrong}"[^>]*)>`).exec(form) ?? []
+      t.match(attributes, /aria-invalid="true" autofocus/, words)
+      const id = /aria-describedby="\S+ (\S+)"/.exec(attributes)?.[1]
+      t.match(new RegExp(`id="${id}">([^<]*)`).exec(form)?.[1], message, words)
+      t.match(answer.body, new RegExp(`<details class="fault" id="fault-${name}" open>`), words)
+    }
+    t.same(await ordered(), [], 'no fault may be ordered')
+  },
+)
 
-t.test('an unknown fault and too many faults are refused with a reason', async t => {
+t.test('if a visitor orders an unknown fault or too many faults, the page says why the order is refused', async t => {
   const { post, order, call } = await openFaultPage(t)
   const unknown = await post('/faults/order', { fault: '<b>x' })
   t.match([unknown.statusCode, unknown.body], [422, /<p class="problem" role="alert">There is no such fault\./])
@@ -245,27 +260,30 @@ t.test('an unknown fault and too many faults are refused with a reason', async t
   t.match([many.statusCode, many.body], [429, /<p class="problem">200 faults are waiting already\./])
 })
 
-t.test('ordered faults can be cancelled one by one or all at once, and the faults of other clients stay', async t => {
-  const { order, post, ordered, call } = await openFaultPage(t)
-  const mine = `&clientId=${seeded.clientId}`
-  await order('list-503', {}, mine)
-  await order('list-401', {}, mine)
-  await order('list-429', {}, mine)
-  await call('POST', '/lab/v1/faults', { fault: 'list-500', clientId: 'another' })
-  const [{ id }] = await ordered()
-  const one = await post('/faults/cancel', { clientId: seeded.clientId, place: 'list', words: '', id })
-  t.match(
-    [one.statusCode, one.headers.location],
-    [303, `/faults?clientId=${seeded.clientId}&place=list&cancelled=1#ordered`],
-  )
-  t.match(await ordered(), [{ fault: 'list-401' }, { fault: 'list-429' }, { fault: 'list-500' }])
-  const all = await post('/faults/cancel', { clientId: seeded.clientId, place: 'list', words: '' })
-  t.match(all.headers.location, 'cancelled=2')
-  t.match(await ordered(), [{ fault: 'list-500' }])
-})
+t.test(
+  'a visitor can cancel one ordered fault or all faults of a client, and the faults of other clients stay',
+  async t => {
+    const { order, post, ordered, call } = await openFaultPage(t)
+    const mine = `&clientId=${seeded.clientId}`
+    await order('list-503', {}, mine)
+    await order('list-401', {}, mine)
+    await order('list-429', {}, mine)
+    await call('POST', '/lab/v1/faults', { fault: 'list-500', clientId: 'another' })
+    const [{ id }] = await ordered()
+    const one = await post('/faults/cancel', { clientId: seeded.clientId, place: 'list', words: '', id })
+    t.match(
+      [one.statusCode, one.headers.location],
+      [303, `/faults?clientId=${seeded.clientId}&place=list&cancelled=1#ordered`],
+    )
+    t.match(await ordered(), [{ fault: 'list-401' }, { fault: 'list-429' }, { fault: 'list-500' }])
+    const all = await post('/faults/cancel', { clientId: seeded.clientId, place: 'list', words: '' })
+    t.match(all.headers.location, 'cancelled=2')
+    t.match(await ordered(), [{ fault: 'list-500' }])
+  },
+)
 
 t.test(
-  'a search finds the faults that contain all its words, at every place, and says if only the first 100 are shown',
+  'a search on the page of faults finds all faults that contain all of the words, and says if only the first 100 are shown',
   async t => {
     const { get } = await openFaultPage(t)
     const namesOf = (page: string) => [...page.matchAll(/id="fault-([^"]+)"/g)].map(([, name]) => name)
@@ -286,7 +304,7 @@ t.test(
 )
 
 t.test(
-  'every fault of the catalogue says what happens and what a good client does, and is listed at its place',
+  'the page of faults lists every fault of the catalogue, with its effect and what a good client does',
   async t => {
     const { get } = await openFaultPage(t)
     const listed = []
@@ -316,7 +334,7 @@ t.test('the fault list-answer can have any status from 200 to 599', async t => {
   )
 })
 
-t.test('a form or a JSON call can order a fault with any body of up to 64 KiB', async t => {
+t.test('a form or a JSON call can order a fault whose answer has any body of up to 64 KiB', async t => {
   const { sandbox, order, call, list } = await openFaultPage(t)
   const { access_token: token } = await getTokens(sandbox)
   for (const body of ['x'.repeat(65_536), 'ä'.repeat(32_768), '\u0001'.repeat(65_536)]) {
@@ -336,7 +354,7 @@ t.test('a form or a JSON call can order a fault with any body of up to 64 KiB', 
   })
 })
 
-t.test('a late answer can have any status, and a delay can take up to a minute', async t => {
+t.test('a fault can delay an answer with any status, for at most one minute', async t => {
   const { sandbox, order, ordered } = await openFaultPage(t)
   const { access_token: token } = await getTokens(sandbox)
   await sandbox.api.listen({ host: '127.0.0.1', port: 0 })
@@ -351,7 +369,7 @@ t.test('a late answer can have any status, and a delay can take up to a minute',
   t.match((await ordered()).slice(-2), [{ options: { seconds: 60 } }, { options: { seconds: 60 } }])
 })
 
-t.test('the laboratory accepts forms only from its own pages', async t => {
+t.test('the laboratory accepts a fault form only if its own page has sent the form', async t => {
   const { sandbox, find, ordered } = await openFaultPage(t)
   const { fields } = await find('list-503')
   const send = async (url: string, headers: Fields) => {

@@ -16,14 +16,14 @@ const isJson = (text: string) => {
 
 interface Wire {
   options?: object
-  /** Returns true when the client has read enough. */
+  /** Returns true when the client has read enough of the answer. */
   enough?: (text: string, pieces: number) => boolean
-  /** The fault sends no answer, so the client closes the connection after the time of an answer. */
+  /** The fault sends no answer. The client closes the connection when it is certain that no answer comes. */
   isSilent?: true
   isRight(raw: Raw): boolean
 }
 
-/** The effect of each kind of fault on the connection. */
+/** What a client sees of each fault that does not just send a status, by the fault kind. */
 const wires: Record<string, Wire> = {
   reset: { isRight: ({ text, isReset }) => text === '' && isReset },
   cut: {
@@ -81,8 +81,8 @@ const dialects = {
 }
 
 /**
- * The options with which the test orders a fault, and a check of the answer. A fault that sends a status is ordered with
- * Retry-After.
+ * Returns the options with which the test orders a fault, and a function that checks the answer. If the fault sends a
+ * status, the test also orders a Retry-After header.
  */
 function wireOf(name: string, dialect: keyof typeof dialects): Wire | undefined {
   const status = /^\d{3}$/.test(name) ? Number(name) : undefined
@@ -99,10 +99,7 @@ function wireOf(name: string, dialect: keyof typeof dialects): Wire | undefined 
 const dialectOf = ({ place }: Fault) =>
   place === 'me' ? 'message' : ['exchange', 'refresh', 'revoke', 'metadata', 'keys'].includes(place) ? 'oauth' : 'api'
 
-/**
- * The test tries every status at one place of each error format. At other places the test tries only two: one status
- * before and one status after the platform has acted.
- */
+/** The test tries every status at one place of each error format. At other places the test tries only 401 and 503. */
 const isTried = ({ place, name }: Fault) => {
   const status = /-(\d{3})(-after)?$/.exec(name)?.[1]
   return !status || ['exchange', 'me', 'create'].includes(place) || status === '401' || status === '503'
@@ -110,7 +107,10 @@ const isTried = ({ place, name }: Fault) => {
 
 const health = { method: 'GET', url: '/health/live', headers: {}, body: '' }
 
-/** At these places no other call changes the rows that `hasActed` reads, so the test can call it again at the end. */
+/**
+ * At these places, no other call changes the rows that `hasActed` reads. So the test can call `hasActed` again at the
+ * end.
+ */
 const ofTheirOwn = ['exchange', 'refresh', 'revoke', 'create']
 
 async function tryAll(t: Test, isMeant: (fault: Fault) => boolean) {
@@ -128,12 +128,12 @@ async function tryAll(t: Test, isMeant: (fault: Fault) => boolean) {
     const listener = lab.sandbox[call.listener]
     const untilThen = async () => {
       await lab.untilConsumed(id)
-      // When this request is answered, earlier bytes have arrived.
+      // When this request is answered, the platform has received all earlier bytes.
       await askRaw(listener, { ...health, listener: call.listener })
     }
     const raw = await askRaw(listener, call, { enough: wire.enough, ...(wire.isSilent && { untilThen }) })
     t.ok(wire.isRight(raw), name, { raw: { ...raw, text: raw.text.slice(0, 1000), body: raw.body.slice(0, 1000) } })
-    // If a fault only delays the answer, the platform has acted, too.
+    // If a fault happens after the platform has acted, or only delays the answer, the platform has acted.
     if (call.hasActed) t.equal(await call.hasActed(), when === 'after' || shortName === 'late', `${name}: acted`)
     t.match(await lab.show(id), { status: 'used up', consumed: 1 }, name)
     if (call.hasActed && when === 'before' && shortName !== 'late' && ofTheirOwn.includes(place))
@@ -143,7 +143,7 @@ async function tryAll(t: Test, isMeant: (fault: Fault) => boolean) {
   return { ...lab, calls, tried: faults.length }
 }
 
-t.test('laboratory-faults: each fault of the portal has the effect that the catalogue describes', async t => {
+t.test('laboratory-faults: each fault of the portal has the effect that the catalogue of faults describes', async t => {
   const { steps, tried } = await tryAll(t, ({ name }) => /^(exchange|refresh|revoke|metadata|keys|me)-/.test(name))
   t.ok(tried > 150, `${tried}`)
   const told = (await steps()).filter(({ fault }) => fault)
@@ -151,7 +151,7 @@ t.test('laboratory-faults: each fault of the portal has the effect that the cata
   t.ok(told.some(({ fault, response }) => fault?.name === 'revoke-reset' && response.status === 0))
 })
 
-t.test('laboratory-faults: each fault of the API has the effect that the catalogue describes', async t => {
+t.test('laboratory-faults: each fault of the API has the effect that the catalogue of faults describes', async t => {
   const { tried } = await tryAll(t, ({ name }) =>
     /^(list|get|create|update|remove|secret|groups|make-group|link|unlink)-/.test(name),
   )

@@ -1,4 +1,4 @@
-// Every refusal leads a developer to its step in the laboratory, and from there to the reason and its checks.
+// Every refusal links to its step in the laboratory. The step links to the reason, and the reason links to its checks.
 import type { FastifyInstance, FastifyRequest, LightMyRequestResponse } from 'fastify'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
@@ -23,7 +23,10 @@ import { labConfig } from '../support/call-lab.ts'
 const labUrl = 'http://127.0.0.1:4002'
 const headers = { host: '127.0.0.1:4002' }
 
-/** A server with all error formats. The routes of this server refuse every request, for the reason in the address. */
+/**
+ * Builds a server that refuses every request. The path of a request contains the error format and the reason of the
+ * refusal.
+ */
 async function buildRefusing(t: Test) {
   const sandbox = await buildTestSandbox(t)
   const clock = () => new Date('2026-03-01T12:00:00Z')
@@ -56,7 +59,7 @@ async function buildRefusing(t: Test) {
   return { server, lab: lab.server, names: Object.keys(dialects) }
 }
 
-/** The address that a page or an answer gives to developers. */
+/** Returns the address of the laboratory page to which a refusal leads developers. */
 function helpIn({ body, headers }: LightMyRequestResponse): string | undefined {
   const [, onPage] = /href="(http:\/\/127\.0\.0\.1:4002\/requests\/[\w-]+)"/.exec(body) ?? []
   const [, inHeader] = /^<(.+)>; rel="help"$/.exec(String(headers.link)) ?? []
@@ -64,7 +67,7 @@ function helpIn({ body, headers }: LightMyRequestResponse): string | undefined {
 }
 
 t.test(
-  'in every error format, a refusal links to its step in the laboratory, and the step links to the reason',
+  'in every error format, a refusal links to its step in the laboratory, and the step links to the reason of the refusal',
   async t => {
     const { server, lab, names } = await buildRefusing(t)
     const reference = (await lab.inject({ url: '/reference', headers })).body
@@ -79,7 +82,7 @@ t.test(
         }
         const { location } = (await lab.inject({ url: new URL(help).pathname, headers })).headers
         const { body } = await lab.inject({ url: String(location), headers })
-        // The API has no messages for reasons that only the portal uses, and would answer them with an internal error.
+        // The API has no message for a reason that only the portal uses, so such a refusal becomes an internal error.
         const noted = name === 'api' ? toApiError(new Refusal(reason)).reason : reason
         t.ok(body.includes(`href="/reference#${noted}"`), `${name}: the page of the login names ${noted}`)
         t.ok(reference.includes(`id="${reason}"`), `${reason} is on the page of all reasons`)
@@ -89,61 +92,73 @@ t.test(
   },
 )
 
-t.test('a refused request gets a link to its step, whichever part of the platform refuses it', async t => {
-  const sandbox = await buildTestSandbox(t, { lab: labConfig })
-  const { portal, api } = sandbox
-  const authorization = `Bearer ${await getAccessToken(sandbox)}`
-  const json = { 'content-type': 'application/json', authorization }
-  const large = `{"name":"${'x'.repeat(70_000)}"}`
-  const stranger = openBrowser(sandbox)
-  const form = await stranger.get(startUrl())
-  stranger.cookies.clear()
-  const rows: [string, () => Promise<LightMyRequestResponse>][] = [
-    ['an unknown client', () => portal.inject(startUrl({ client_id: 'nobody' })) as never],
-    ['a wrong redirect URI', () => portal.inject(startUrl({ redirect_uri: `${seeded.redirectUri}/` })) as never],
-    ['a wrong response type', () => portal.inject(startUrl({ response_type: 'token' })) as never],
-    ['a page that is not there', () => portal.inject('/nowhere') as never],
-    ['a method that a page does not take', () => portal.inject({ method: 'PUT', url: '/' })],
-    ['a form of another site', () => stranger.post('/sign-in', {}, { headers: { 'sec-fetch-site': 'cross-site' } })],
-    ['a browser without cookies', () => stranger.submit(form, { email: seeded.email, password: seeded.password })],
-    ['a form that is too large', () => stranger.post('/sign-in', { email: 'x'.repeat(40_000) })],
-    ['a wrong code', () => exchange(sandbox, { code: 'none' })],
-    ['a call of the portal that is not there', () => portal.inject('/api/nothing') as never],
-    ['an address that cannot be read', () => portal.inject('/%zz') as never],
-    ['a call without a token', () => api.inject('/apps/v1') as never],
-    ['an application that is not there', () => api.inject({ url: '/apps/v1/none', headers: { authorization } })],
-    ['an address of the API that is not there', () => api.inject('/nothing') as never],
-    ['a method of the API', () => api.inject({ method: 'PATCH', url: '/apps/v1', headers: { authorization } })],
-    ['a body that is no JSON', () => api.inject({ method: 'POST', url: '/apps/v1', headers: json, payload: '{' })],
-    ['a body without its fields', () => api.inject({ method: 'POST', url: '/apps/v1', headers: json, payload: '{}' })],
-    ['a body that is too large', () => api.inject({ method: 'POST', url: '/apps/v1', headers: json, payload: large })],
-    ['an address of the API that cannot be read', () => api.inject('/%zz') as never],
-  ]
-  for (const [name, ask] of rows) {
-    const answer = await ask()
-    const help = helpIn(answer)
-    t.ok(answer.statusCode >= 400, `${name}: ${answer.statusCode}`)
-    const step = await sandbox.lab!.inject({ url: new URL(help ?? `${labUrl}/requests/none`).pathname, headers })
-    t.match([step.statusCode, step.headers.location], [303, /^\/logins\/[\w-]+#step-\d+$/], `${name}: ${help}`)
-  }
-})
-
-t.test('every check that the laboratory names exists, and every reason or notice of a check exists', async t => {
-  const ids = new Set(groups.flatMap(({ checks }) => checks.map(({ id }) => id)))
-  const known = new Set<string>([...allReasons, ...notices.map(({ id }) => id)])
-  for (const [entry, checks] of Object.entries(checksFor)) {
-    t.ok(known.has(entry), entry)
-    for (const check of checks) t.ok(ids.has(check), `${entry}: ${check}`)
-  }
-  const { lab } = await buildTestSandbox(t, { lab: labConfig })
-  const { body } = await lab!.inject({ url: '/reference', headers })
-  t.match(body, '<code>callback-resent</code>')
-  t.ok(body.includes(guidanceOf('redirect-followed').fix.split('’')[0]!))
-  for (const { id } of notices) t.ok(body.includes(`id="notice-${id}"`), id)
-})
+t.test(
+  'whichever part of the platform refuses a request, the answer links to the step of the request in the laboratory',
+  async t => {
+    const sandbox = await buildTestSandbox(t, { lab: labConfig })
+    const { portal, api } = sandbox
+    const authorization = `Bearer ${await getAccessToken(sandbox)}`
+    const json = { 'content-type': 'application/json', authorization }
+    const large = `{"name":"${'x'.repeat(70_000)}"}`
+    const stranger = openBrowser(sandbox)
+    const form = await stranger.get(startUrl())
+    stranger.cookies.clear()
+    const rows: [string, () => Promise<LightMyRequestResponse>][] = [
+      ['an unknown client', () => portal.inject(startUrl({ client_id: 'nobody' })) as never],
+      ['a wrong redirect URI', () => portal.inject(startUrl({ redirect_uri: `${seeded.redirectUri}/` })) as never],
+      ['a wrong response type', () => portal.inject(startUrl({ response_type: 'token' })) as never],
+      ['a page that is not there', () => portal.inject('/nowhere') as never],
+      ['a method that a page does not take', () => portal.inject({ method: 'PUT', url: '/' })],
+      ['a form of another site', () => stranger.post('/sign-in', {}, { headers: { 'sec-fetch-site': 'cross-site' } })],
+      ['a browser without cookies', () => stranger.submit(form, { email: seeded.email, password: seeded.password })],
+      ['a form that is too large', () => stranger.post('/sign-in', { email: 'x'.repeat(40_000) })],
+      ['a wrong code', () => exchange(sandbox, { code: 'none' })],
+      ['a call of the portal that is not there', () => portal.inject('/api/nothing') as never],
+      ['an address that cannot be read', () => portal.inject('/%zz') as never],
+      ['a call without a token', () => api.inject('/apps/v1') as never],
+      ['an application that is not there', () => api.inject({ url: '/apps/v1/none', headers: { authorization } })],
+      ['an address of the API that is not there', () => api.inject('/nothing') as never],
+      ['a method of the API', () => api.inject({ method: 'PATCH', url: '/apps/v1', headers: { authorization } })],
+      ['a body that is no JSON', () => api.inject({ method: 'POST', url: '/apps/v1', headers: json, payload: '{' })],
+      [
+        'a body without its fields',
+        () => api.inject({ method: 'POST', url: '/apps/v1', headers: json, payload: '{}' }),
+      ],
+      [
+        'a body that is too large',
+        () => api.inject({ method: 'POST', url: '/apps/v1', headers: json, payload: large }),
+      ],
+      ['an address of the API that cannot be read', () => api.inject('/%zz') as never],
+    ]
+    for (const [name, ask] of rows) {
+      const answer = await ask()
+      const help = helpIn(answer)
+      t.ok(answer.statusCode >= 400, `${name}: ${answer.statusCode}`)
+      const step = await sandbox.lab!.inject({ url: new URL(help ?? `${labUrl}/requests/none`).pathname, headers })
+      t.match([step.statusCode, step.headers.location], [303, /^\/logins\/[\w-]+#step-\d+$/], `${name}: ${help}`)
+    }
+  },
+)
 
 t.test(
-  'the portal, the API and the laboratory link to each other, and without a laboratory no page links to it',
+  'the laboratory’s list of checks for each reason and notice names only existing reasons, notices and checks',
+  async t => {
+    const ids = new Set(groups.flatMap(({ checks }) => checks.map(({ id }) => id)))
+    const known = new Set<string>([...allReasons, ...notices.map(({ id }) => id)])
+    for (const [entry, checks] of Object.entries(checksFor)) {
+      t.ok(known.has(entry), entry)
+      for (const check of checks) t.ok(ids.has(check), `${entry}: ${check}`)
+    }
+    const { lab } = await buildTestSandbox(t, { lab: labConfig })
+    const { body } = await lab!.inject({ url: '/reference', headers })
+    t.match(body, '<code>callback-resent</code>')
+    t.ok(body.includes(guidanceOf('redirect-followed').fix.split('’')[0]!))
+    for (const { id } of notices) t.ok(body.includes(`id="notice-${id}"`), id)
+  },
+)
+
+t.test(
+  'the portal, the API and the laboratory link to each other; if the sandbox has no laboratory, no page has a link to it',
   async t => {
     const on = await buildTestSandbox(t, { lab: labConfig })
     const off = await buildTestSandbox(t)

@@ -9,21 +9,24 @@ import type { Step } from '../../../src/sandbox/observe/steps.ts'
 const at = new Date('2026-03-01T12:00:00Z')
 const hidden = (text: string) => createHide(Buffer.alloc(32)).value('state', text, at) as HiddenState
 
-t.test('a secret is replaced by a hash that shows which secrets are equal, but not their value', async t => {
-  const hide = createHide()
-  const secret = randomBytes(32).toString('base64url')
-  const value = hide.value('client_secret', secret, at)
-  t.equal(identityOf(value), identityOf(hide.value('client_secret', secret, at)))
-  t.not(identityOf(value), identityOf(hide.value('client_secret', `${secret}x`, at)))
-  t.not(
-    identityOf(value),
-    identityOf(createHide().value('client_secret', secret, at)),
-    'another process must make another hash',
-  )
-  t.notMatch(JSON.stringify(value), secret.slice(0, 6))
-})
+t.test(
+  'the laboratory replaces a secret by a hash, so that a developer can see which secrets are equal, but not their values',
+  async t => {
+    const hide = createHide()
+    const secret = randomBytes(32).toString('base64url')
+    const value = hide.value('client_secret', secret, at)
+    t.equal(identityOf(value), identityOf(hide.value('client_secret', secret, at)))
+    t.not(identityOf(value), identityOf(hide.value('client_secret', `${secret}x`, at)))
+    t.not(
+      identityOf(value),
+      identityOf(createHide().value('client_secret', secret, at)),
+      'another process must make another hash',
+    )
+    t.notMatch(JSON.stringify(value), secret.slice(0, 6))
+  },
+)
 
-t.test('only values with names that are never secret are shown', async t => {
+t.test('the laboratory shows a value only if its name is on the list of names without secrets', async t => {
   const hide = createHide()
   const values = hide.values(
     Object.entries({ client_id: 'app-1', clientsecret: 'misspelled', Authorization: 'Basic abc', cookie: 'a=b' }),
@@ -33,24 +36,27 @@ t.test('only values with names that are never secret are shown', async t => {
   for (const name of ['clientsecret', 'Authorization', 'cookie']) t.type(values[name], 'object', name)
 })
 
-t.test('if a name occurs twice, both values are kept, and any text can be a name', async t => {
-  const values = createHide().values(
-    [
-      ['client_id', 'one'],
-      ['client_id', 'two'],
-      ['__proto__', 'x'],
-      ['data', { name: 'Weather', clientSecret: 's', list: ['a', 'b'] }],
-    ],
-    at,
-  )
-  t.same(values.client_id, ['one', 'two'])
-  t.ok(Object.hasOwn(values, '__proto__'))
-  t.equal(values['data.name'], 'Weather')
-  t.type(values['data.clientSecret'], 'object')
-  t.equal([values['data.list']].flat().length, 2)
-})
+t.test(
+  'if a request contains a field twice, the laboratory keeps both values, and any text can be the name of a field',
+  async t => {
+    const values = createHide().values(
+      [
+        ['client_id', 'one'],
+        ['client_id', 'two'],
+        ['__proto__', 'x'],
+        ['data', { name: 'Weather', clientSecret: 's', list: ['a', 'b'] }],
+      ],
+      at,
+    )
+    t.same(values.client_id, ['one', 'two'])
+    t.ok(Object.hasOwn(values, '__proto__'))
+    t.equal(values['data.name'], 'Weather')
+    t.type(values['data.clientSecret'], 'object')
+    t.equal([values['data.list']].flat().length, 2)
+  },
+)
 
-t.test('the laboratory gives an upper bound for the random bits in a state', async t => {
+t.test('the laboratory gives an upper limit for the number of random bits in a state value', async t => {
   const rows: [string, number, number][] = [
     [randomBytes(16).toString('base64url'), 128, 132],
     [randomBytes(16).toString('hex'), 128, 128],
@@ -66,18 +72,21 @@ t.test('the laboratory gives an upper bound for the random bits in a state', asy
   }
 })
 
-t.test('for secrets other than a state, the laboratory keeps only the hash and the length', async t => {
+t.test('except for state values, the laboratory keeps only the hash and the length of a secret', async t => {
   const value = createHide().value('code_verifier', randomBytes(32).toString('base64url'), at)
   t.same(Object.keys(value), ['hash', 'length'])
 })
 
-t.test('the laboratory recognises a state that is only the current time, in seconds or in milliseconds', async t => {
-  for (const text of [`${at.getTime()}`, `${at.getTime() / 1000}`, `${at.getTime() - 5000}`])
-    t.ok(hidden(text).isTime, text)
-  for (const text of ['1234567890', '20260301120000', 'abc', '']) t.notOk(hidden(text).isTime, text)
-})
+t.test(
+  'the laboratory recognises a state value that is just the current time, in seconds or in milliseconds',
+  async t => {
+    for (const text of [`${at.getTime()}`, `${at.getTime() / 1000}`, `${at.getTime() - 5000}`])
+      t.ok(hidden(text).isTime, text)
+    for (const text of ['1234567890', '20260301120000', 'abc', '']) t.notOk(hidden(text).isTime, text)
+  },
+)
 
-t.test('the laboratory keeps no secret of a step, wherever the secret was sent', async t => {
+t.test('the laboratory keeps no secret, in whichever part of a request or an answer it was sent', async t => {
   const secrets = {
     code: 'SECRETcode0123456789012345678',
     state: 'SECRETstate345678901234567890',
@@ -140,10 +149,10 @@ t.test('the laboratory keeps no secret of a step, wherever the secret was sent',
   )
 })
 
-/** All kept values, whatever their name is. */
+/** Returns all values that the laboratory keeps, whatever their names are. */
 const valuesOf = (values: Values) => Object.values(values).flat()
 
-t.test('whatever a client sends, the laboratory keeps at most 8 KiB and 200 values of one step', async t => {
+t.test('whatever a client sends, the laboratory keeps at most 200 values and 8 KiB of one step', async t => {
   const list = (length: number, text = '1') => Array.from({ length }, () => text)
   const fields = (length: number, value: unknown) =>
     Object.fromEntries(list(length).map((_, index) => [`field-${index}`, value]))
@@ -193,30 +202,40 @@ t.test('whatever a client sends, the laboratory keeps at most 8 KiB and 200 valu
     }
 })
 
-t.test('a step that is too long is marked as cut, and keeps the values that identify its login', async t => {
-  const record = (body: object) =>
-    recordStep(
-      {
-        id: 'step-1',
-        requestId: 'request-1',
-        at,
-        listener: 'portal',
-        kind: 'exchange',
-        route: '/',
-        durationMs: 1,
-        request: { method: 'POST', url: '/?access_token=a', headers: { other: 'b', authorization: 'Bearer c' }, body },
-        response: { status: 200, headers: {}, body: '{"refresh_token":"d"}' },
-        about: {},
-        checks: [],
-        reason: undefined,
-      },
-      createHide(),
+t.test(
+  'if a step is too long, the laboratory shortens it and says so, and keeps the values that identify the login',
+  async t => {
+    const record = (body: object) =>
+      recordStep(
+        {
+          id: 'step-1',
+          requestId: 'request-1',
+          at,
+          listener: 'portal',
+          kind: 'exchange',
+          route: '/',
+          durationMs: 1,
+          request: {
+            method: 'POST',
+            url: '/?access_token=a',
+            headers: { other: 'b', authorization: 'Bearer c' },
+            body,
+          },
+          response: { status: 200, headers: {}, body: '{"refresh_token":"d"}' },
+          about: {},
+          checks: [],
+          reason: undefined,
+        },
+        createHide(),
+      )
+    t.equal(record({ code: 'e' }).isShortened, false)
+    const { isShortened, request, response } = record({ code: 'e', long: Array.from({ length: 9_000 }, () => 'f') })
+    t.equal(isShortened, true)
+    const short = record({ scopes: Array.from({ length: 9_000 }, () => 'f') })
+    const { headers, query, body } = short.request
+    t.equal([headers, query, body, short.response.body].flatMap(valuesOf).length, mostStepValues)
+    t.ok(
+      request.query.access_token && request.headers.authorization && response.body.refresh_token && request.body.code,
     )
-  t.equal(record({ code: 'e' }).isShortened, false)
-  const { isShortened, request, response } = record({ code: 'e', long: Array.from({ length: 9_000 }, () => 'f') })
-  t.equal(isShortened, true)
-  const short = record({ scopes: Array.from({ length: 9_000 }, () => 'f') })
-  const { headers, query, body } = short.request
-  t.equal([headers, query, body, short.response.body].flatMap(valuesOf).length, mostStepValues)
-  t.ok(request.query.access_token && request.headers.authorization && response.body.refresh_token && request.body.code)
-})
+  },
+)

@@ -77,7 +77,7 @@ async function buildTestLab(t: Test, options: Partial<LabOptions> = {}) {
   return { lab, observe, refuseExchange, get }
 }
 
-t.test('a request that is too long is cut, and its page says so', async t => {
+t.test('if a request is too long, the laboratory shortens it, and the page of the login says so', async t => {
   const { observe, get } = await buildTestLab(t)
   const fields = Array.from({ length: 100 }, (_, index) => [`field-${index}`, Array.from({ length: 100 }, () => 1)])
   observe({
@@ -124,14 +124,14 @@ t.test('the page of a refused exchange shows the reason, the compared values, an
   t.equal((await get('/requests/request-3')).statusCode, 404)
 })
 
-t.test('requests that need no login have the outcome “no login”', async t => {
+t.test('the laboratory lists requests that need no login with the outcome “no login”', async t => {
   const { observe, get } = await buildTestLab(t)
   observe({ kind: 'metadata', about: {} })
   observe()
   t.match((await get('/lab/v1/logins')).json().logins, [{ outcome: 'under way' }, { outcome: 'no login' }])
 })
 
-t.test('the page says whether a compared secret was the same or another value', async t => {
+t.test('the page of a login says whether a secret that was compared had the same value or another value', async t => {
   const { observe, get } = await buildTestLab(t)
   observe({ checks: [{ name: 'code', passed: true, received: code }] })
   observe({ checks: [{ name: 'state', passed: false, received: 'other' }], reason: 'state-differs' })
@@ -141,30 +141,33 @@ t.test('the page says whether a compared secret was the same or another value', 
   t.match(page.body, /✗ state<\/th><td[^>]*>[^/]*another value</)
 })
 
-t.test('notices about the client are listed with the login', async t => {
+t.test('the JSON of a login lists the notices about the client', async t => {
   const { observe, get } = await buildTestLab(t)
   observe()
   const { id } = (await get('/lab/v1/logins')).json().logins[0]
   t.match((await get(`/lab/v1/logins/${id}`)).json().noticed, [{ id: 'no-pkce', steps: ['step-1'] }])
 })
 
-t.test('a query can select logins by client, by state, or by newer steps than a given step', async t => {
-  const { observe, get } = await buildTestLab(t)
-  observe()
-  const count = async (query: string) => (await get(`/lab/v1/logins?${query}`)).json().logins.length
-  t.equal(await count('clientId=app-1'), 1)
-  t.equal(await count('clientId=app-2'), 0)
-  t.equal(await count(`state=${state}`), 1)
-  t.equal(await count('state=another'), 0)
-  t.equal(await count('after=0'), 1)
-  t.equal(await count('after=1'), 0)
-})
+t.test(
+  'the logins call of the laboratory can select logins by client, by state, or by steps that are newer than a given step',
+  async t => {
+    const { observe, get } = await buildTestLab(t)
+    observe()
+    const count = async (query: string) => (await get(`/lab/v1/logins?${query}`)).json().logins.length
+    t.equal(await count('clientId=app-1'), 1)
+    t.equal(await count('clientId=app-2'), 0)
+    t.equal(await count(`state=${state}`), 1)
+    t.equal(await count('state=another'), 0)
+    t.equal(await count('after=0'), 1)
+    t.equal(await count('after=1'), 0)
+  },
+)
 
-t.test('a long poll is answered at the next matching step', async t => {
+t.test('a long poll for logins is answered when the next matching step is recorded', async t => {
   const { observe, get } = await buildTestLab(t)
   observe()
   const answer = get('/lab/v1/logins?after=1&clientId=app-1&wait=30')
-  // When this request is answered, the long poll has arrived.
+  // When this request is answered, the laboratory has received the long poll.
   await get('/lab/v1/logins')
   observe({
     about: { claimedClientId: 'app-2' },
@@ -176,7 +179,7 @@ t.test('a long poll is answered at the next matching step', async t => {
   t.equal(cursor, 3)
 })
 
-t.test('a login can be read as HAR 1.2', async t => {
+t.test('the laboratory can return a login in the format HAR 1.2', async t => {
   const { observe, get } = await buildTestLab(t)
   observe()
   const { id } = (await get('/lab/v1/logins')).json().logins[0]
@@ -195,7 +198,7 @@ t.test('a login can be read as HAR 1.2', async t => {
   })
 })
 
-t.test('nothing that the laboratory shows contains a secret', async t => {
+t.test('no page and no answer of the laboratory contains a secret', async t => {
   const { observe, refuseExchange, get } = await buildTestLab(t)
   observe({
     request: {
@@ -210,25 +213,28 @@ t.test('nothing that the laboratory shows contains a secret', async t => {
     for (const path of ['', '/har']) t.notMatch((await get(`/lab/v1/logins/${id}${path}`)).body, 'SECRET', path)
 })
 
-t.test('the answer to a bad query names the wrong parameter and the allowed values', async t => {
-  const { get } = await buildTestLab(t)
-  const rows: [string, object][] = [
-    ['wait=31', { wait: [/0 to 30/] }],
-    ['wait=soon', { wait: [/0 to 30/] }],
-    ['after=-1', { after: [/whole number/] }],
-    ['state=a&state=b', { state: [/once/] }],
-    ['client=app-1', { client: [/clientId, state, after, wait/] }],
-  ]
-  for (const [query, message] of rows) {
-    const response = await get(`/lab/v1/logins?${query}`)
-    t.equal(response.statusCode, 422, query)
-    t.match(response.json(), { error: { status: 422, message } }, query)
-  }
-  t.equal((await get('/lab/v1/logins/none')).statusCode, 404)
-  t.equal((await get('/lab/v1/events?clientId=a&clientId=b')).statusCode, 422)
-})
+t.test(
+  'if the query of a logins call is wrong, the answer names the wrong parameter and the allowed values',
+  async t => {
+    const { get } = await buildTestLab(t)
+    const rows: [string, object][] = [
+      ['wait=31', { wait: [/0 to 30/] }],
+      ['wait=soon', { wait: [/0 to 30/] }],
+      ['after=-1', { after: [/whole number/] }],
+      ['state=a&state=b', { state: [/once/] }],
+      ['client=app-1', { client: [/clientId, state, after, wait/] }],
+    ]
+    for (const [query, message] of rows) {
+      const response = await get(`/lab/v1/logins?${query}`)
+      t.equal(response.statusCode, 422, query)
+      t.match(response.json(), { error: { status: 422, message } }, query)
+    }
+    t.equal((await get('/lab/v1/logins/none')).statusCode, 404)
+    t.equal((await get('/lab/v1/events?clientId=a&clientId=b')).statusCode, 422)
+  },
+)
 
-t.test('while the database does not answer, a set-up call gets 503 with Retry-After', async t => {
+t.test('if the database is locked, a call that makes a test person gets 503 with Retry-After', async t => {
   const store = { transaction: () => Promise.reject(new StoreBusy('locked')) }
   const setUp = { store, passwords: { hash: async () => '' }, clock: () => new Date() } as unknown as SetUpServices
   const { lab } = await buildTestLab(t, { setUp })
@@ -236,7 +242,7 @@ t.test('while the database does not answer, a set-up call gets 503 with Retry-Af
   t.match([answer.statusCode, answer.headers, answer.json()], [503, { 'retry-after': '2' }, { error: { status: 503 } }])
 })
 
-t.test('the laboratory answers only to its own host names, which prevents DNS rebinding', async t => {
+t.test('the laboratory answers only requests to its own host names, which prevents DNS rebinding', async t => {
   const { lab } = await buildTestLab(t, { labUrls: ['https://lab.example.test'] })
   const status = async (host: string) =>
     (await lab.server.inject({ url: '/lab/v1/logins', headers: { host } })).statusCode
@@ -274,7 +280,7 @@ t.test('a page of another site can neither read nor change the laboratory’s da
 })
 
 t.test(
-  'if the laboratory has a token, every call needs it, as Bearer or as the password that a browser asks for',
+  'if the laboratory has a token, every call must send the token, as a Bearer token or as the password that a browser asks for',
   async t => {
     const { get } = await buildTestLab(t, { token: new Secret('a-token-for-tests') })
     const basic = (password: string) => `Basic ${Buffer.from(`lab:${password}`).toString('base64')}`
@@ -288,7 +294,7 @@ t.test(
   },
 )
 
-t.test('steps are streamed as they come in, and the stream ends when the laboratory stops', async t => {
+t.test('the laboratory sends each new step to its event stream at once, and ends the stream when it stops', async t => {
   const { lab, observe } = await buildTestLab(t)
   await lab.server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = lab.server.server.address() as AddressInfo
@@ -310,7 +316,7 @@ t.test('steps are streamed as they come in, and the stream ends when the laborat
   await closed
 })
 
-t.test('a step that is recorded after an event stream was closed causes no error', async t => {
+t.test('if a client closes the event stream, the next recorded step causes no error', async t => {
   const { lab, observe } = await buildTestLab(t)
   await lab.server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = lab.server.server.address() as AddressInfo
@@ -324,25 +330,28 @@ t.test('a step that is recorded after an event stream was closed causes no error
   t.doesNotThrow(() => observe())
 })
 
-t.test('the pages show a login as a picture, and say what failed, why, and how to fix it', async t => {
-  const { observe, refuseExchange, get } = await buildTestLab(t)
-  t.match((await get('/')).body, 'Nothing yet')
-  observe()
-  refuseExchange()
-  const list = await get('/')
-  t.match(list.body, 'The state of the exchange differs from the state of the start.')
-  const path = /href="(\/logins\/[^"]+)"/.exec(list.body)?.[1] ?? ''
-  const page = (await get(path)).body
-  t.match(page, 'Client to Portal: ')
-  t.match(page, '✗ 401')
-  t.match(page, 'Keep the state of each login in a separate cookie')
-  t.match(page, 'The state ties the code to the browser that started the login')
-  t.notMatch(page, 'SECRET')
-  t.equal((await get('/logins/none')).statusCode, 404)
-  t.equal((await get('/?clientId=app-2')).body.includes('Nothing yet'), true)
-})
+t.test(
+  'the laboratory’s pages show a login as a diagram, and say what failed, why, and how to fix the mistake',
+  async t => {
+    const { observe, refuseExchange, get } = await buildTestLab(t)
+    t.match((await get('/')).body, 'Nothing yet')
+    observe()
+    refuseExchange()
+    const list = await get('/')
+    t.match(list.body, 'The state of the exchange differs from the state of the start.')
+    const path = /href="(\/logins\/[^"]+)"/.exec(list.body)?.[1] ?? ''
+    const page = (await get(path)).body
+    t.match(page, 'Client to Portal: ')
+    t.match(page, '✗ 401')
+    t.match(page, 'Keep the state of each login in a separate cookie')
+    t.match(page, 'The state ties the code to the browser that started the login')
+    t.notMatch(page, 'SECRET')
+    t.equal((await get('/logins/none')).statusCode, 404)
+    t.equal((await get('/?clientId=app-2')).body.includes('Nothing yet'), true)
+  },
+)
 
-t.test('a login without a client has the same name in the title and on the page', async t => {
+t.test('the page of a login without a client ID has the same name in its title and in its heading', async t => {
   const { observe, get } = await buildTestLab(t)
   observe({ kind: 'page', about: {}, request: { method: 'GET', url: '/', headers: {}, body: undefined } })
   const path = /href="(\/logins\/[^"]+)"/.exec((await get('/')).body)?.[1] ?? ''
@@ -351,7 +360,7 @@ t.test('a login without a client has the same name in the title and on the page'
   t.match(body, '<h1>A request without a client ID</h1>')
 })
 
-t.test('an unknown address is answered with a page for browsers, and with JSON for programs', async t => {
+t.test('if a path of the laboratory is unknown, a browser gets a page, and a program gets JSON', async t => {
   const { get } = await buildTestLab(t, { token: new Secret('a-token-for-tests') })
   const authorization = 'Bearer a-token-for-tests'
   const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
@@ -379,28 +388,31 @@ t.test('an unknown address is answered with a page for browsers, and with JSON f
     t.notMatch(body, /<(link|script|img|a)\b/, 'the page must have no style sheet, script, image or link')
 })
 
-t.test('the pages escape what clients send, and load nothing but their own style and script', async t => {
-  const { observe, get } = await buildTestLab(t)
-  const clientId = '<script>alert(1)</script>'
-  observe({
-    about: { claimedClientId: clientId },
-    request: {
-      method: 'GET',
-      url: `/?${new URLSearchParams({ client_id: clientId })}`,
-      headers: { 'user-agent': '<b>' },
-      body: undefined,
-    },
-  })
-  const list = await get('/')
-  const page = await get(/href="(\/logins\/[^"]+)"/.exec(list.body)?.[1] ?? '')
-  for (const { body, headers } of [list, page]) {
-    t.notMatch(body, '<script>alert')
-    t.notMatch(body, '<b>')
-    t.match(headers['content-security-policy'], "default-src 'none'")
-  }
-})
+t.test(
+  'the laboratory’s pages escape text that clients have sent, and load only their own style and script',
+  async t => {
+    const { observe, get } = await buildTestLab(t)
+    const clientId = '<script>alert(1)</script>'
+    observe({
+      about: { claimedClientId: clientId },
+      request: {
+        method: 'GET',
+        url: `/?${new URLSearchParams({ client_id: clientId })}`,
+        headers: { 'user-agent': '<b>' },
+        body: undefined,
+      },
+    })
+    const list = await get('/')
+    const page = await get(/href="(\/logins\/[^"]+)"/.exec(list.body)?.[1] ?? '')
+    for (const { body, headers } of [list, page]) {
+      t.notMatch(body, '<script>alert')
+      t.notMatch(body, '<b>')
+      t.match(headers['content-security-policy'], "default-src 'none'")
+    }
+  },
+)
 
-t.test('the laboratory can stop while a long poll waits', async t => {
+t.test('the laboratory can stop even if a long poll is still waiting', async t => {
   const { lab } = await buildTestLab(t)
   await lab.server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = lab.server.server.address() as AddressInfo

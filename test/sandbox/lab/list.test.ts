@@ -1,4 +1,5 @@
-// The list of logins as a page and as JSON: the rows, filters, search and pages.
+// The laboratory's list of logins, as a page and as JSON: its rows, its filters, the search, and the pages of a long
+// list.
 import { randomBytes } from 'node:crypto'
 import type { LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
@@ -25,7 +26,7 @@ async function openList(t: Test) {
       },
       payload: new URLSearchParams(fields).toString(),
     })
-  /** Searches. Returns the address and the page of the results. */
+  /** Sends a search. Returns the address of the page with the results, and the page. */
   const search = async (text: string, fields: Record<string, string> = {}) => {
     const url = locationOf(await send({ text, ...fields }))
     return { url, page: await get(url) }
@@ -40,10 +41,10 @@ async function openList(t: Test) {
   return { sandbox, get, send, search, searchCall }
 }
 
-/** The ids of the logins on a page. Logins without a client come last. */
+/** Returns the ids of the logins on a page, in the order of the page. Logins without a client come last. */
 const idsOn = ({ body }: LightMyRequestResponse) => [...body.matchAll(/id="login-([^"]+)"/g)].map(([, id]) => id)
 
-/** Makes a successful login, a login whose code is used twice, and a request without a client. */
+/** Makes a successful login, a login with a refused exchange, and a request without a client. */
 async function fill(sandbox: TestSandbox) {
   const state = random()
   const code = (await logIn(sandbox, { state })).get('code') ?? ''
@@ -71,7 +72,7 @@ async function fill(sandbox: TestSandbox) {
 }
 
 t.test(
-  'a row of the list has the method, path, status, number, reason, duration and age of its most important step',
+  'each row of the list of logins shows the most important step of a login: its method, path, status, number, reason, duration and age',
   async t => {
     const { sandbox, get } = await openList(t)
     const { refused } = await fill(sandbox)
@@ -87,74 +88,74 @@ t.test(
   },
 )
 
-t.test('requests without a client are collapsed, with their number, and can be listed separately', async t => {
-  const { sandbox, get } = await openList(t)
-  const { nobody, signedIn, refused } = await fill(sandbox)
-  const all = await get('/')
-  t.match(all.body, /<details class="of-nobody" id="of-nobody">\s*<summary>1 request that belongs to no client</)
-  t.same(idsOn(all), [refused, signedIn, nobody])
-  for (let count = 0; count < 60; count++) await sandbox.portal.inject('/.well-known/oauth-authorization-server')
-  const more = await get('/')
-  t.match(more.body, '61 requests that belong to no client')
-  t.equal(idsOn(more).length, 52, 'only the newest 50 of them are on the page')
-  t.match(more.body, 'href="/?noClient=true"')
-  const alone = await get('/?noClient=true')
-  t.match([idsOn(alone).length, alone.body], [50, /61 logins\..*Page 1 of 2/s])
-})
-
 t.test(
-  'a search finds a login by request ID, state, code, token, client ID, the address of a callback, and words',
+  'the list of logins collapses requests without a client, shows how many they are, and links to a list of only these requests',
   async t => {
-    const { sandbox, search, searchCall } = await openList(t)
-    const { state, code, otherState, otherCode, tokens, requestId, signedIn, refused, nobody } = await fill(sandbox)
-    const both = [refused, signedIn]
-    const rows: [text: string, found: string[]][] = [
-      [requestId, [refused]],
-      [state, [signedIn]],
-      [`  ${otherState}\n`, [refused]],
-      [code, [signedIn]],
-      [otherCode, [refused]],
-      [tokens.access_token, [signedIn]],
-      [`Bearer ${tokens.access_token}`, [signedIn]],
-      [tokens.refresh_token, [signedIn]],
-      [seeded.clientId, both],
-      [`${seeded.redirectUri}?code=${otherCode}&state=${otherState}`, [refused]],
-      ['reference CLIENT', both],
-      ['state-differs', [refused]],
-      ['401', [refused]],
-      ['401 exchangeToken', [refused]],
-      ['keep the separate cookie', [refused]],
-      ['no-pkce', both],
-      ['oauth-authorization-server', [nobody]],
-      ['wrong-1', [refused]],
-      ['a word that is nowhere', []],
-      [random(), []],
-      ['.*', []],
-    ]
-    for (const [text, found] of rows) {
-      const { url, page } = await search(text)
-      t.same(idsOn(page), found, text)
-      t.match(
-        page.body,
-        '<input id="text" name="text" type="search" aria-describedby="text-hint"',
-        'the field must be empty',
-      )
-      for (const secret of [state, code, otherState, otherCode, tokens.access_token, tokens.refresh_token])
-        for (const shown of [url, page.body]) t.notOk(shown.includes(secret), text)
-      const { logins, total } = (await searchCall(text)).json()
-      t.same(
-        logins.map(({ id }: { id: string }) => id),
-        found,
-        `${text}, as JSON`,
-      )
-      t.equal(total, found.length)
-    }
-    t.notOk(sandbox.logLines.join('').includes(otherState), 'the log must not contain the search')
+    const { sandbox, get } = await openList(t)
+    const { nobody, signedIn, refused } = await fill(sandbox)
+    const all = await get('/')
+    t.match(all.body, /<details class="of-nobody" id="of-nobody">\s*<summary>1 request that belongs to no client</)
+    t.same(idsOn(all), [refused, signedIn, nobody])
+    for (let count = 0; count < 60; count++) await sandbox.portal.inject('/.well-known/oauth-authorization-server')
+    const more = await get('/')
+    t.match(more.body, '61 requests that belong to no client')
+    t.equal(idsOn(more).length, 52, 'only the newest 50 of them are on the page')
+    t.match(more.body, 'href="/?noClient=true"')
+    const alone = await get('/?noClient=true')
+    t.match([idsOn(alone).length, alone.body], [50, /61 logins\..*Page 1 of 2/s])
   },
 )
 
+t.test('a search finds a login by a request ID, state, code, token, client ID, callback address, or words', async t => {
+  const { sandbox, search, searchCall } = await openList(t)
+  const { state, code, otherState, otherCode, tokens, requestId, signedIn, refused, nobody } = await fill(sandbox)
+  const both = [refused, signedIn]
+  const rows: [text: string, found: string[]][] = [
+    [requestId, [refused]],
+    [state, [signedIn]],
+    [`  ${otherState}\n`, [refused]],
+    [code, [signedIn]],
+    [otherCode, [refused]],
+    [tokens.access_token, [signedIn]],
+    [`Bearer ${tokens.access_token}`, [signedIn]],
+    [tokens.refresh_token, [signedIn]],
+    [seeded.clientId, both],
+    [`${seeded.redirectUri}?code=${otherCode}&state=${otherState}`, [refused]],
+    ['reference CLIENT', both],
+    ['state-differs', [refused]],
+    ['401', [refused]],
+    ['401 exchangeToken', [refused]],
+    ['keep the separate cookie', [refused]],
+    ['no-pkce', both],
+    ['oauth-authorization-server', [nobody]],
+    ['wrong-1', [refused]],
+    ['a word that is nowhere', []],
+    [random(), []],
+    ['.*', []],
+  ]
+  for (const [text, found] of rows) {
+    const { url, page } = await search(text)
+    t.same(idsOn(page), found, text)
+    t.match(
+      page.body,
+      '<input id="text" name="text" type="search" aria-describedby="text-hint"',
+      'the field must be empty',
+    )
+    for (const secret of [state, code, otherState, otherCode, tokens.access_token, tokens.refresh_token])
+      for (const shown of [url, page.body]) t.notOk(shown.includes(secret), text)
+    const { logins, total } = (await searchCall(text)).json()
+    t.same(
+      logins.map(({ id }: { id: string }) => id),
+      found,
+      `${text}, as JSON`,
+    )
+    t.equal(total, found.length)
+  }
+  t.notOk(sandbox.logLines.join('').includes(otherState), 'the log must not contain the search')
+})
+
 t.test(
-  'the result of a search stays the same until it is cleared, and the page says if a search is no longer kept',
+  'a search keeps its results even if a new login matches, and the page says if the laboratory no longer keeps the search',
   async t => {
     const { sandbox, get, search } = await openList(t)
     const { refused } = await fill(sandbox)
@@ -176,7 +177,7 @@ t.test(
 )
 
 t.test(
-  'filters select logins by client, outcome, reason and time, and can be combined with each other and with a search',
+  'the list of logins can be filtered by client, outcome, reason and time, and filters can be combined with a search',
   async t => {
     const { sandbox, get, search, searchCall } = await openList(t)
     const { signedIn, refused } = await fill(sandbox)
@@ -223,27 +224,30 @@ t.test(
   },
 )
 
-t.test('a call with an invalid filter is refused, and the answer lists the allowed values', async t => {
-  const { sandbox, searchCall } = await openList(t)
-  const rows: [string, object][] = [
-    ['outcome=lost', { outcome: [/one of under way, signed in/] }],
-    ['reason=none', { reason: [/a reason of the catalogue/] }],
-    ['minutes=0', { minutes: [/1 to 9,999/] }],
-    ['minutes=10000', { minutes: [/1 to 9,999/] }],
-    ['page=0', { page: [/1 to 9,999/] }],
-    ['noClient=yes', { noClient: [/one of true/] }],
-  ]
-  for (const [query, message] of rows)
-    for (const answer of [
-      await sandbox.lab!.inject({ url: `/lab/v1/logins?${query}`, headers: { host } }),
-      await searchCall('a', `?${query}`),
-    ])
-      t.match([answer.statusCode, answer.json()], [422, { error: { message } }], query)
-  t.match((await searchCall('')).json(), { error: { message: { text: [/1 to 8192/] } } })
-})
+t.test(
+  'if a filter for logins is invalid, the laboratory refuses the call, and the answer lists the allowed values',
+  async t => {
+    const { sandbox, searchCall } = await openList(t)
+    const rows: [string, object][] = [
+      ['outcome=lost', { outcome: [/one of under way, signed in/] }],
+      ['reason=none', { reason: [/a reason of the catalogue/] }],
+      ['minutes=0', { minutes: [/1 to 9,999/] }],
+      ['minutes=10000', { minutes: [/1 to 9,999/] }],
+      ['page=0', { page: [/1 to 9,999/] }],
+      ['noClient=yes', { noClient: [/one of true/] }],
+    ]
+    for (const [query, message] of rows)
+      for (const answer of [
+        await sandbox.lab!.inject({ url: `/lab/v1/logins?${query}`, headers: { host } }),
+        await searchCall('a', `?${query}`),
+      ])
+        t.match([answer.statusCode, answer.json()], [422, { error: { message } }], query)
+    t.match((await searchCall('')).json(), { error: { message: { text: [/1 to 8192/] } } })
+  },
+)
 
 t.test(
-  'every page of a result keeps the filter and the search, and the last page links to no further page',
+  'the links between the pages of a long list of logins keep the filter and the search, and the last page has no link to a next page',
   async t => {
     const { sandbox, get, search, searchCall } = await openList(t)
     for (let count = 0; count < 105; count++) await sandbox.portal.inject(startUrl({ state: random() }))
@@ -269,7 +273,7 @@ t.test(
   },
 )
 
-t.test('the laboratory accepts a search only from its own form', async t => {
+t.test('the laboratory accepts a search only if its own page has sent the form', async t => {
   const { send, sandbox } = await openList(t)
   const cross = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', origin: 'http://evil.test' }
   const rows: [Record<string, string>, number][] = [

@@ -1,5 +1,5 @@
-// The events that an open page of the laboratory gets: few events for many changed logins, and the number of missed
-// logins.
+// The events that an open page of the laboratory gets. One event can name many changed logins, and says how many logins
+// the page has missed.
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { createLogins, usualBounds } from '../../../src/sandbox/lab/record/logins.ts'
@@ -37,17 +37,20 @@ async function openStream(t: Test) {
   return { sandbox, url, listen, start }
 }
 
-t.test('a page gets an event as soon as it is connected, and then one event for many steps', async t => {
-  const { listen, start } = await openStream(t)
-  const next = await listen()
-  t.match(await next(), { changed: [], dropped: 0, isRestarted: false, cursor: '0.0' })
-  for (const state of ['one', 'two', 'two']) await start(state)
-  const { changed, cursor } = await next()
-  t.match([changed.length, cursor], [2, '3.2'])
-})
+t.test(
+  'a page of the laboratory gets an event as soon as it connects, and later one event for several steps',
+  async t => {
+    const { listen, start } = await openStream(t)
+    const next = await listen()
+    t.match(await next(), { changed: [], dropped: 0, isRestarted: false, cursor: '0.0' })
+    for (const state of ['one', 'two', 'two']) await start(state)
+    const { changed, cursor } = await next()
+    t.match([changed.length, cursor], [2, '3.2'])
+  },
+)
 
 t.test(
-  'if a page connects again, it gets all changes since its last event, or the message that the laboratory has restarted',
+  'if a page of the laboratory connects again, it gets all changes since its last event, or learns that the laboratory has restarted',
   async t => {
     const { listen, start } = await openStream(t)
     await start('one')
@@ -62,15 +65,18 @@ t.test(
   },
 )
 
-t.test('the stream refuses pages of other origins, and more than fifty pages', async t => {
-  const { url, listen } = await openStream(t)
-  const foreign = await fetch(url, { headers: { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'cors' } })
-  t.equal(foreign.status, 403)
-  for (let count = 0; count < 50; count++) await listen()
-  t.equal((await fetch(url)).status, 503)
-})
+t.test(
+  'the laboratory’s live stream refuses pages of other origins, and accepts at most fifty pages at the same time',
+  async t => {
+    const { url, listen } = await openStream(t)
+    const foreign = await fetch(url, { headers: { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'cors' } })
+    t.equal(foreign.status, 403)
+    for (let count = 0; count < 50; count++) await listen()
+    t.equal((await fetch(url)).status, 503)
+  },
+)
 
-t.test('the streams end when the laboratory stops', async t => {
+t.test('when the laboratory stops, it ends its live streams', async t => {
   const { sandbox, url } = await openStream(t)
   const response = await fetch(url)
   const closed = sandbox.lab!.close()
@@ -79,7 +85,7 @@ t.test('the streams end when the laboratory stops', async t => {
 })
 
 t.test(
-  'an event also counts changed logins that the laboratory has already removed to make room for newer ones',
+  'an event of the live stream also says how many changed logins the laboratory has already removed to make room for newer logins',
   async t => {
     const logins = createLogins({ ...usualBounds, logins: 10 })
     const begin = () =>

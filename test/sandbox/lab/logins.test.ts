@@ -46,49 +46,55 @@ function buildLogins(bounds: Partial<Bounds> = {}) {
   return { logins, record, begin, hide }
 }
 
-t.test('codes and tokens connect all steps of a login, from its start to the last call', async t => {
-  const { record, begin, logins } = buildLogins()
-  const [state, code, accessToken, refreshToken, newer] = [random(), random(), random(), random(), random()]
-  const login = begin('app-1', state)
-  const location = `http://localhost:3000/exchangeToken?${new URLSearchParams({ code, state })}`
-  const steps = [
-    record({ kind: 'sign-in', about: { startPath: `/?${new URLSearchParams({ client_id: 'app-1', state })}` } }),
-    begin('app-1', state),
-    record({
-      kind: 'consent',
-      location,
-      about: { startPath: `/?${new URLSearchParams({ client_id: 'app-1', state })}` },
-    }),
-    record({
-      kind: 'exchange',
-      body: { code, client_id: 'app-1' },
-      answer: { access_token: accessToken, refresh_token: refreshToken },
-      about: { provenClientId: 'app-1' },
-    }),
-    record({ kind: 'api', headers: { authorization: `bearer ${accessToken}` } }),
-    record({ kind: 'refresh', body: { refresh_token: refreshToken }, answer: { refresh_token: newer } }),
-    record({ kind: 'revoke', body: { token: newer } }),
-  ]
-  for (const step of steps) t.equal(step.id, login.id)
-  t.same(
-    logins.find(login.id)?.steps.map(({ kind }) => kind),
-    ['authorize', 'sign-in', 'authorize', 'consent', 'exchange', 'api', 'refresh', 'revoke'],
-  )
-})
-
-t.test('two tabs are two logins, and if a state is used again after the exchange, a new login begins', async t => {
-  const { begin, record } = buildLogins()
-  const state = random()
-  const first = begin('app-1', state)
-  t.not(begin('app-1').id, first.id, 'another state')
-  t.not(begin('app-2', state).id, first.id, 'another client with the same state')
-  t.equal(begin('app-1', state).id, first.id, 'a reload')
-  t.equal(record({ kind: 'exchange', body: { state, client_id: 'app-1', code: 'made-up' } }).id, first.id)
-  t.not(begin('app-1', state).id, first.id, 'a state that is used again')
-})
+t.test(
+  'the laboratory connects the steps of a login by their codes and tokens, from the start of the login to its last call',
+  async t => {
+    const { record, begin, logins } = buildLogins()
+    const [state, code, accessToken, refreshToken, newer] = [random(), random(), random(), random(), random()]
+    const login = begin('app-1', state)
+    const location = `http://localhost:3000/exchangeToken?${new URLSearchParams({ code, state })}`
+    const steps = [
+      record({ kind: 'sign-in', about: { startPath: `/?${new URLSearchParams({ client_id: 'app-1', state })}` } }),
+      begin('app-1', state),
+      record({
+        kind: 'consent',
+        location,
+        about: { startPath: `/?${new URLSearchParams({ client_id: 'app-1', state })}` },
+      }),
+      record({
+        kind: 'exchange',
+        body: { code, client_id: 'app-1' },
+        answer: { access_token: accessToken, refresh_token: refreshToken },
+        about: { provenClientId: 'app-1' },
+      }),
+      record({ kind: 'api', headers: { authorization: `bearer ${accessToken}` } }),
+      record({ kind: 'refresh', body: { refresh_token: refreshToken }, answer: { refresh_token: newer } }),
+      record({ kind: 'revoke', body: { token: newer } }),
+    ]
+    for (const step of steps) t.equal(step.id, login.id)
+    t.same(
+      logins.find(login.id)?.steps.map(({ kind }) => kind),
+      ['authorize', 'sign-in', 'authorize', 'consent', 'exchange', 'api', 'refresh', 'revoke'],
+    )
+  },
+)
 
 t.test(
-  'the laboratory recognises a login without a state by its code, and a made-up code belongs to no existing login',
+  'two starts with different state values are two logins, and if a state value is used again after the exchange, a new login begins',
+  async t => {
+    const { begin, record } = buildLogins()
+    const state = random()
+    const first = begin('app-1', state)
+    t.not(begin('app-1').id, first.id, 'another state')
+    t.not(begin('app-2', state).id, first.id, 'another client with the same state')
+    t.equal(begin('app-1', state).id, first.id, 'a reload')
+    t.equal(record({ kind: 'exchange', body: { state, client_id: 'app-1', code: 'made-up' } }).id, first.id)
+    t.not(begin('app-1', state).id, first.id, 'a state that is used again')
+  },
+)
+
+t.test(
+  'if a login has no state, the laboratory recognises its exchange by the code, and an exchange with a made-up code belongs to no existing login',
   async t => {
     const { record } = buildLogins()
     const code = random()
@@ -100,7 +106,7 @@ t.test(
 )
 
 t.test(
-  'the newest login comes first in the list; a query can select logins by client, by state, or by newer steps than a given step',
+  'logins are listed with the newest login first, and can be selected by client, by state, or by steps that are newer than a given step',
   async t => {
     const { logins, begin, hide } = buildLogins()
     const state = random()
@@ -119,7 +125,7 @@ t.test(
 )
 
 t.test(
-  'many logins of a busy client, or with made-up client ids, do not push out the logins of a quiet client',
+  'if a busy client or made-up client ids cause many logins, the laboratory still keeps the logins of a quiet client',
   async t => {
     const { logins, begin } = buildLogins({ logins: 10 })
     const quiet = [begin('quiet'), begin('quiet')]
@@ -131,7 +137,7 @@ t.test(
   },
 )
 
-t.test('when a login has too many steps, successful calls are removed first', async t => {
+t.test('if a login has too many steps, the laboratory removes successful calls first', async t => {
   const { logins, begin, record } = buildLogins({ steps: 6 })
   const [state, code, accessToken] = [random(), random(), random()]
   const login = begin('app-1', state)
@@ -144,7 +150,7 @@ t.test('when a login has too many steps, successful calls are removed first', as
   t.match(steps.slice(0, 3), [{ kind: 'authorize' }, { kind: 'exchange' }, { reason: 'not-found' }])
 })
 
-t.test('the memory that a login takes is limited, whatever is sent', async t => {
+t.test('whatever a client sends, the laboratory uses only a limited amount of memory for a login', async t => {
   const { logins, begin } = buildLogins()
   const state = random()
   const login = begin('app-1', state)
@@ -153,7 +159,7 @@ t.test('the memory that a login takes is limited, whatever is sent', async t => 
   t.ok(logins.find(login.id)!.leftOut > 0)
 })
 
-t.test('a login of one huge step and a login of many small steps are both within their limits', async t => {
+t.test('a login with one huge step and a login with many small steps both stay within the size limits', async t => {
   const { begin, record } = buildLogins()
   const query = { client_id: 'x'.repeat(9_000), state: random(), other: 'x'.repeat(9_000) }
   const huge = record({ query, about: { claimedClientId: query.client_id } })
@@ -174,7 +180,7 @@ t.test('a login of one huge step and a login of many small steps are both within
   t.equal(begin('app-1', state).id, long.id, 'the login must still be found by its start')
 })
 
-t.test('thousands of huge requests do not crash a process with a small heap', async t => {
+t.test('recording thousands of huge requests does not crash a process with a small heap', async t => {
   const args = ['--max-old-space-size=48', 'test/sandbox/lab/support/fill-lab.ts']
   const { stdout } = await promisify(execFile)(process.execPath, args, { env: {}, timeout: 60_000 })
   const { logins, largest } = JSON.parse(stdout)
@@ -182,22 +188,25 @@ t.test('thousands of huge requests do not crash a process with a small heap', as
   t.ok(largest <= 16 * 1024, `${largest} bytes`)
 })
 
-t.test('after a login was removed, no key leads to it', async t => {
-  const { logins, begin, hide } = buildLogins()
-  const state = random()
-  const { id } = begin('app-1', state)
-  begin('app-2')
-  logins.clear('app-1')
-  t.equal(logins.find(id), undefined)
-  const again = begin('app-1', state)
-  t.not(again.id, id)
-  const hash = identityOf(hide.value('state', state, new Date())) ?? ''
-  t.notOk(logins.othersOf(again).haveState(hash), 'the state is not taken for a repeated one')
-  logins.clear()
-  t.same(logins.list({}), [])
-})
+t.test(
+  'after a login is removed, the laboratory does not find it by its id, and a start with the same state value begins a new login',
+  async t => {
+    const { logins, begin, hide } = buildLogins()
+    const state = random()
+    const { id } = begin('app-1', state)
+    begin('app-2')
+    logins.clear('app-1')
+    t.equal(logins.find(id), undefined)
+    const again = begin('app-1', state)
+    t.not(again.id, id)
+    const hash = identityOf(hide.value('state', state, new Date())) ?? ''
+    t.notOk(logins.othersOf(again).haveState(hash), 'the state is not taken for a repeated one')
+    logins.clear()
+    t.same(logins.list({}), [])
+  },
+)
 
-t.test('a listener gets each step until the listener is removed', async t => {
+t.test('a listener for steps gets each new step until the listener is removed', async t => {
   const { logins, begin } = buildLogins()
   const heard: number[] = []
   const end = logins.listen((_login, _step, number) => heard.push(number))

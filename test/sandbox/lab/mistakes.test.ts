@@ -1,4 +1,4 @@
-// Clients that make one mistake each, with the whole sandbox: the laboratory names the mistake, and accuses no correct
+// Each client makes one mistake in a whole sandbox. The laboratory must name the mistake, and must not blame a correct
 // client.
 import { createHash, randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
@@ -22,7 +22,7 @@ interface Told {
   verdict: { fault: string | null }
 }
 
-/** All logins, the newest first. */
+/** Returns all logins, with the newest login first. */
 async function readLogins({ lab }: TestSandbox): Promise<Told[]> {
   const headers = { host: '127.0.0.1:4002' }
   const { logins } = (await lab!.inject({ url: '/lab/v1/logins', headers })).json()
@@ -30,7 +30,7 @@ async function readLogins({ lab }: TestSandbox): Promise<Told[]> {
   return (await Promise.all(answers)).map(answer => answer.json())
 }
 
-/** A login of a correct client, up to its code. */
+/** Starts a login as a correct client, and returns the code, the state and the verifier for the exchange. */
 async function begin(sandbox: TestSandbox, parameters: StartParameters = {}) {
   const [state, verifier] = [random(), random()]
   const arrived = await logIn(sandbox, {
@@ -63,7 +63,7 @@ interface Mistake {
   notice?: string
   /** The check that failed. */
   check?: string
-  /** The kind of step that the laboratory has recognised. */
+  /** The step kind that the laboratory must recognise. */
   kind?: string
 }
 
@@ -339,7 +339,7 @@ const mistakes: Record<string, Mistake> = {
 }
 
 for (const [name, { make, reason, notice, check, kind }] of Object.entries(mistakes))
-  t.test(`the laboratory names ${name}`, async t => {
+  t.test(`the laboratory recognises this mistake of a client: ${name}`, async t => {
     const sandbox = await buildWatched(t)
     await make(sandbox)
     const logins = await readLogins(sandbox)
@@ -360,7 +360,7 @@ for (const [name, { make, reason, notice, check, kind }] of Object.entries(mista
   })
 
 t.test(
-  'the laboratory names an ordered fault, and reports no mistake of a client that tries again after the fault',
+  'if a client tries again after an ordered fault, the laboratory names the fault, and reports no mistake of the client',
   async t => {
     const sandbox = await buildWatched(t)
     const { refresh_token: token } = await getTokens(sandbox)

@@ -4,7 +4,7 @@ import { createLoginComparison } from '../../../src/sandbox/lab/record/compare-l
 import type { RecordedLogin } from '../../../src/sandbox/lab/record/recorded.ts'
 import { login, type More, random, start, step } from './support/recorded-steps.ts'
 
-/** A correct login, from its start to the revocation of its tokens. */
+/** Makes the steps of a correct login, from its start to the revocation of its tokens. */
 function goodLogin({ state = random(), challenge = random(), userId = 'user-1', atMs = 0 } = {}) {
   const code = random()
   const refreshToken = random()
@@ -28,7 +28,7 @@ function idsOf(one: RecordedLogin, others: RecordedLogin[] = []): string[] {
   return findNotices(one, comparison.othersOf(one)).map(({ id }) => id)
 }
 
-t.test('a correct client gets no notices, however often it signs people in', async t => {
+t.test('if a client is correct, the laboratory gives no notice, however often the client signs people in', async t => {
   const logins = [0, 1, 2, 3].map(index => goodLogin({ atMs: index * 60_000 }))
   for (const one of logins)
     t.same(
@@ -40,7 +40,7 @@ t.test('a correct client gets no notices, however often it signs people in', asy
     )
 })
 
-t.test('each mistake leads to its own notice and to no other notice', async t => {
+t.test('each mistake of a client causes exactly one notice: the notice about this mistake', async t => {
   const state = random()
   const code = random()
   const begun = (query: Record<string, string> = {}) =>
@@ -161,7 +161,7 @@ t.test('each mistake leads to its own notice and to no other notice', async t =>
   )
 })
 
-t.test('steps that only look like a mistake get no notice', async t => {
+t.test('if correct steps only look like a mistake, the laboratory gives no notice', async t => {
   const state = random()
   const first = goodLogin()
   const withoutRevocation = login(...first.steps.filter(({ kind }) => kind !== 'revoke'))
@@ -194,7 +194,7 @@ t.test('steps that only look like a mistake get no notice', async t => {
   )
 })
 
-t.test('a client that reacts correctly to a failure gets no notice', async t => {
+t.test('if a client reacts correctly to a failure of the platform, the laboratory gives no notice', async t => {
   const fault = (name: string, acted: 'before' | 'after' = 'after') => ({ id: '1', name, acted })
   const [state, code, token, challenge] = [random(), random(), random(), random()]
   const start = (atMs = 0) =>
@@ -370,7 +370,7 @@ t.test('a client that reacts correctly to a failure gets no notice', async t => 
 })
 
 t.test(
-  'a missing safeguard has the severity “warning”, and a deviation that this portal accepts has the severity “info”',
+  'a notice about a missing safeguard has the severity “warning”, and a notice about a deviation that this portal accepts has the severity “info”',
   async t => {
     const severityOf = (wanted: string) => notices.find(({ id }) => id === wanted)?.severity
     t.equal(severityOf('secret-in-address'), 'error')
@@ -391,7 +391,7 @@ t.test(
   },
 )
 
-t.test('a notice says what is wrong, why it matters and how to fix it, with one or two sentences for each', async t => {
+t.test('each notice says what is wrong, why it matters and how to fix the mistake', async t => {
   for (const { id, found, why, fix, reference } of notices) {
     t.match(id, /^[a-z]+(-[a-z]+)*$/)
     for (const sentence of [found, why, fix]) t.match(sentence, /^[A-Z].*\.$/, `${id}: ${sentence}`)
@@ -400,7 +400,7 @@ t.test('a notice says what is wrong, why it matters and how to fix it, with one 
   t.equal(new Set(notices.map(({ id }) => id)).size, notices.length)
 })
 
-t.test('a login is compared with the current logins of the same client', async t => {
+t.test('to find notices, the laboratory compares a login with the current logins of the same client', async t => {
   const comparison = createLoginComparison()
   const noticedOf = (one: RecordedLogin) => findNotices(one, comparison.othersOf(one)).map(({ id }) => id)
   const state = random()
@@ -419,15 +419,18 @@ t.test('a login is compared with the current logins of the same client', async t
   t.same(noticedOf(one), [], 'the login was forgotten')
 })
 
-t.test('each login whose tokens were not revoked gets a notice after the next login of the same person', async t => {
-  const comparison = createLoginComparison()
-  const logins = [0, 1, 2, 3].map(index => {
-    const one = goodLogin({ atMs: index * 60_000 })
-    return { ...one, steps: one.steps.filter(({ kind }) => kind !== 'revoke') }
-  })
-  for (const one of logins) comparison.update(one)
-  const noticed = () => logins.map(one => findNotices(one, comparison.othersOf(one)).length)
-  t.same(noticed(), [1, 1, 1, 0])
-  comparison.forget(logins[3]!)
-  t.same(noticed(), [1, 1, 0, 0])
-})
+t.test(
+  'if the tokens of a login were not revoked, the login gets a notice after the next login of the same person',
+  async t => {
+    const comparison = createLoginComparison()
+    const logins = [0, 1, 2, 3].map(index => {
+      const one = goodLogin({ atMs: index * 60_000 })
+      return { ...one, steps: one.steps.filter(({ kind }) => kind !== 'revoke') }
+    })
+    for (const one of logins) comparison.update(one)
+    const noticed = () => logins.map(one => findNotices(one, comparison.othersOf(one)).length)
+    t.same(noticed(), [1, 1, 1, 0])
+    comparison.forget(logins[3]!)
+    t.same(noticed(), [1, 1, 0, 0])
+  },
+)

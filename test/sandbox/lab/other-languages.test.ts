@@ -22,7 +22,9 @@ async function startWithLab(t: Test, token = ''): Promise<string> {
   return labUrl
 }
 
-/** Why a program cannot be run here, or false. In CI a missing program is an error. */
+/**
+ * Returns why a program cannot be run on this machine, or false if it can be run. In CI a missing program is an error.
+ */
 async function whyNot(program: string): Promise<string | false> {
   const isThere = await run(program, ['--version']).then(
     () => true,
@@ -49,13 +51,13 @@ async function runSessions(t: Test, env: Record<string, string>): Promise<void> 
 }
 
 t.test(
-  'the examples print the same output as in the document, even if all examples run at once on one sandbox',
+  'the example sessions print the output in docs/clients-in-other-languages.md, even if all sessions run at once on one sandbox',
   async t => {
     await runSessions(t, { LAB: await startWithLab(t) })
   },
 )
 
-t.test('if the laboratory has a token, the examples send this token', async t => {
+t.test('if the laboratory has a token, the example sessions send the token', async t => {
   const token = 'a-token-that-is-long-enough'
   await runSessions(t, { LAB: await startWithLab(t, token), LAB_TOKEN: token })
 })

@@ -1,4 +1,4 @@
-// The one catalogue of reasons: what a developer reads in the laboratory and on error pages.
+// The catalogue of reasons contains the texts that a developer reads in the laboratory and on error pages.
 import t from 'tap'
 import { type Reason, reasons } from '../../../src/sandbox/observe/reasons.ts'
 import { startUrl } from '../support/browser.ts'
@@ -6,7 +6,7 @@ import { buildTestSandbox } from '../support/build-test-sandbox.ts'
 import { buildTestLab } from '../support/call-lab.ts'
 
 t.test(
-  'every reason has a reference, and sentences about what was found, why it is refused and how to fix it',
+  'every reason for a refusal has a reference, and says what was found, why it is refused, and how to fix it',
   async t => {
     for (const [code, { found, why, fix, reference }] of Object.entries(reasons)) {
       t.match(code, /^[a-z]+(-[a-z]+)*$/)
@@ -16,7 +16,7 @@ t.test(
   },
 )
 
-t.test('an error page has the laboratory’s texts for developers, and no such texts without a laboratory', async t => {
+t.test('an error page contains the texts for developers only if the sandbox has a laboratory', async t => {
   const { sandbox, lab } = await buildTestLab(t)
   const off = await buildTestSandbox(t)
   const starts: [start: string, reason: Reason][] = [
@@ -27,7 +27,7 @@ t.test('an error page has the laboratory’s texts for developers, and no such t
     const { found, why, fix, reference } = reasons[reason]
     const { body } = await sandbox.portal.inject(start)
     for (const text of [reason, found, why, fix]) t.ok(body.includes(text), `${reason}: ${text}`)
-    // On the page the reference begins with a capital letter.
+    // Compare without the first letter, because on the page the reference begins with a capital letter.
     t.ok(body.includes(reference.slice(1)), `${reason}: ${reference}`)
     const { logins } = (await lab('GET', 'logins')).json()
     const [step] = (await lab('GET', `logins/${logins[0].id}`)).json().steps

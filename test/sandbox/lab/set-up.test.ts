@@ -1,4 +1,5 @@
-// Accounts, clients and logins that a test suite makes with the laboratory, and how the portal and the API treat them.
+// A test suite makes accounts, clients and logins with the laboratory. The portal and the API must treat them like real
+// ones.
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { addMember } from '../../../src/sandbox/store/memberships.ts'
@@ -16,7 +17,9 @@ const redirectUri = 'http://localhost:3456/exchangeToken'
 const startOf = (clientId: string, parameters: Record<string, string | undefined> = {}) =>
   startUrl({ client_id: clientId, redirect_uri: redirectUri, cancel_url: 'http://localhost:3456/', ...parameters })
 
-/** Makes a client and a person, and the tokens of a login of this person. */
+/**
+ * Makes a client and a person, and signs the person in at the client. Returns the client, the person and the tokens.
+ */
 async function makeAll(sandbox: TestSandbox, lab: CallLab, suite?: string) {
   const { clientId, clientSecret, person, groupId } = (
     await lab('POST', 'applications', { redirectUri, ...(suite && { suite }) })
@@ -36,7 +39,7 @@ const joinGroup = ({ store, now }: TestSandbox, { groupId, userId }: { groupId: 
 const renew = (sandbox: TestSandbox, all: Awaited<ReturnType<typeof makeAll>>, token = all.tokens.refresh_token) =>
   refresh(sandbox, token, { ...all.credentials, redirect_uri: undefined })
 
-/** The reason of the newest refusal in the log. */
+/** Returns the reason in the log line of the newest request. */
 const lastReason = ({ logLines }: TestSandbox) =>
   logLines
     .map(line => JSON.parse(line))
@@ -48,7 +51,7 @@ for (const database of await openDatabases(t)) {
     buildTestLab(t, { databaseUrl: await database.make(t) })
 
   t.test(
-    `a person that the laboratory has made from given or generated fields can sign in (${database.name})`,
+    `the laboratory can make a person with given or generated fields, and the person can sign in (${database.name})`,
     async t => {
       const { sandbox, lab } = await start(t)
       const made = await lab('POST', 'people', {})
@@ -66,36 +69,39 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`one call returns all settings that a client needs, and a person to sign in (${database.name})`, async t => {
-    const { sandbox, lab } = await start(t)
-    const { statusCode, ...answer } = await lab('POST', 'applications', { redirectUri })
-    const made = answer.json()
-    t.match([statusCode, made], [201, { redirectUris: [redirectUri], person: { email: /@/, password: /./ } }])
-    t.strictSame(made.settings, {
-      LOGIN_URL: portalUrl,
-      API_URL: 'http://127.0.0.1:4001',
-      CLIENT_ID: made.clientId,
-      CLIENT_SECRET: made.clientSecret,
-      REDIRECT_URI: redirectUri,
-    })
-    const browser = openBrowser(sandbox)
-    const page = await signIn(
-      browser,
-      { client_id: made.clientId, redirect_uri: redirectUri, cancel_url: redirectUri },
-      made.person,
-    )
-    const location = String((await browser.submit(page, { decision: 'allow' })).headers.location)
-    const code = new URL(location).searchParams.get('code') ?? ''
-    const credentials = { client_id: made.clientId, client_secret: made.clientSecret, redirect_uri: redirectUri }
-    const tokens = (await exchange(sandbox, { ...credentials, code })).json()
-    const { call } = await callWith(sandbox, tokens.access_token)
-    t.equal((await call('GET', `/apps/v1/${made.clientId}`)).statusCode, 200, 'the application is that person’s')
-    t.equal((await call('POST', '/apps/v1', makeCreateBody(made.groupId))).statusCode, 201)
-    for (const { token } of made.tokens) t.ok(await isAccepted(sandbox, token))
-  })
+  t.test(
+    `the laboratory’s call that makes an application returns all settings that a client needs, and a person who can sign in (${database.name})`,
+    async t => {
+      const { sandbox, lab } = await start(t)
+      const { statusCode, ...answer } = await lab('POST', 'applications', { redirectUri })
+      const made = answer.json()
+      t.match([statusCode, made], [201, { redirectUris: [redirectUri], person: { email: /@/, password: /./ } }])
+      t.strictSame(made.settings, {
+        LOGIN_URL: portalUrl,
+        API_URL: 'http://127.0.0.1:4001',
+        CLIENT_ID: made.clientId,
+        CLIENT_SECRET: made.clientSecret,
+        REDIRECT_URI: redirectUri,
+      })
+      const browser = openBrowser(sandbox)
+      const page = await signIn(
+        browser,
+        { client_id: made.clientId, redirect_uri: redirectUri, cancel_url: redirectUri },
+        made.person,
+      )
+      const location = String((await browser.submit(page, { decision: 'allow' })).headers.location)
+      const code = new URL(location).searchParams.get('code') ?? ''
+      const credentials = { client_id: made.clientId, client_secret: made.clientSecret, redirect_uri: redirectUri }
+      const tokens = (await exchange(sandbox, { ...credentials, code })).json()
+      const { call } = await callWith(sandbox, tokens.access_token)
+      t.equal((await call('GET', `/apps/v1/${made.clientId}`)).statusCode, 200, 'the application is that person’s')
+      t.equal((await call('POST', '/apps/v1', makeCreateBody(made.groupId))).statusCode, 201)
+      for (const { token } of made.tokens) t.ok(await isAccepted(sandbox, token))
+    },
+  )
 
   t.test(
-    `the laboratory makes an application for a person, in one of the person’s groups or in a given group (${database.name})`,
+    `the laboratory makes an application for a person in a given group, or else in one of the person’s own groups (${database.name})`,
     async t => {
       const { lab } = await start(t)
       const [ann, bob] = [(await lab('POST', 'people', {})).json(), (await lab('POST', 'people', {})).json()]
@@ -114,7 +120,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `the call that signs a person in returns a token as from the portal’s own page, or the tokens of a client (${database.name})`,
+    `the laboratory’s sign-in call returns the tokens of a client; without a client it returns a token like one from the portal’s own page (${database.name})`,
     async t => {
       const { sandbox, lab } = await start(t)
       const { clientId, clientSecret, person } = (await lab('POST', 'applications', { redirectUri })).json()
@@ -138,25 +144,28 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`the laboratory can finish a login that a client began, and records it (${database.name})`, async t => {
-    const { lab } = await start(t)
-    const { clientId, person } = (await lab('POST', 'applications', { redirectUri })).json()
-    const finish = (url: string) => lab('POST', 'sign-in', { userId: person.userId, url: `${portalUrl}${url}` })
-    const { redirectUrl } = (await finish(startOf(clientId, { state: 'of-the-client' }))).json()
-    const arrival = Object.fromEntries(new URL(redirectUrl).searchParams)
-    t.match(arrival, { code: /.{30}/, state: 'of-the-client', subject: person.userId, client_id: clientId })
-    const refused = await finish(startOf(clientId, { grant_type: 'password', state: 'two' }))
-    t.match(refused.json(), { redirectUrl: /[?&]error=/ })
-    const unregistered = await finish(startOf(clientId, { redirect_uri: 'http://localhost:1/', state: 'three' }))
-    t.match([unregistered.statusCode, unregistered.json()], [422, { error: { message: { url: [/redirect/i] } } }])
-    const { logins } = (await lab('GET', `logins?clientId=${clientId}`)).json()
-    t.equal(logins.length, 3)
-    const elsewhere = await lab('POST', 'sign-in', { userId: person.userId, url: 'http://localhost:1/?a=b' })
-    t.match(elsewhere.json(), { error: { status: 422, message: { url: [/http:\/\/127\.0\.0\.1:4000/] } } })
-  })
+  t.test(
+    `the laboratory can finish a login that a client has started, and records the login (${database.name})`,
+    async t => {
+      const { lab } = await start(t)
+      const { clientId, person } = (await lab('POST', 'applications', { redirectUri })).json()
+      const finish = (url: string) => lab('POST', 'sign-in', { userId: person.userId, url: `${portalUrl}${url}` })
+      const { redirectUrl } = (await finish(startOf(clientId, { state: 'of-the-client' }))).json()
+      const arrival = Object.fromEntries(new URL(redirectUrl).searchParams)
+      t.match(arrival, { code: /.{30}/, state: 'of-the-client', subject: person.userId, client_id: clientId })
+      const refused = await finish(startOf(clientId, { grant_type: 'password', state: 'two' }))
+      t.match(refused.json(), { redirectUrl: /[?&]error=/ })
+      const unregistered = await finish(startOf(clientId, { redirect_uri: 'http://localhost:1/', state: 'three' }))
+      t.match([unregistered.statusCode, unregistered.json()], [422, { error: { message: { url: [/redirect/i] } } }])
+      const { logins } = (await lab('GET', `logins?clientId=${clientId}`)).json()
+      t.equal(logins.length, 3)
+      const elsewhere = await lab('POST', 'sign-in', { userId: person.userId, url: 'http://localhost:1/?a=b' })
+      t.match(elsewhere.json(), { error: { status: 422, message: { url: [/http:\/\/127\.0\.0\.1:4000/] } } })
+    },
+  )
 
   t.test(
-    `if the laboratory lets an access token expire, the API refuses it like any expired token, and its refresh token stays valid (${database.name})`,
+    `if the laboratory lets an access token expire, the API refuses the token like any expired token, and the refresh token of the login stays valid (${database.name})`,
     async t => {
       const { sandbox, lab } = await start(t)
       const all = await makeAll(sandbox, lab)
@@ -221,15 +230,15 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `if the laboratory lets a session expire, a running request does not extend this session (${database.name})`,
+    `if the laboratory lets a portal session expire, a request that is still running cannot extend the session (${database.name})`,
     async t => {
       const { sandbox, lab } = await start(t)
       const person = (await lab('POST', 'people', {})).json()
       const browser = openBrowser(sandbox)
       await signIn(browser, {}, person)
       await lab('POST', 'expire', { what: 'portal-session', userId: person.userId })
-      // A request that has read the session before it expired tries to extend it after its answer. The next lines try the
-      // same.
+      // If a running request has read the session before the session expired, it tries to extend the session after its
+      // answer. The next lines do the same.
       const idHash = hashToken(browser.cookie('__Host-portal-session') ?? '')
       const [now, expiresAt] = [sandbox.now(), new Date(sandbox.now().getTime() + 3_600_000)]
       await sandbox.store.write(db => extendPortalSession(db, idHash, { now, expiresAt }))
@@ -238,7 +247,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `the laboratory can change only people that the laboratory or the seeds have made (${database.name})`,
+    `the laboratory can change only accounts that the laboratory or the seeds have made (${database.name})`,
     async t => {
       const { sandbox, lab } = await start(t)
       const stranger = await callAsStranger(sandbox)
@@ -258,7 +267,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `tokens of the seeded person can expire, and a reset removes what the person made (${database.name})`,
+    `the laboratory can let tokens of the seeded person expire, and a reset removes everything that the person has made (${database.name})`,
     async t => {
       const { sandbox, lab } = await start(t)
       const { call, groupId, accessToken } = await callAsDeveloper(sandbox)
@@ -285,7 +294,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `if two suites share a sandbox, the reset of one suite changes nothing of the other suite (${database.name})`,
+    `if two test suites share a sandbox, resetting one suite does not change the other suite (${database.name})`,
     async t => {
       const { sandbox, lab } = await start(t)
       const [one, two, none] = [
@@ -296,7 +305,7 @@ for (const database of await openDatabases(t)) {
       const both = (
         await lab('POST', 'groups', { members: [one.person.userId, two.person.userId], suite: 'one' })
       ).json()
-      // Applications that a client under test has created also belong to the suite.
+      // If a client under test creates an application, the application belongs to the suite, too.
       const { call } = await callWith(sandbox, one.tokens.access_token)
       const made = (await call('POST', '/apps/v1', makeCreateBody(one.groupId))).json()
       await call('DELETE', `/apps/v1/${made['@id']}`)
@@ -326,7 +335,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `a reset removes what the people of the suite made in groups of others, and nothing that others made (${database.name})`,
+    `resetting a suite removes applications that its people made in other users’ groups, and removes nothing that other users made (${database.name})`,
     async t => {
       const { sandbox, lab } = await start(t)
       const one = await makeAll(sandbox, lab, 'one')
@@ -356,23 +365,26 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`a reset of the seeds keeps applications of others in the seeded group (${database.name})`, async t => {
-    const { sandbox, lab } = await start(t)
-    const developer = await callAsDeveloper(sandbox)
-    const stranger = await callAsStranger(sandbox)
-    await joinGroup(sandbox, { groupId: developer.groupId, userId: stranger.userId })
-    const theirs = (await stranger.call('POST', '/apps/v1', makeCreateBody(developer.groupId))).json()
-    const ownGroup = { context: 'https://a.test/', type: 'Group', data: { name: 'Mine' } }
-    const { '@id': groupId } = (await stranger.call('POST', '/identities/v1', ownGroup)).json()
-    await joinGroup(sandbox, { groupId, userId: developer.userId })
-    const elsewhere = (await developer.call('POST', '/apps/v1', makeCreateBody(groupId))).json()
-    t.match((await lab('POST', 'reset', { seeds: true })).json(), { removed: { applications: 1 } })
-    t.equal((await stranger.call('GET', `/apps/v1/${theirs['@id']}`)).statusCode, 200)
-    t.equal((await stranger.call('GET', `/apps/v1/${elsewhere['@id']}`)).statusCode, 404)
-  })
+  t.test(
+    `resetting the seeds keeps the applications that other users have made in the seeded group (${database.name})`,
+    async t => {
+      const { sandbox, lab } = await start(t)
+      const developer = await callAsDeveloper(sandbox)
+      const stranger = await callAsStranger(sandbox)
+      await joinGroup(sandbox, { groupId: developer.groupId, userId: stranger.userId })
+      const theirs = (await stranger.call('POST', '/apps/v1', makeCreateBody(developer.groupId))).json()
+      const ownGroup = { context: 'https://a.test/', type: 'Group', data: { name: 'Mine' } }
+      const { '@id': groupId } = (await stranger.call('POST', '/identities/v1', ownGroup)).json()
+      await joinGroup(sandbox, { groupId, userId: developer.userId })
+      const elsewhere = (await developer.call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+      t.match((await lab('POST', 'reset', { seeds: true })).json(), { removed: { applications: 1 } })
+      t.equal((await stranger.call('GET', `/apps/v1/${theirs['@id']}`)).statusCode, 200)
+      t.equal((await stranger.call('GET', `/apps/v1/${elsewhere['@id']}`)).statusCode, 404)
+    },
+  )
 
   t.test(
-    `a reset removes the faults of the suite’s clients and the counted failures of the suite’s e-mail addresses (${database.name})`,
+    `resetting a suite removes the faults of its clients, and forgets the failed sign-ins of its people (${database.name})`,
     async t => {
       const { sandbox, lab } = await start(t)
       const email = 'ann@example.test'
@@ -389,49 +401,57 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`only a reset of all suites forgets the failures that suites share (${database.name})`, async t => {
-    const { sandbox, lab } = await start(t)
-    const guess = async () => (await exchange(sandbox, { client_secret: 'wrong' })).statusCode
-    for (let times = 0; times < 10; times += 1) await guess()
-    await lab('POST', 'reset', { suite: 'one' })
-    t.equal(await guess(), 429)
-    await lab('POST', 'reset', { all: true })
-    t.equal(await guess(), 401)
-  })
+  t.test(
+    `only a reset of all suites forgets failures that suites share, such as wrong secrets of the seeded client (${database.name})`,
+    async t => {
+      const { sandbox, lab } = await start(t)
+      const guess = async () => (await exchange(sandbox, { client_secret: 'wrong' })).statusCode
+      for (let times = 0; times < 10; times += 1) await guess()
+      await lab('POST', 'reset', { suite: 'one' })
+      t.equal(await guess(), 429)
+      await lab('POST', 'reset', { all: true })
+      t.equal(await guess(), 401)
+    },
+  )
 
-  t.test(`lifetimes can be set for one client, and other clients keep their lifetimes (${database.name})`, async t => {
-    const { sandbox, lab } = await start(t)
-    const lifetimes = { accessTokenSeconds: 5, refreshTokenSeconds: 60, codeSeconds: 2 }
-    const made = (await lab('POST', 'applications', { redirectUri, lifetimes })).json()
-    t.strictSame(made.lifetimes, lifetimes)
-    const other = await makeAll(sandbox, lab)
-    t.equal(other.tokens.expires_in, 86_400)
-    const { userId } = made.person
-    const signedIn = (await lab('POST', 'sign-in', { userId, clientId: made.clientId })).json()
-    t.equal(signedIn.expiresIn, 5)
-    const credentials = { client_id: made.clientId, client_secret: made.clientSecret, redirect_uri: redirectUri }
-    const begin = async () => {
-      const url = `${portalUrl}${startOf(made.clientId)}`
-      return new URL((await lab('POST', 'sign-in', { userId, url })).json().redirectUrl).searchParams.get('code') ?? ''
-    }
-    const code = await begin()
-    sandbox.passTime(2_000)
-    t.match((await exchange(sandbox, { ...credentials, code })).json(), { error: 'invalid_grant' })
-    const tokens = (await exchange(sandbox, { ...credentials, code: await begin() })).json()
-    t.equal(tokens.expires_in, 5)
-    sandbox.passTime(59_000)
-    const fields = { ...credentials, redirect_uri: undefined }
-    const renewed = (await refresh(sandbox, tokens.refresh_token, fields)).json()
-    t.equal(renewed.expires_in, 5)
-    sandbox.passTime(60_000)
-    t.equal((await refresh(sandbox, renewed.refresh_token, fields)).statusCode, 401)
-    t.equal((await renew(sandbox, other)).statusCode, 200)
-    const changed = await lab('PUT', `applications/${made.clientId}/lifetimes`, {})
-    t.match(
-      changed.json(),
-      { accessTokenSeconds: 86_400, codeSeconds: 60 },
-      'the lifetimes must be those of the settings again',
-    )
-    t.equal((await lab('PUT', `applications/${seeded.clientId}/lifetimes`, { codeSeconds: 9 })).statusCode, 200)
-  })
+  t.test(
+    `the laboratory can set token lifetimes for one client, and other clients keep their lifetimes (${database.name})`,
+    async t => {
+      const { sandbox, lab } = await start(t)
+      const lifetimes = { accessTokenSeconds: 5, refreshTokenSeconds: 60, codeSeconds: 2 }
+      const made = (await lab('POST', 'applications', { redirectUri, lifetimes })).json()
+      t.strictSame(made.lifetimes, lifetimes)
+      const other = await makeAll(sandbox, lab)
+      t.equal(other.tokens.expires_in, 86_400)
+      const { userId } = made.person
+      const signedIn = (await lab('POST', 'sign-in', { userId, clientId: made.clientId })).json()
+      t.equal(signedIn.expiresIn, 5)
+      const credentials = { client_id: made.clientId, client_secret: made.clientSecret, redirect_uri: redirectUri }
+      const begin = async () => {
+        const url = `${portalUrl}${startOf(made.clientId)}`
+        return (
+          new URL((await lab('POST', 'sign-in', { userId, url })).json().redirectUrl).searchParams.get('code') ?? ''
+        )
+      }
+      const code = await begin()
+      sandbox.passTime(2_000)
+      t.match((await exchange(sandbox, { ...credentials, code })).json(), { error: 'invalid_grant' })
+      const tokens = (await exchange(sandbox, { ...credentials, code: await begin() })).json()
+      t.equal(tokens.expires_in, 5)
+      sandbox.passTime(59_000)
+      const fields = { ...credentials, redirect_uri: undefined }
+      const renewed = (await refresh(sandbox, tokens.refresh_token, fields)).json()
+      t.equal(renewed.expires_in, 5)
+      sandbox.passTime(60_000)
+      t.equal((await refresh(sandbox, renewed.refresh_token, fields)).statusCode, 401)
+      t.equal((await renew(sandbox, other)).statusCode, 200)
+      const changed = await lab('PUT', `applications/${made.clientId}/lifetimes`, {})
+      t.match(
+        changed.json(),
+        { accessTokenSeconds: 86_400, codeSeconds: 60 },
+        'the lifetimes must be those of the settings again',
+      )
+      t.equal((await lab('PUT', `applications/${seeded.clientId}/lifetimes`, { codeSeconds: 9 })).statusCode, 200)
+    },
+  )
 }

@@ -1,10 +1,10 @@
-// Faults of the first page of a login. These faults affect the browser, and not the client.
+// Faults of the first page of a login. The visitor's browser meets these faults, and the client does not.
 import t from 'tap'
 import { openBrowser, startUrl } from '../support/browser.ts'
 import { seeded } from '../support/build-test-sandbox.ts'
 import { buildFaultLab } from './support/fault-lab.ts'
 
-t.test('a fault of the start happens in the next login, and the login after it works', async t => {
+t.test('a fault of the login start happens at the next login, and the login after that works', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   const browser = openBrowser(sandbox)
   await order('start-503')
@@ -12,7 +12,7 @@ t.test('a fault of the start happens in the next login, and the login after it w
   t.equal((await browser.get(startUrl())).statusCode, 200)
 })
 
-t.test('a fault of the start for one client, or for one state, does not change other logins', async t => {
+t.test('if a fault of the login start is ordered for one client or one state value, other logins work', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   const browser = openBrowser(sandbox)
   await order('start-503', { clientId: '3f0f7d5e-0000-4000-8000-000000000000' })
@@ -24,14 +24,14 @@ t.test('a fault of the start for one client, or for one state, does not change o
   t.equal((await browser.get(startUrl({ state: 'the-state-of-this-login' }))).statusCode, 502, 'this state')
 })
 
-t.test('a request for the account page does not consume a fault of the start', async t => {
+t.test('a request for the account page does not consume a fault of the login start', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   await order('start-503', { times: 'always' })
   const answer = await openBrowser(sandbox).get('/')
   t.match([answer.statusCode, answer.headers.location], [303, '/account'])
 })
 
-t.test('the laboratory names the ordered fault that the visitor has seen', async t => {
+t.test('if a visitor has met an ordered fault, the verdict of the login names the fault', async t => {
   const { sandbox, order, call } = await buildFaultLab(t)
   await order('start-503')
   await openBrowser(sandbox).get(startUrl())

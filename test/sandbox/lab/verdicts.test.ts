@@ -1,4 +1,4 @@
-// The sentence at the top of a login, and its status.
+// Tests of verdicts. A verdict is the sentence at the top of a login's page, with a status.
 import t from 'tap'
 import { verdictOf } from '../../../src/sandbox/lab/explain/verdict.ts'
 import { markDifference, nearestOf } from '../../../src/sandbox/lab/pages/marked-value.ts'
@@ -21,7 +21,7 @@ function verdict(one: RecordedLogin, { afterMs = 1_000, others = [] as RecordedL
 const fault = (name: string, acted: 'before' | 'after' = 'before') => ({ id: '1', name, acted })
 const cookie = (session: string) => ({ cookie: `__Host-portal-session=${session}` })
 
-/** The steps of a login. Steps with the same session are steps of the same browser. */
+/** Returns functions that make the steps of a login. Steps with the same `session` come from the same browser. */
 function steps({ session = random(), atMs = 0, state = random(), code = random() } = {}) {
   const authorize = (more: More = {}) =>
     step(
@@ -52,7 +52,7 @@ const uriCheck = (received: string | undefined, expected = registered): More['ch
   { name: 'redirect_uri', passed: false, expected, received },
 ]
 
-t.test('for each end of a login, the verdict has a status, and one sentence that names the step', async t => {
+t.test('however a login ends, its verdict has a status, and one sentence that names the step', async t => {
   const { authorize, withCode, signIn, declined, exchange, api, refresh, revoke } = steps()
   const long = { afterMs: 130_000 }
   const rows: [status: string, sentence: RegExp, RecordedLogin, { afterMs?: number }?][] = [
@@ -117,7 +117,7 @@ t.test('for each end of a login, the verdict has a status, and one sentence that
   }
 })
 
-t.test('if a redirect URI differs, the verdict names the difference', async t => {
+t.test('if a redirect URI differs from the registered URI, the verdict of the login names the difference', async t => {
   const { authorize, exchange, withCode } = steps()
   const rows: [received: string | undefined, sentence: string][] = [
     [`${registered}/`, 'Refused at step 1: redirect_uri ends with /, but the registered address does not.'],
@@ -164,7 +164,7 @@ t.test('if a redirect URI differs, the verdict names the difference', async t =>
   })
 })
 
-t.test('the verdict names a missing field', async t => {
+t.test('if a request was refused because of a missing field, the verdict of the login names the field', async t => {
   const { authorize, exchange } = steps()
   const noCancelUrl = [{ name: 'cancel_url' as const, passed: false, expected: 'http://localhost:3000' }]
   t.match(
@@ -175,49 +175,52 @@ t.test('the verdict names a missing field', async t => {
   t.match(verdict(login(noSecret)).sentence, 'Refused at step 1: client_secret is missing.')
 })
 
-t.test('the verdict says how late a code was, where a token was sent, and which group was wrong', async t => {
-  const { withCode, exchange, api } = steps()
-  const create = (more: More, groupId = 'g-1') =>
-    step('api', { body: { 'data.groupId': groupId } }, { method: 'POST', route: '/apps/v1', ...more })
-  const rows: [sentence: string, RecordedLogin][] = [
-    [
-      'Refused at step 2: The code has expired. It was issued at step 1, 75 seconds earlier.',
-      login(withCode(), exchange(refused('code-expired', { atMs: 75_500 }))),
-    ],
-    ['Refused at step 1: The code has expired.', login(exchange(refused('code-expired')))],
-    [
-      'Refused at step 1: The Authorization header does not begin with Bearer.',
-      login(api(refused('token-missing', { status: 401 }))),
-    ],
-    [
-      'Refused at step 1: The access token was sent in the address.',
-      login(step('api', { query: { access_token: 'a' } }, refused('token-missing'))),
-    ],
-    [
-      'Refused at step 1: The visitor is not a member of the group g-1.',
-      login(create(refused('not-allowed', { status: 403 }))),
-    ],
-    [
-      'Refused at step 1: groupId is missing.',
-      login(create(refused('fields-invalid', { answer: { error: { message: { groupId: [missing] } } } }))),
-    ],
-    [
-      'Refused at step 1: name is missing. iconUrl: Not a valid URL.',
-      login(
-        create(
-          refused('fields-invalid', {
-            answer: { error: { message: { name: [missing], iconUrl: ['Not a valid URL.'] } } },
-          }),
+t.test(
+  'the verdict of a failed login says how late a code was, where a token was sent, or which group was wrong',
+  async t => {
+    const { withCode, exchange, api } = steps()
+    const create = (more: More, groupId = 'g-1') =>
+      step('api', { body: { 'data.groupId': groupId } }, { method: 'POST', route: '/apps/v1', ...more })
+    const rows: [sentence: string, RecordedLogin][] = [
+      [
+        'Refused at step 2: The code has expired. It was issued at step 1, 75 seconds earlier.',
+        login(withCode(), exchange(refused('code-expired', { atMs: 75_500 }))),
+      ],
+      ['Refused at step 1: The code has expired.', login(exchange(refused('code-expired')))],
+      [
+        'Refused at step 1: The Authorization header does not begin with Bearer.',
+        login(api(refused('token-missing', { status: 401 }))),
+      ],
+      [
+        'Refused at step 1: The access token was sent in the address.',
+        login(step('api', { query: { access_token: 'a' } }, refused('token-missing'))),
+      ],
+      [
+        'Refused at step 1: The visitor is not a member of the group g-1.',
+        login(create(refused('not-allowed', { status: 403 }))),
+      ],
+      [
+        'Refused at step 1: groupId is missing.',
+        login(create(refused('fields-invalid', { answer: { error: { message: { groupId: [missing] } } } }))),
+      ],
+      [
+        'Refused at step 1: name is missing. iconUrl: Not a valid URL.',
+        login(
+          create(
+            refused('fields-invalid', {
+              answer: { error: { message: { name: [missing], iconUrl: ['Not a valid URL.'] } } },
+            }),
+          ),
         ),
-      ),
-    ],
-  ]
-  for (const [sentence, one] of rows) t.equal(verdict(one).sentence, sentence)
-  const [, noGroup] = rows.at(-2)!
-  t.match(verdict(noGroup).fix, /^Use the id of one of your groups/)
-})
+      ],
+    ]
+    for (const [sentence, one] of rows) t.equal(verdict(one).sentence, sentence)
+    const [, noGroup] = rows.at(-2)!
+    t.match(verdict(noGroup).fix, /^Use the id of one of your groups/)
+  },
+)
 
-t.test('a verdict contains no query of an address, because the log contains the verdict', async t => {
+t.test('the verdict of a login contains no query of a URL, because the log contains the verdict', async t => {
   const { authorize } = steps()
   const rows: [received: string, registered: string, sentence: string][] = [
     [`${registered}?token=secret`, registered, 'redirect_uri has another query, but the registered address has none.'],
@@ -235,7 +238,7 @@ t.test('a verdict contains no query of an address, because the log contains the 
 })
 
 t.test(
-  'if no client has exchanged a code, the verdict gives two hosts as the cause only if the login began at the other host',
+  'if a code was never exchanged, the verdict blames a mix of two hosts only if the login began at the other host',
   async t => {
     const begunAt = (referer: string) => {
       const authorize = { headers: { referer }, query: { client_id: 'app-1', state: 'a' } }
@@ -254,51 +257,54 @@ t.test(
   },
 )
 
-t.test('the verdict names an ordered fault as the cause only if the fault can cause the failure', async t => {
-  const { authorize, withCode, exchange, api, refresh } = steps()
-  const other = withCode({ fault: fault('redirect-state-other', 'after') })
-  const rows: [faultName: string | undefined, sentence: RegExp, RecordedLogin][] = [
-    [
-      'redirect-state-other',
-      /^Refused at step 2: .* The cause is the ordered fault redirect-state-other at step 1\.$/,
-      login(other, exchange(refused('state-differs'))),
-    ],
-    [undefined, /^Refused at step 2: The client_secret [^.]*\.$/, login(other, exchange(refused('secret-wrong')))],
-    [
-      'exchange-503',
-      /the client has not continued after the ordered fault exchange-503 at step 2/,
-      login(withCode(), exchange({ status: 503, answer: {}, fault: fault('exchange-503') })),
-    ],
-    [
-      'refresh-500-after',
-      /at step 4: .* The cause is the ordered fault refresh-500-after at step 3/,
-      login(
-        withCode(),
-        exchange(),
-        refresh({ status: 500, answer: {}, fault: fault('refresh-500-after', 'after') }),
-        refresh(refused('refresh-token-used')),
-      ),
-    ],
-    [
-      undefined,
-      /at the portal at step 2/,
-      login(step('metadata', {}, { status: 503, fault: fault('metadata-503') }), authorize()),
-    ],
-    [
-      'list-503',
-      /^Signed in at step 2. There was the ordered fault list-503 at step 3\.$/,
-      login(withCode(), exchange(), api({ status: 503, fault: fault('list-503') })),
-    ],
-  ]
-  for (const [name, sentence, one] of rows) {
-    const found = verdict(one)
-    t.match(found.sentence, sentence)
-    t.equal(found.faulted?.fault?.name, name, found.sentence)
-  }
-})
+t.test(
+  'the verdict names an ordered fault as the cause of a failure only if the fault can cause this failure',
+  async t => {
+    const { authorize, withCode, exchange, api, refresh } = steps()
+    const other = withCode({ fault: fault('redirect-state-other', 'after') })
+    const rows: [faultName: string | undefined, sentence: RegExp, RecordedLogin][] = [
+      [
+        'redirect-state-other',
+        /^Refused at step 2: .* The cause is the ordered fault redirect-state-other at step 1\.$/,
+        login(other, exchange(refused('state-differs'))),
+      ],
+      [undefined, /^Refused at step 2: The client_secret [^.]*\.$/, login(other, exchange(refused('secret-wrong')))],
+      [
+        'exchange-503',
+        /the client has not continued after the ordered fault exchange-503 at step 2/,
+        login(withCode(), exchange({ status: 503, answer: {}, fault: fault('exchange-503') })),
+      ],
+      [
+        'refresh-500-after',
+        /at step 4: .* The cause is the ordered fault refresh-500-after at step 3/,
+        login(
+          withCode(),
+          exchange(),
+          refresh({ status: 500, answer: {}, fault: fault('refresh-500-after', 'after') }),
+          refresh(refused('refresh-token-used')),
+        ),
+      ],
+      [
+        undefined,
+        /at the portal at step 2/,
+        login(step('metadata', {}, { status: 503, fault: fault('metadata-503') }), authorize()),
+      ],
+      [
+        'list-503',
+        /^Signed in at step 2. There was the ordered fault list-503 at step 3\.$/,
+        login(withCode(), exchange(), api({ status: 503, fault: fault('list-503') })),
+      ],
+    ]
+    for (const [name, sentence, one] of rows) {
+      const found = verdict(one)
+      t.match(found.sentence, sentence)
+      t.equal(found.faulted?.fault?.name, name, found.sentence)
+    }
+  },
+)
 
 t.test(
-  'three logins of one browser within a minute, without a call between them, count as a possible loop',
+  'three logins of one browser within a minute, without an API call between them, count as a possible loop',
   async t => {
     const session = random()
     const times = [0, 3_000, 6_000, 9_000, 12_000]
@@ -359,41 +365,44 @@ t.test(
   },
 )
 
-t.test('if a browser repeats logins in a loop, the list, the login and the pages of both show the loop', async t => {
-  const { sandbox, lab } = await buildTestLab(t)
-  const browser = openBrowser(sandbox)
-  const goRound = async () => {
-    const state = random()
-    const page = browser.cookies.size > 0 ? await browser.get(startUrl({ state })) : await signIn(browser, { state })
-    const answer = page.statusCode === 303 ? page : await browser.submit(page, { decision: 'allow' })
-    const code = new URL(locationOf(answer)).searchParams.get('code') ?? ''
-    t.equal((await exchange(sandbox, { code, state })).statusCode, 200)
-    sandbox.passTime(2_000)
-  }
-  const readLogins = async () => (await lab('GET', 'logins')).json().logins
-  await goRound()
-  await goRound()
-  t.match(await readLogins(), [
-    { status: 'signed in', isLoop: false },
-    { status: 'signed in', isLoop: false },
-  ])
-  await goRound()
-  const [newest, ...others] = await readLogins()
-  t.equal(others.length, 2)
-  t.match(newest, { status: 'signed in, possibly in a loop', isLoop: true, outcome: 'signed in' })
-  t.match(newest.verdict, { sentence: /one of 3 logins in one browser/, causes: [{ cause: /Strict/ }] })
-  const whole = (await lab('GET', `logins/${newest.id}`)).json()
-  t.same(whole.verdict, newest.verdict)
-  const oldest = (await lab('GET', `logins/${others.at(-1).id}`)).json()
-  const noticed = oldest.noticed.map(({ id }: { id: string }) => id)
-  t.notOk(noticed.includes('no-revocation'), 'a client that has lost its session could not give the tokens back')
-  const read = async (url: string) => (await sandbox.lab!.inject({ url, headers: { host: '127.0.0.1:4002' } })).body
-  for (const page of [await read('/'), await read(`/logins/${newest.id}`)])
-    t.match(page, 'one of 3 logins in one browser')
-  t.match(await read(`/logins/${newest.id}`), 'Compare the address that you open with the redirect URI')
-})
+t.test(
+  'if a browser repeats logins in a loop, the list of logins and each login show the loop, in JSON and on the pages',
+  async t => {
+    const { sandbox, lab } = await buildTestLab(t)
+    const browser = openBrowser(sandbox)
+    const goRound = async () => {
+      const state = random()
+      const page = browser.cookies.size > 0 ? await browser.get(startUrl({ state })) : await signIn(browser, { state })
+      const answer = page.statusCode === 303 ? page : await browser.submit(page, { decision: 'allow' })
+      const code = new URL(locationOf(answer)).searchParams.get('code') ?? ''
+      t.equal((await exchange(sandbox, { code, state })).statusCode, 200)
+      sandbox.passTime(2_000)
+    }
+    const readLogins = async () => (await lab('GET', 'logins')).json().logins
+    await goRound()
+    await goRound()
+    t.match(await readLogins(), [
+      { status: 'signed in', isLoop: false },
+      { status: 'signed in', isLoop: false },
+    ])
+    await goRound()
+    const [newest, ...others] = await readLogins()
+    t.equal(others.length, 2)
+    t.match(newest, { status: 'signed in, possibly in a loop', isLoop: true, outcome: 'signed in' })
+    t.match(newest.verdict, { sentence: /one of 3 logins in one browser/, causes: [{ cause: /Strict/ }] })
+    const whole = (await lab('GET', `logins/${newest.id}`)).json()
+    t.same(whole.verdict, newest.verdict)
+    const oldest = (await lab('GET', `logins/${others.at(-1).id}`)).json()
+    const noticed = oldest.noticed.map(({ id }: { id: string }) => id)
+    t.notOk(noticed.includes('no-revocation'), 'a client that has lost its session could not give the tokens back')
+    const read = async (url: string) => (await sandbox.lab!.inject({ url, headers: { host: '127.0.0.1:4002' } })).body
+    for (const page of [await read('/'), await read(`/logins/${newest.id}`)])
+      t.match(page, 'one of 3 logins in one browser')
+    t.match(await read(`/logins/${newest.id}`), 'Compare the address that you open with the redirect URI')
+  },
+)
 
-t.test('on the page of a login the verdict comes before the evidence, and notices come last', async t => {
+t.test('the page of a login shows first the verdict, then the evidence, and last the notices', async t => {
   const { sandbox, lab } = await buildTestLab(t)
   await exchange(sandbox, { code: (await logIn(sandbox, { state: 'k7Rq' })).get('code') ?? '', state: 'another' })
   const [login] = (await lab('GET', 'logins')).json().logins
@@ -418,19 +427,22 @@ t.test('on the page of a login the verdict comes before the evidence, and notice
   t.match(list, /<summary><bdi>[^<]+<\/bdi>: 1 error, 2 warnings<\/summary>/)
 })
 
-t.test('the page marks the difference of a redirect URI, and breaks lines only between its words', async t => {
-  const { sandbox } = await buildTestLab(t)
-  const read = async (url: string) => (await sandbox.lab!.inject({ url, headers: { host: '127.0.0.1:4002' } })).body
-  const sent = seeded.redirectUri.replace('exchangeToken', 'exchangetoken')
-  await sandbox.portal.inject(startUrl({ redirect_uri: sent }))
-  const [, path] = /href="(\/logins\/[^"#]+)"/.exec(await read('/')) ?? []
-  const page = await read(path!)
-  t.match(page, /exchange<mark>T<\/mark>oken/)
-  t.match(page, /exchange<mark>t<\/mark>oken/)
-  t.match(page, 'http:<wbr>/<wbr>/<wbr>localhost:<wbr>')
-})
+t.test(
+  'the page of a login marks the characters in which a redirect URI differs, and never breaks a line within a word of the URI',
+  async t => {
+    const { sandbox } = await buildTestLab(t)
+    const read = async (url: string) => (await sandbox.lab!.inject({ url, headers: { host: '127.0.0.1:4002' } })).body
+    const sent = seeded.redirectUri.replace('exchangeToken', 'exchangetoken')
+    await sandbox.portal.inject(startUrl({ redirect_uri: sent }))
+    const [, path] = /href="(\/logins\/[^"#]+)"/.exec(await read('/')) ?? []
+    const page = await read(path!)
+    t.match(page, /exchange<mark>T<\/mark>oken/)
+    t.match(page, /exchange<mark>t<\/mark>oken/)
+    t.match(page, 'http:<wbr>/<wbr>/<wbr>localhost:<wbr>')
+  },
+)
 
-t.test('the verdict compares a redirect URI with the most similar registered redirect URI', async t => {
+t.test('for a wrong redirect URI, the verdict names the difference from the most similar registered URI', async t => {
   const registered = 'https://localhost:3000/exchangeToken, http://localhost:3000/exchangeToken, https://other.test/'
   t.equal(nearestOf(registered, 'http://localhost:3000/exchangeToken/'), 'http://localhost:3000/exchangeToken')
   t.equal(nearestOf(registered, 'https://localhost:3001/exchangeToken'), 'https://localhost:3000/exchangeToken')
@@ -442,7 +454,7 @@ t.test('the verdict compares a redirect URI with the most similar registered red
   ])
 })
 
-t.test('a login counts as abandoned after two minutes on the clock of the sandbox', async t => {
+t.test('a login without a new step counts as abandoned after two minutes of the sandbox’s clock', async t => {
   const { sandbox, lab } = await buildTestLab(t)
   await sandbox.portal.inject(startUrl())
   const read = async () => (await lab('GET', 'logins')).json().logins[0].outcome

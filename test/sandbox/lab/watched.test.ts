@@ -1,5 +1,5 @@
-// The whole sandbox with and without its laboratory: what it records about a correct client, and that no page shows a
-// secret.
+// Tests the whole sandbox with and without a laboratory: what the laboratory records about a correct client, and that
+// no page shows a secret.
 import { createHash, randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
@@ -25,7 +25,10 @@ const post = ({ portal }: TestSandbox, url: string, fields: Record<string, strin
     payload: new URLSearchParams(fields).toString(),
   })
 
-/** Does everything that a correct client and its visitor do. Returns every secret that was sent or received. */
+/**
+ * Does everything that a correct client and its visitor do during a login. Returns every secret that was sent or
+ * received.
+ */
 async function goAllTheWay(sandbox: TestSandbox): Promise<{ secrets: Record<string, string> }> {
   const [state, verifier] = [random(), random()]
   const challenge = createHash('sha256').update(verifier).digest('base64url')
@@ -71,7 +74,7 @@ async function goAllTheWay(sandbox: TestSandbox): Promise<{ secrets: Record<stri
   }
 }
 
-/** All pages and answers of the laboratory, by address. */
+/** Returns all pages and answers of the laboratory, by their addresses. */
 async function readEverything(sandbox: TestSandbox): Promise<Record<string, string>> {
   const { logins } = (await readLab(sandbox, '/lab/v1/logins')).json() as { logins: { id: string }[] }
   const paths = logins.flatMap(({ id }) => [`/lab/v1/logins/${id}`, `/lab/v1/logins/${id}/har`, `/logins/${id}`])
@@ -79,7 +82,7 @@ async function readEverything(sandbox: TestSandbox): Promise<Record<string, stri
   return Object.fromEntries(await Promise.all(found))
 }
 
-t.test('a login of a correct client is recorded completely and gets no notice', async t => {
+t.test('if a client is correct, the laboratory records its whole login and gives no notice', async t => {
   const sandbox = await buildTestSandbox(t, { lab })
   await goAllTheWay(sandbox)
   const { logins } = (await readLab(sandbox, `/lab/v1/logins?clientId=${seeded.clientId}`)).json()
@@ -123,24 +126,32 @@ t.test('LG-02: neither the laboratory nor the log shows any secret', async t => 
   }
 })
 
-t.test('if there is a laboratory, refused exchanges and error pages link to their login', async t => {
-  const sandbox = await buildTestSandbox(t, { lab })
-  const off = await buildTestSandbox(t)
-  const { error_uri: uri } = (await exchange(sandbox, { code: 'none' })).json()
-  t.match(uri, /^http:\/\/127\.0\.0\.1:4002\/requests\/[\w-]+$/)
-  const pages = [startUrl({ client_id: 'nobody' }), startUrl({ response_type: 'token' })]
-  for (const start of pages) {
-    const link = /href="(http:\/\/127\.0\.0\.1:4002\/requests\/[\w-]+)"/.exec((await sandbox.portal.inject(start)).body)
-    for (const address of [uri, link?.[1]]) {
-      const answer = await readLab(sandbox, new URL(address).pathname)
-      t.match((await readLab(sandbox, locationOf(answer))).body, 'To fix it: ')
+t.test(
+  'if the sandbox has a laboratory, refused exchanges and error pages link to their login in the laboratory',
+  async t => {
+    const sandbox = await buildTestSandbox(t, { lab })
+    const off = await buildTestSandbox(t)
+    const { error_uri: uri } = (await exchange(sandbox, { code: 'none' })).json()
+    t.match(uri, /^http:\/\/127\.0\.0\.1:4002\/requests\/[\w-]+$/)
+    const pages = [startUrl({ client_id: 'nobody' }), startUrl({ response_type: 'token' })]
+    for (const start of pages) {
+      const link = /href="(http:\/\/127\.0\.0\.1:4002\/requests\/[\w-]+)"/.exec(
+        (await sandbox.portal.inject(start)).body,
+      )
+      for (const address of [uri, link?.[1]]) {
+        const answer = await readLab(sandbox, new URL(address).pathname)
+        t.match((await readLab(sandbox, locationOf(answer))).body, 'To fix it: ')
+      }
+      t.notMatch((await off.portal.inject(start)).body, '/requests/')
     }
-    t.notMatch((await off.portal.inject(start)).body, '/requests/')
-  }
-  t.same(Object.keys((await exchange(off, { code: 'none', state: undefined })).json()), ['error', 'error_description'])
-})
+    t.same(Object.keys((await exchange(off, { code: 'none', state: undefined })).json()), [
+      'error',
+      'error_description',
+    ])
+  },
+)
 
-t.test('without an observer the sandbox records no request and keeps no answer', async t => {
+t.test('if the sandbox has no observer, it adds no hook that records requests', async t => {
   const server = { addHook: () => t.fail('it is watched') } as unknown as FastifyInstance
   observeRequests(server, { listener: 'portal', observer: undefined, clock: () => new Date() })
   const off = await buildTestSandbox(t)
@@ -149,7 +160,7 @@ t.test('without an observer the sandbox records no request and keeps no answer',
 })
 
 t.test(
-  'the laboratory records no steps for the portal’s own pages, its files and health checks, and one step for a login start without parameters',
+  'requests for the portal’s own pages, for files and for health checks are not recorded as steps, but a login start without parameters is',
   async t => {
     const steps: LabStep[] = []
     const { portal, api } = await buildTestSandbox(t, { onStep: step => void steps.push(step) })
@@ -162,7 +173,7 @@ t.test(
   },
 )
 
-t.test('the log names the reason and the client, unless the client is unknown', async t => {
+t.test('the log line of a refused request names the reason, and also the client if the client is known', async t => {
   const sandbox = await buildTestSandbox(t)
   await exchange(sandbox, { code: 'none' })
   await exchange(sandbox, { code: 'none', client_id: 'a-stranger-s-text' })
@@ -188,7 +199,7 @@ const watchReasons = async (t: Test, databaseUrl: string) => {
 }
 
 for (const database of await openDatabases(t))
-  t.test(`${database.name} shows why a code or a refresh token is refused`, async t => {
+  t.test(`a recorded step says why a code or a refresh token was refused (${database.name})`, async t => {
     const { sandbox, last } = await watchReasons(t, await database.make(t))
     const other = await makeOtherClient(sandbox)
     const begin = async () => {

@@ -4,7 +4,10 @@ import { Busy, createTurns } from '../../../src/sandbox/people/turns.ts'
 import { openBrowser, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, seeded } from '../support/build-test-sandbox.ts'
 
-/** Work that a test ends. `order` lists the sources by the start of their work. */
+/**
+ * Makes tasks that run until the test ends them. `order` lists the sources of the tasks, in the order in which the
+ * tasks started.
+ */
 function openWork() {
   const inTurn = createTurns()
   const order: string[] = []
@@ -33,7 +36,7 @@ function openWork() {
   }
 }
 
-t.test('DO-09: a source with one task waits for only one task of every other source', async t => {
+t.test('DO-09: if a source has only one task, the task waits for at most one task of every other source', async t => {
   const { ask, order, endAll } = openWork()
   for (let count = 0; count < 40; count += 1) ask('flood')
   ask('visitor')
@@ -44,7 +47,7 @@ t.test('DO-09: a source with one task waits for only one task of every other sou
 })
 
 t.test(
-  'DO-09: if no place is free, a task of a source with few tasks takes the place of a task of the source with the most',
+  'DO-09: if the queue is full, a task from a source with few tasks replaces a waiting task from the source with the most tasks',
   async t => {
     const { ask, order, refused, endAll } = openWork()
     for (let count = 0; count < 90; count += 1) ask('flood')
@@ -61,7 +64,7 @@ t.test(
   },
 )
 
-t.test('DO-09: after a task has failed, the next task starts', async t => {
+t.test('DO-09: if a task fails, the next waiting task starts', async t => {
   const inTurn = createTurns()
   const fail = () => inTurn('a', async () => Promise.reject(new Error('no')))
   t.equal((await Promise.allSettled(Array.from({ length: 20 }, fail))).length, 20)

@@ -33,7 +33,7 @@ const actions = [
   '/account/applications/remove',
 ]
 
-/** The text of each element of the page that has a button to copy it. */
+/** Returns every text on the page that has a button to copy the text. */
 function readCopyable(body: string): string[] {
   const texts = [...body.matchAll(/<code[^>]* data-copy="[^"]*">(.*?)<\/code>/gs)].map(([, text = '']) => text)
   return texts
@@ -41,14 +41,14 @@ function readCopyable(body: string): string[] {
     .map(text => text.replaceAll('&#39;', "'").replaceAll('&quot;', '"').replaceAll('&amp;', '&'))
 }
 
-/** The parameters that curl gets if a shell runs the command after the line that reads the token. */
+/** Runs the line that reads the token, and then the curl command, in a shell. Returns the parameters that curl gets. */
 function readCurl({ readsToken, accessToken }: { readsToken: string; accessToken: string }, line: string): string[] {
   const script = `curl() { for word in "$@"; do printf '%s\\n' "$word"; done; }; ${readsToken}; ${line}`
   const input = `${accessToken}\n`
   return execFileSync('/bin/sh', ['-c', script], { encoding: 'utf8', input }).trimEnd().split('\n')
 }
 
-/** Resolves when a statement waits for a lock of PostgreSQL. */
+/** Resolves when a statement waits for a lock in PostgreSQL. */
 async function untilSomebodyWaits({ read }: TestSandbox['store']): Promise<void> {
   const isWaiting = sql`select 1 from pg_locks where not granted
     and (database is null or database = (select oid from pg_database where datname = current_database()))`
@@ -59,52 +59,58 @@ async function listApplications({ api }: TestSandbox, accessToken: string) {
   return api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${accessToken}` } })
 }
 
-t.test('GET / without parameters leads to the account, through the page to sign in if nobody is signed in', async t => {
-  const sandbox = await buildTestSandbox(t)
-  for (const path of paths) {
-    const browser = openBrowser(sandbox)
-    const page = await browser.get(path)
-    t.equal(page.statusCode, 200)
-    t.match(page.body, /<h1>Sign in<\/h1>/)
-    const answer = await submitForm(browser, page, '/sign-in', { email: seeded.email, password: seeded.password })
-    t.equal(answer.statusCode, 303)
-    t.equal(locationOf(answer), path)
-    t.match((await browser.get(path)).body, `aria-current="page"`)
-  }
-  const start = await openBrowser(sandbox).get('/?utm_source=mail')
-  t.equal(start.statusCode, 303)
-  t.equal(start.headers.location, '/account')
-})
-
-t.test('PS-01: the portal refuses forms of the account from other sites or without their own token', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const browser = await openAsDeveloper(sandbox)
-  const { formToken = '' } = readHiddenFields(await browser.get('/account/groups'), '/account/groups')
-  for (const action of [...actions, '/sign-out']) {
-    const foreign = await browser.post(
-      action,
-      { formToken, name: 'x' },
-      { headers: { 'sec-fetch-site': 'cross-site' } },
-    )
-    t.equal(foreign.statusCode, 403, action)
-  }
-  for (const action of actions) {
-    t.equal((await browser.post(action, { name: 'x' })).statusCode, 400, action)
-    if (action !== '/account/groups')
-      t.equal(
-        (await browser.post(action, { formToken, name: 'x' })).statusCode,
-        400,
-        `${action}: a token of another form`,
-      )
-  }
-  const newcomers = await openAsNewcomer(sandbox)
-  const stolen = await newcomers.post('/account/groups', { formToken, name: 'x' })
-  t.equal(stolen.statusCode, 400, 'a token of another user')
-  t.equal((await browser.get('/account')).statusCode, 200, 'nobody was signed out')
-})
+t.test(
+  'if nobody is signed in, each account page first shows the page to sign in, and then itself; GET / redirects to the account',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    for (const path of paths) {
+      const browser = openBrowser(sandbox)
+      const page = await browser.get(path)
+      t.equal(page.statusCode, 200)
+      t.match(page.body, /<h1>Sign in<\/h1>/)
+      const answer = await submitForm(browser, page, '/sign-in', { email: seeded.email, password: seeded.password })
+      t.equal(answer.statusCode, 303)
+      t.equal(locationOf(answer), path)
+      t.match((await browser.get(path)).body, `aria-current="page"`)
+    }
+    const start = await openBrowser(sandbox).get('/?utm_source=mail')
+    t.equal(start.statusCode, 303)
+    t.equal(start.headers.location, '/account')
+  },
+)
 
 t.test(
-  'PS-08, PS-10, PS-11: account pages cannot be framed or cached, run only our script, and send other sites no Referer',
+  'PS-01: the portal refuses an account form if another site sends it, or if the form’s own token is missing',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const browser = await openAsDeveloper(sandbox)
+    const { formToken = '' } = readHiddenFields(await browser.get('/account/groups'), '/account/groups')
+    for (const action of [...actions, '/sign-out']) {
+      const foreign = await browser.post(
+        action,
+        { formToken, name: 'x' },
+        { headers: { 'sec-fetch-site': 'cross-site' } },
+      )
+      t.equal(foreign.statusCode, 403, action)
+    }
+    for (const action of actions) {
+      t.equal((await browser.post(action, { name: 'x' })).statusCode, 400, action)
+      if (action !== '/account/groups')
+        t.equal(
+          (await browser.post(action, { formToken, name: 'x' })).statusCode,
+          400,
+          `${action}: a token of another form`,
+        )
+    }
+    const newcomers = await openAsNewcomer(sandbox)
+    const stolen = await newcomers.post('/account/groups', { formToken, name: 'x' })
+    t.equal(stolen.statusCode, 400, 'a token of another user')
+    t.equal((await browser.get('/account')).statusCode, 200, 'nobody was signed out')
+  },
+)
+
+t.test(
+  'PS-08, PS-10, PS-11: account pages cannot be framed or cached, run only the portal’s own scripts, and send no Referer to other sites',
   async t => {
     const browser = await openAsDeveloper(await buildTestSandbox(t))
     for (const path of paths) {
@@ -123,7 +129,7 @@ t.test(
 )
 
 t.test(
-  'a form that is sent after the session ended changes nothing, and signing in leads back to the page of the form',
+  'if an account form is sent after the session has ended, it changes nothing, and after signing in the visitor is back on the form’s page',
   async t => {
     const sandbox = await buildTestSandbox(t)
     for (const action of actions) {
@@ -143,7 +149,7 @@ t.test(
   },
 )
 
-t.test('PS-14: signing out ends the session in the store, and not only the cookie', async t => {
+t.test('PS-14: signing out deletes the cookie, and also ends the session in the store', async t => {
   const browser = await openAsDeveloper(await buildTestSandbox(t))
   const name = '__Host-portal-session'
   const value = browser.cookie(name) ?? ''
@@ -157,13 +163,13 @@ t.test('PS-14: signing out ends the session in the store, and not only the cooki
   t.match((await browser.get('/account')).body, /<h1>Sign in<\/h1>/)
 })
 
-t.test('PS-14: /signed-out asks a person who is still signed in whether to sign out', async t => {
+t.test('PS-14: if a person who is signed in opens /signed-out, the portal asks whether to sign out', async t => {
   const browser = await openAsDeveloper(await buildTestSandbox(t))
   t.equal(locationOf(await browser.get('/signed-out')), '/sign-out')
   t.match((await browser.get('/sign-out')).body, '<h1>Sign out?</h1>')
 })
 
-t.test('PS-14: a session ends an hour after its last use', async t => {
+t.test('PS-14: a portal session ends an hour after its last use', async t => {
   const sandbox = await buildTestSandbox(t)
   const browser = await openAsDeveloper(sandbox)
   sandbox.passTime(59 * 60_000)
@@ -177,7 +183,7 @@ t.test('PS-14: a session ends an hour after its last use', async t => {
   t.match((await browser.get('/account')).body, /<h1>Sign in<\/h1>/)
 })
 
-t.test('PS-14: a session ends after eight hours, even if it is used all the time', async t => {
+t.test('PS-14: a portal session ends after eight hours, even if it is used all the time', async t => {
   const sandbox = await buildTestSandbox(t)
   const browser = await openAsDeveloper(sandbox)
   for (let minutes = 0; minutes < 7 * 60 + 30; minutes += 30) {
@@ -191,7 +197,7 @@ t.test('PS-14: a session ends after eight hours, even if it is used all the time
 })
 
 t.test(
-  'without a group the token page links to the form for a new group, and shows no command that creates an application',
+  'if the user is in no group, the token page links to the form for a new group, and shows no example command that creates an application',
   async t => {
     const browser = await openAsNewcomer(await buildTestSandbox(t))
     const page = await browser.get('/account/token')
@@ -202,7 +208,7 @@ t.test(
   },
 )
 
-t.test('each page of the account marks exactly one tab as the current tab', async t => {
+t.test('each account page marks exactly one tab as the current tab', async t => {
   const browser = await openAsDeveloper(await buildTestSandbox(t))
   for (const [path, tab] of [
     ['/account', '/account'],
@@ -220,7 +226,7 @@ t.test('each page of the account marks exactly one tab as the current tab', asyn
 
 for (const database of databases) {
   t.test(
-    `portal-token: the portal’s page shows a token of 24 hours once, with a command that creates an application (${database.name})`,
+    `portal-token: the portal’s token page shows a new token once, with an example command that creates an application; the token is valid for 24 hours (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const browser = await openAsNewcomer(sandbox)
@@ -268,7 +274,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `F-30: while the database is locked, the account page is shown at once, and forms get 503 after 2 s (${database.name})`,
+    `F-30: if the database is locked, the account page is still shown at once, and a form gets 503 after 2 s (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl })
@@ -291,7 +297,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `a user can end access tokens one by one or all at once, and is asked for confirmation (${database.name})`,
+    `a user can end one access token or all access tokens from the token page, and is first asked for confirmation (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const [own, other] = [await openAsDeveloper(sandbox), await openAsNewcomer(sandbox)]
@@ -338,7 +344,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `an access token can have a name, and the list shows the name and the last characters of the token (${database.name})`,
+    `a user can name an access token, and the list of tokens shows the name and the last characters of each token (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const browser = await openAsDeveloper(sandbox)
@@ -396,7 +402,7 @@ for (const database of databases) {
     },
   )
 
-  t.test(`if consent is withdrawn during a login, the login gives no tokens (${database.name})`, async t => {
+  t.test(`if the user withdraws consent during a login, the login gives no tokens (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { store } = sandbox
     const browser = openBrowser(sandbox)
@@ -419,7 +425,7 @@ for (const database of databases) {
     await signIn(browser, {}, seeded)
     for (const [who, start] of Object.entries(logins)) {
       await allow()
-      // At this moment the portal has read the consent, but has not stored the code yet.
+      // This code runs when the portal has read the consent, but has not yet stored the code.
       const first = async () => {
         Object.assign(store, { write, transaction })
         await withdraw()
@@ -431,7 +437,7 @@ for (const database of databases) {
       t.equal(answer.statusCode, who === 'a script' ? 403 : 200, 'the answer must ask again')
 
       await allow()
-      // The code is stored, but its transaction has not ended. Withdrawing must wait for the transaction.
+      // The code is stored, but its transaction has not ended yet. The withdrawal must wait for this transaction.
       let withdrawal: Promise<unknown> | undefined
       store.transaction = work =>
         transaction(async db => {
@@ -451,7 +457,7 @@ for (const database of databases) {
   })
 
   t.test(
-    `the page of allowed applications shows a hundred, and says that there are more (${database.name})`,
+    `the page of allowed applications shows at most a hundred applications, and says if there are more (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { groupId, userId } = await callAsDeveloper(sandbox)
@@ -475,7 +481,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `if a user withdraws consent, this user’s grants to the application end at once, and the application must ask again (${database.name})`,
+    `if a user withdraws consent, this user’s grants to the application end at once, and the next login asks for consent again (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const [browser, others] = [openBrowser(sandbox), openBrowser(sandbox)]
@@ -539,30 +545,33 @@ for (const database of databases) {
   )
 }
 
-t.test('a forged address shows no notice of a withdrawal, and a real notice is shown once', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const browser = openBrowser(sandbox)
-  await browser.submit(await signIn(browser), { decision: 'allow' })
-  for (const withdrawn of [seeded.clientId, 'nobody', '%00', 'a%00', '<b>'])
-    t.notMatch((await browser.get(`/account/applications?withdrawn=${withdrawn}`)).body, 'role="status"', withdrawn)
-  const answer = await submitForm(browser, await askToWithdraw(browser), '/account/applications', {
-    clientId: "nul\0'",
-  })
-  t.equal(answer.statusCode, 303)
-  const unchanged = await browser.get(locationOf(answer))
-  t.match(unchanged.body, 'Reference client', 'the consent must not be withdrawn')
-  t.notMatch(unchanged.body, 'role="status"')
+t.test(
+  'the notice that a consent was withdrawn is shown once, and no forged address can show such a notice',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const browser = openBrowser(sandbox)
+    await browser.submit(await signIn(browser), { decision: 'allow' })
+    for (const withdrawn of [seeded.clientId, 'nobody', '%00', 'a%00', '<b>'])
+      t.notMatch((await browser.get(`/account/applications?withdrawn=${withdrawn}`)).body, 'role="status"', withdrawn)
+    const answer = await submitForm(browser, await askToWithdraw(browser), '/account/applications', {
+      clientId: "nul\0'",
+    })
+    t.equal(answer.statusCode, 303)
+    const unchanged = await browser.get(locationOf(answer))
+    t.match(unchanged.body, 'Reference client', 'the consent must not be withdrawn')
+    t.notMatch(unchanged.body, 'role="status"')
 
-  const withdrawn = await submitForm(browser, await askToWithdraw(browser), '/account/applications')
-  t.equal(locationOf(withdrawn), '/account/applications')
-  t.match((await browser.get('/account/applications')).body, /role="status"><strong><bdi>Reference client/)
-  t.notMatch((await browser.get('/account/applications')).body, 'role="status"', 'after a reload')
-  t.notMatch((await browser.get(`/account/applications?withdrawn=${seeded.clientId}`)).body, 'role="status"')
-})
+    const withdrawn = await submitForm(browser, await askToWithdraw(browser), '/account/applications')
+    t.equal(locationOf(withdrawn), '/account/applications')
+    t.match((await browser.get('/account/applications')).body, /role="status"><strong><bdi>Reference client/)
+    t.notMatch((await browser.get('/account/applications')).body, 'role="status"', 'after a reload')
+    t.notMatch((await browser.get(`/account/applications?withdrawn=${seeded.clientId}`)).body, 'role="status"')
+  },
+)
 
 for (const database of databases) {
   t.test(
-    `RF-12: signing out everywhere ends sessions, refresh tokens and access tokens (${database.name})`,
+    `RF-12: if a user signs out everywhere, all sessions, refresh tokens and access tokens of the user end (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const tokens = (await exchange(sandbox, { code: (await logIn(sandbox)).get('code') ?? '' })).json()
@@ -599,7 +608,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `RF-12: signing out everywhere, and a new password, also end a login that begins at the same moment (${database.name})`,
+    `RF-12: if a user signs out everywhere or changes the password, a login that begins at the same moment fails, too (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { store } = sandbox
@@ -646,7 +655,7 @@ for (const database of databases) {
         const [here, elsewhere] = [await open(), await open()]
         if (what === 'a consent') await store.write(db => db.deleteFrom('consents').execute())
         else await allow(elsewhere)
-        // At this moment the portal has read everything, but has not written anything yet.
+        // This code runs when the portal has read everything, but has not yet written anything.
         store.transaction = async work => {
           store.transaction = transaction
           t.match((await end(elsewhere)).statusCode, /200|303/)
@@ -663,7 +672,7 @@ for (const database of databases) {
       for (const end of [signOutEverywhere, changePassword]) {
         const [here, elsewhere] = [await open(), await open()]
         await allow(here)
-        // The code is stored, but its transaction has not ended. Signing out must wait for the transaction.
+        // The code is stored, but its transaction has not ended yet. The sign-out must wait for this transaction.
         let ended: Promise<LightMyRequestResponse> | undefined
         store.transaction = work =>
           transaction(async db => {
@@ -680,19 +689,22 @@ for (const database of databases) {
     },
   )
 
-  t.test(`RF-12: a changed password ends logins that began with the old password (${database.name})`, async t => {
-    const databaseUrl = await database.make(t)
-    const before = await buildTestSandbox(t, { databaseUrl })
-    const tokens = (await exchange(before, { code: (await logIn(before)).get('code') ?? '' })).json()
-    const earlier = await openAsDeveloper(before)
-    await before.close()
-    const unchanged = await buildTestSandbox(t, { databaseUrl })
-    const { refresh_token: refreshToken } = (await refresh(unchanged, tokens.refresh_token)).json()
-    t.type(refreshToken, 'string', 'a restart with the same password ends nothing')
-    await unchanged.close()
-    const after = await buildTestSandbox(t, { databaseUrl, password: 'another correct horse' })
-    t.equal((await refresh(after, refreshToken)).json().error, 'invalid_grant')
-    const browser = earlier.copy(after.portal)
-    t.match((await browser.get('/account')).body, '<h1>Sign in</h1>')
-  })
+  t.test(
+    `RF-12: if a new seeded password is set, sessions and tokens from the old password end (${database.name})`,
+    async t => {
+      const databaseUrl = await database.make(t)
+      const before = await buildTestSandbox(t, { databaseUrl })
+      const tokens = (await exchange(before, { code: (await logIn(before)).get('code') ?? '' })).json()
+      const earlier = await openAsDeveloper(before)
+      await before.close()
+      const unchanged = await buildTestSandbox(t, { databaseUrl })
+      const { refresh_token: refreshToken } = (await refresh(unchanged, tokens.refresh_token)).json()
+      t.type(refreshToken, 'string', 'a restart with the same password ends nothing')
+      await unchanged.close()
+      const after = await buildTestSandbox(t, { databaseUrl, password: 'another correct horse' })
+      t.equal((await refresh(after, refreshToken)).json().error, 'invalid_grant')
+      const browser = earlier.copy(after.portal)
+      t.match((await browser.get('/account')).body, '<h1>Sign in</h1>')
+    },
+  )
 }

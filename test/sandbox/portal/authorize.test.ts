@@ -2,67 +2,73 @@ import t from 'tap'
 import { type Browser, locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, portalUrl, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 
-/** A browser that is signed in and has allowed the seeded application. */
+/** Returns a browser that is signed in and has allowed the seeded application. */
 async function openAllowed(sandbox: TestSandbox): Promise<Browser> {
   const browser = openBrowser(sandbox)
   await browser.submit(await signIn(browser), { decision: 'allow' })
   return browser
 }
 
-t.test('AZ-01: an unknown client or a missing redirect URI gets a page and no redirect', async t => {
-  const browser = openBrowser(await buildTestSandbox(t))
-  const cases = [
-    startUrl({ client_id: 'a6b43b9e-0a4e-4f7d-9b52-2a0a4cf2b0d1' }),
-    startUrl({ client_id: undefined }),
-    startUrl({ client_id: "'; drop table users; --" }),
-    startUrl({ client_id: 'nul\0' }),
-    startUrl({ redirect_uri: undefined }),
-    startUrl({ redirect_uri: 'https://evil.example.test/exchangeToken' }),
-    `${startUrl()}&client_id=${seeded.clientId}`,
-    `${startUrl()}&redirect_uri=${encodeURIComponent(seeded.redirectUri)}`,
-    '/?response_type=code',
-  ]
-  for (const url of cases) {
-    const page = await browser.get(url)
-    t.equal(page.statusCode, 400, url)
-    t.equal(page.headers.location, undefined)
-    t.match(page.headers['content-type'], /^text\/html/)
-    t.match(page.headers['content-security-policy'], /form-action 'self';/, 'the policy must contain no other origin')
-  }
-})
-
-t.test('AZ-02: a redirect URI that differs in any byte from the registered redirect URI gets a page', async t => {
-  const registered = 'http://localhost:3000/exchangeToken'
-  const browser = openBrowser(await buildTestSandbox(t, { redirectUris: [registered] }))
-  const others = [
-    `${registered}/`,
-    `${registered}/../exchangeToken`,
-    `${registered}?x=1`,
-    'http://localhost:3000/a/../exchangeToken',
-    `${registered}%2f`,
-    'HTTP://localhost:3000/exchangeToken',
-    'http://LOCALHOST:3000/exchangeToken',
-    `${registered}#f`,
-    'http://localhost:3000@evil.test/exchangeToken',
-    'http://localhost.evil.test:3000/exchangeToken',
-    `${registered}\t`,
-    ` ${registered}`,
-    'http://localhost:3000//exchangeToken',
-    'http://localhost:3001/exchangeToken',
-    '//localhost:3000/exchangeToken',
-  ]
-  t.equal((await browser.get(startUrl({ redirect_uri: registered }))).statusCode, 200)
-  for (const redirect_uri of others) {
-    const page = await browser.get(startUrl({ redirect_uri }))
-    t.equal(page.statusCode, 400, redirect_uri)
-    t.equal(page.headers.location, undefined)
-    t.match(page.headers['content-type'], /^text\/html/)
-    t.match(page.body, 'an address that the application has not registered')
-  }
-})
+t.test(
+  'AZ-01: if a start has an unknown client or no redirect URI, the portal shows an error page, and does not redirect',
+  async t => {
+    const browser = openBrowser(await buildTestSandbox(t))
+    const cases = [
+      startUrl({ client_id: 'a6b43b9e-0a4e-4f7d-9b52-2a0a4cf2b0d1' }),
+      startUrl({ client_id: undefined }),
+      startUrl({ client_id: "'; drop table users; --" }),
+      startUrl({ client_id: 'nul\0' }),
+      startUrl({ redirect_uri: undefined }),
+      startUrl({ redirect_uri: 'https://evil.example.test/exchangeToken' }),
+      `${startUrl()}&client_id=${seeded.clientId}`,
+      `${startUrl()}&redirect_uri=${encodeURIComponent(seeded.redirectUri)}`,
+      '/?response_type=code',
+    ]
+    for (const url of cases) {
+      const page = await browser.get(url)
+      t.equal(page.statusCode, 400, url)
+      t.equal(page.headers.location, undefined)
+      t.match(page.headers['content-type'], /^text\/html/)
+      t.match(page.headers['content-security-policy'], /form-action 'self';/, 'the policy must contain no other origin')
+    }
+  },
+)
 
 t.test(
-  'AZ-03, AZ-04: every other mistake leads to the redirect URI with an error and the state, without a code',
+  'AZ-02: if the redirect URI of a start differs in any byte from the registered URI, the portal shows an error page',
+  async t => {
+    const registered = 'http://localhost:3000/exchangeToken'
+    const browser = openBrowser(await buildTestSandbox(t, { redirectUris: [registered] }))
+    const others = [
+      `${registered}/`,
+      `${registered}/../exchangeToken`,
+      `${registered}?x=1`,
+      'http://localhost:3000/a/../exchangeToken',
+      `${registered}%2f`,
+      'HTTP://localhost:3000/exchangeToken',
+      'http://LOCALHOST:3000/exchangeToken',
+      `${registered}#f`,
+      'http://localhost:3000@evil.test/exchangeToken',
+      'http://localhost.evil.test:3000/exchangeToken',
+      `${registered}\t`,
+      ` ${registered}`,
+      'http://localhost:3000//exchangeToken',
+      'http://localhost:3001/exchangeToken',
+      '//localhost:3000/exchangeToken',
+    ]
+    t.equal((await browser.get(startUrl({ redirect_uri: registered }))).statusCode, 200)
+    for (const redirect_uri of others) {
+      const page = await browser.get(startUrl({ redirect_uri }))
+      t.equal(page.statusCode, 400, redirect_uri)
+      t.equal(page.headers.location, undefined)
+      t.match(page.headers['content-type'], /^text\/html/)
+      t.match(page.body, 'an address that the application has not registered')
+    }
+  },
+)
+
+t.test(
+  'AZ-03, AZ-04: if client and redirect URI are right, every mistake in a start leads to the redirect URI with an error, the state and no code',
   async t => {
     const browser = await openAllowed(await buildTestSandbox(t))
     const cases: [string, string][] = [
@@ -94,18 +100,21 @@ t.test(
   },
 )
 
-t.test('AZ-05: a repeated state is refused and not returned, and unknown parameters are ignored', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const browser = openBrowser(sandbox)
-  const location = new URL(locationOf(await (await openAllowed(sandbox)).get(`${startUrl()}&state=another`)))
-  t.equal(location.searchParams.get('error'), 'invalid_request')
-  t.equal(location.searchParams.get('state'), null)
-  t.equal((await browser.get(`${startUrl()}&extra=foobar&extra=foobar`)).statusCode, 200)
-  t.equal((await browser.get(`${startUrl()}&client_id=b`)).statusCode, 400, 'two client ids must be refused')
-})
+t.test(
+  'AZ-05: if a start has two state parameters, the portal refuses it and returns no state; unknown parameters are ignored',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const browser = openBrowser(sandbox)
+    const location = new URL(locationOf(await (await openAllowed(sandbox)).get(`${startUrl()}&state=another`)))
+    t.equal(location.searchParams.get('error'), 'invalid_request')
+    t.equal(location.searchParams.get('state'), null)
+    t.equal((await browser.get(`${startUrl()}&extra=foobar&extra=foobar`)).statusCode, 200)
+    t.equal((await browser.get(`${startUrl()}&client_id=b`)).statusCode, 400, 'two client ids must be refused')
+  },
+)
 
 t.test(
-  'AZ-07: a correct request always leads to the page to sign in first, whatever additional parameters it has',
+  'AZ-07: a correct start always leads first to the page to sign in, whatever additional parameters the start has',
   async t => {
     const browser = openBrowser(await buildTestSandbox(t))
     for (const parameters of [{}, { scope: 'nonsense' }, { prompt: 'none' }, { response_mode: 'fragment' }]) {
@@ -118,59 +127,65 @@ t.test(
   },
 )
 
-t.test('AZ-07: a start with a mistake redirects only visitors who have allowed the application before', async t => {
-  const foreign = 'https://xn--mnchen-3ya.example.test:8443/cb?x=1'
-  const sandbox = await buildTestSandbox(t, { redirectUris: [foreign, seeded.redirectUri] })
-  const wrong = startUrl({ redirect_uri: foreign, response_type: 'token', state: '"><b>state' })
-  const [stranger, signedIn] = [openBrowser(sandbox), openBrowser(sandbox)]
-  await signIn(signedIn)
-  for (const browser of [stranger, signedIn]) {
-    const page = await browser.get(wrong)
-    t.equal(page.statusCode, 400)
-    t.equal(page.headers.location, undefined)
-    t.notOk(page.headers.refresh)
-    t.notMatch(page.body, /http-equiv|<script|<form class="(?!visitor)/)
-    t.equal(page.headers['referrer-policy'], 'no-referrer')
-    t.match(page.headers['content-security-policy'], /form-action 'self';/)
-    t.match(page.body, 'response_type must be code.')
-    t.match(page.body, '<strong>xn--mnchen-3ya.example.test:8443</strong>')
-    const href =
-      /<a class="button" href="(https:[^"]+)" rel="noreferrer">/.exec(page.body)?.[1]?.replaceAll('&amp;', '&') ?? ''
-    const back = new URL(href)
-    t.equal(href.split('&')[0], foreign)
-    t.equal(back.searchParams.get('error'), 'unsupported_response_type')
-    t.equal(back.searchParams.get('state'), '"><b>state')
-  }
-  const allowed = await openAllowed(sandbox)
-  t.match(locationOf(await allowed.get(wrong)), /^https:\/\/xn--mnchen-3ya\.example\.test:8443\/cb\?x=1&error=/)
-  await sandbox.store.write(db => db.deleteFrom('consents').execute())
-  t.equal((await allowed.get(wrong)).statusCode, 400, 'after a withdrawal the start must be refused')
-})
-
-t.test('AZ-06: a cancel_url of another origin is refused, and never used', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const allowed = await openAllowed(sandbox)
-  const refused = [
-    'https://evil.test/',
-    'javascript:alert(1)',
-    '//evil.test',
-    'http://localhost:3000@evil.test/',
-    'http://user:password@localhost:3000/',
-    'http://localhost:3001/cancelled',
-    'http://localhost:3000/cancelled#fragment',
-    'http://localhost:3000\\@evil.test/',
-  ]
-  for (const cancel_url of refused) {
-    const location = new URL(locationOf(await allowed.get(startUrl({ cancel_url }))))
-    t.equal(location.origin, 'http://localhost:3000', cancel_url)
-    t.equal(location.searchParams.get('error'), 'invalid_request')
-  }
-  const browser = openBrowser(sandbox)
-  t.equal((await browser.get(startUrl({ cancel_url: 'http://localhost:3000/any/other?path=1' }))).statusCode, 200)
-})
+t.test(
+  'AZ-07: if a start has a mistake, the portal redirects only visitors who have allowed the application before',
+  async t => {
+    const foreign = 'https://xn--mnchen-3ya.example.test:8443/cb?x=1'
+    const sandbox = await buildTestSandbox(t, { redirectUris: [foreign, seeded.redirectUri] })
+    const wrong = startUrl({ redirect_uri: foreign, response_type: 'token', state: '"><b>state' })
+    const [stranger, signedIn] = [openBrowser(sandbox), openBrowser(sandbox)]
+    await signIn(signedIn)
+    for (const browser of [stranger, signedIn]) {
+      const page = await browser.get(wrong)
+      t.equal(page.statusCode, 400)
+      t.equal(page.headers.location, undefined)
+      t.notOk(page.headers.refresh)
+      t.notMatch(page.body, /http-equiv|<script|<form class="(?!visitor)/)
+      t.equal(page.headers['referrer-policy'], 'no-referrer')
+      t.match(page.headers['content-security-policy'], /form-action 'self';/)
+      t.match(page.body, 'response_type must be code.')
+      t.match(page.body, '<strong>xn--mnchen-3ya.example.test:8443</strong>')
+      const href =
+        /<a class="button" href="(https:[^"]+)" rel="noreferrer">/.exec(page.body)?.[1]?.replaceAll('&amp;', '&') ?? ''
+      const back = new URL(href)
+      t.equal(href.split('&')[0], foreign)
+      t.equal(back.searchParams.get('error'), 'unsupported_response_type')
+      t.equal(back.searchParams.get('state'), '"><b>state')
+    }
+    const allowed = await openAllowed(sandbox)
+    t.match(locationOf(await allowed.get(wrong)), /^https:\/\/xn--mnchen-3ya\.example\.test:8443\/cb\?x=1&error=/)
+    await sandbox.store.write(db => db.deleteFrom('consents').execute())
+    t.equal((await allowed.get(wrong)).statusCode, 400, 'after a withdrawal the start must be refused')
+  },
+)
 
 t.test(
-  'AZ-08: the portal returns the state unchanged, returns no state if none was sent, and refuses a state of 64 KB',
+  'AZ-06: if the cancel_url of a start has another origin than the redirect URI, the portal refuses it, and never redirects to it',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const allowed = await openAllowed(sandbox)
+    const refused = [
+      'https://evil.test/',
+      'javascript:alert(1)',
+      '//evil.test',
+      'http://localhost:3000@evil.test/',
+      'http://user:password@localhost:3000/',
+      'http://localhost:3001/cancelled',
+      'http://localhost:3000/cancelled#fragment',
+      'http://localhost:3000\\@evil.test/',
+    ]
+    for (const cancel_url of refused) {
+      const location = new URL(locationOf(await allowed.get(startUrl({ cancel_url }))))
+      t.equal(location.origin, 'http://localhost:3000', cancel_url)
+      t.equal(location.searchParams.get('error'), 'invalid_request')
+    }
+    const browser = openBrowser(sandbox)
+    t.equal((await browser.get(startUrl({ cancel_url: 'http://localhost:3000/any/other?path=1' }))).statusCode, 200)
+  },
+)
+
+t.test(
+  'AZ-08: the portal returns the state of a start unchanged, adds no state if the start has none, and refuses a state of 64 KB',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const state = `${'+/=%&"<é😀 \'~!*()'.repeat(50)}end`
@@ -191,7 +206,7 @@ t.test(
 )
 
 t.test(
-  'AZ-09: the redirect has exactly the parameters of the platform, and keeps the redirect URI’s own query',
+  'AZ-09: the redirect to the client has exactly the platform’s parameters, and keeps the query of the redirect URI',
   async t => {
     const redirectUri = 'http://localhost:3000/exchangeToken?a=1&b=%2F'
     const sandbox = await buildTestSandbox(t, { redirectUris: [redirectUri] })
@@ -211,18 +226,21 @@ t.test(
   },
 )
 
-t.test('AZ-13: methods other than GET and POST are refused, and no other origin may read an answer', async t => {
-  const { portal } = await buildTestSandbox(t)
-  for (const method of ['PUT', 'DELETE', 'HEAD', 'OPTIONS'] as const) {
-    const headers = { origin: 'https://evil.test', 'sec-fetch-site': 'same-origin' }
-    const answer = await portal.inject({ method, url: startUrl(), headers })
-    t.equal(answer.statusCode, 405, method)
-    t.equal(answer.headers.allow, 'GET, POST')
-    t.notOk(Object.keys(answer.headers).some(name => name.startsWith('access-control-')))
-  }
-})
+t.test(
+  'AZ-13: a start accepts only the methods GET and POST, and no script of another origin can read the answer',
+  async t => {
+    const { portal } = await buildTestSandbox(t)
+    for (const method of ['PUT', 'DELETE', 'HEAD', 'OPTIONS'] as const) {
+      const headers = { origin: 'https://evil.test', 'sec-fetch-site': 'same-origin' }
+      const answer = await portal.inject({ method, url: startUrl(), headers })
+      t.equal(answer.statusCode, 405, method)
+      t.equal(answer.headers.allow, 'GET, POST')
+      t.notOk(Object.keys(answer.headers).some(name => name.startsWith('access-control-')))
+    }
+  },
+)
 
-t.test('DO-10: 200 visitors who do not sign in create no rows in the store', async t => {
+t.test('DO-10: if 200 visitors open the page to sign in and do nothing else, the store gets no new rows', async t => {
   const sandbox = await buildTestSandbox(t)
   const browser = openBrowser(sandbox)
   for (let visitor = 0; visitor < 200; visitor += 1) await browser.get(startUrl({ state: `${visitor}` }))
@@ -231,7 +249,7 @@ t.test('DO-10: 200 visitors who do not sign in create no rows in the store', asy
 })
 
 t.test(
-  'PS-08, PS-10: no page can be framed, and forms lead only to the portal and to the client of the request',
+  'PS-08, PS-10: no page of the portal can be framed, and its forms lead only to the portal and to the client of the login',
   async t => {
     const browser = openBrowser(await buildTestSandbox(t))
     const pages = [await browser.get(startUrl()), await signIn(browser), await browser.get('/no-such-page')]
@@ -252,7 +270,7 @@ t.test(
   },
 )
 
-t.test('LG-01: neither query strings nor codes nor passwords are logged', async t => {
+t.test('LG-01: the portal logs no query strings, no codes and no passwords', async t => {
   const sandbox = await buildTestSandbox(t)
   const browser = openBrowser(sandbox)
   const consent = await signIn(browser, { state: 'canary-state' })

@@ -1,4 +1,5 @@
-// How much one client can make the sandbox store: replaced refresh tokens, renewals, and grants of one person.
+// Tests the limits on what one client can make the sandbox store: replaced refresh tokens, renewals, and grants of one
+// person.
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import t from 'tap'
@@ -14,7 +15,10 @@ import { getTokens, isAccepted, refresh, type Tokens } from '../support/tokens.t
 
 const minuteMs = 60_000
 
-/** Renews `times` times, a second apart. Resolves to all refresh tokens of the family, the newest last. */
+/**
+ * Renews `times` times, with `apartMs` between two renewals. Resolves to all refresh tokens of the family, with the
+ * newest token last.
+ */
 async function renew(sandbox: TestSandbox, first: string, times: number, apartMs = 1000): Promise<string[]> {
   const tokens = [first]
   for (let time = 0; time < times; time += 1) {
@@ -27,8 +31,8 @@ async function renew(sandbox: TestSandbox, first: string, times: number, apartMs
 }
 
 /**
- * A function that returns a new code. The function uses a browser that is signed in and has allowed the client, so a
- * start redirects at once.
+ * Returns a function that gets a new code. The function uses a browser that is signed in and has allowed the client, so
+ * each start redirects at once.
  */
 async function openAllowed(sandbox: TestSandbox): Promise<() => Promise<string>> {
   const browser = openBrowser(sandbox)
@@ -58,13 +62,13 @@ async function countEndedGrants({ store }: TestSandbox): Promise<number> {
 
 interface Owner {
   userId: string
-  /** Null for access tokens of the portal's own page. */
+  /** Null if the access token was made on the portal's own page. */
   clientId: string | null
 }
 
 /**
- * Stores `count` grants in one transaction, because a hundred logins take long. A login would also end the grants
- * beyond the limit. This function does not, so the next login ends them. The default of `state` is `live`.
+ * Stores `count` grants in one transaction, because a hundred logins take long. Unlike a login, this function does not
+ * end grants beyond the limit, so the next login ends them.
  */
 async function storeGrants(
   sandbox: TestSandbox,
@@ -91,7 +95,7 @@ async function storeGrants(
   })
 }
 
-/** The seeded user's grants to the seeded client. */
+/** Returns the ids of the seeded user and the seeded client. */
 async function findSeededOwner({ store }: TestSandbox): Promise<{ userId: string; clientId: string }> {
   const credentials = await findCredentials(store.read, seeded.email)
   if (!credentials) throw new Error('nobody was seeded')
@@ -100,7 +104,7 @@ async function findSeededOwner({ store }: TestSandbox): Promise<{ userId: string
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `RF-06: the portal stores the last 100 replaced tokens of a family, and if one of them is used, the family ends (${database.name})`,
+    `RF-06: the portal remembers the last 100 replaced refresh tokens of a family, and if one of them is used, the family ends (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const first = await getTokens(sandbox)
@@ -121,7 +125,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `limit-renewals: a family can be renewed 60 times a minute; further renewals get 429 until Retry-After has passed (${database.name})`,
+    `limit-renewals: a token family can be renewed 60 times a minute; more renewals get 429 until the time in Retry-After has passed (${database.name})`,
     async t => {
       const steps: LabStep[] = []
       const onStep = (step: LabStep) => void steps.push(step)
@@ -150,7 +154,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `clock-ahead: after a clock that was ahead is corrected, the earlier renewals do not count (${database.name})`,
+    `clock-ahead: if a clock was ahead and is corrected, earlier renewals no longer count towards the limit on renewals (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { refresh_token: first } = await getTokens(sandbox)
@@ -163,13 +167,13 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `limit-grants: if a person has 100 grants for one client, a new grant ends the oldest (${database.name})`,
+    `limit-grants: if a person has 100 grants for one client, a new grant ends the oldest grant (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const fromPortal = await makePortalToken(await openAsDeveloper(sandbox))
       const logIn = await openAllowed(sandbox)
       const getFamily = async (): Promise<Tokens> => (await exchange(sandbox, { code: await logIn() })).json()
-      // All grants have the same time, like logins in the same millisecond.
+      // All grants have the same creation time, like logins in the same millisecond.
       const [first, second] = [await getFamily(), await getFamily()]
       await storeGrants(sandbox, 97, await findSeededOwner(sandbox))
       const hundredth = await getFamily()
@@ -186,33 +190,39 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`ended grants do not count towards the limit, and are deleted (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const kept = await getTokens(sandbox)
-    await storeGrants(sandbox, 105, await findSeededOwner(sandbox), 'ended')
-    const logIn = await openAllowed(sandbox)
-    for (let login = 0; login < 10; login += 1) {
-      const { refresh_token: token } = (await exchange(sandbox, { code: await logIn() })).json()
-      sandbox.passTime(10)
-      await revoke(sandbox, token)
-    }
-    t.equal(await isAccepted(sandbox, kept.access_token), true, 'only live grants may count')
-    t.ok((await countGrants(sandbox)) <= 103, `${await countGrants(sandbox)} rows`)
-  })
-
-  t.test(`unredeemed codes count as grants, and expired codes end no other grant (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const kept = await getTokens(sandbox)
-    const logIn = await openAllowed(sandbox)
-    await storeGrants(sandbox, 110, await findSeededOwner(sandbox), 'unredeemed')
-    sandbox.passTime(minuteMs)
-    for (let login = 0; login < 10; login += 1) await logIn()
-    t.equal(await isAccepted(sandbox, kept.access_token), true)
-    t.ok((await countGrants(sandbox)) <= 111, `${await countGrants(sandbox)} rows`)
-  })
+  t.test(
+    `ended grants do not count towards the limit on grants, and the portal deletes them (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const kept = await getTokens(sandbox)
+      await storeGrants(sandbox, 105, await findSeededOwner(sandbox), 'ended')
+      const logIn = await openAllowed(sandbox)
+      for (let login = 0; login < 10; login += 1) {
+        const { refresh_token: token } = (await exchange(sandbox, { code: await logIn() })).json()
+        sandbox.passTime(10)
+        await revoke(sandbox, token)
+      }
+      t.equal(await isAccepted(sandbox, kept.access_token), true, 'only live grants may count')
+      t.ok((await countGrants(sandbox)) <= 103, `${await countGrants(sandbox)} rows`)
+    },
+  )
 
   t.test(
-    `a grant that was made while the clock was ahead counts as older than a later grant (${database.name})`,
+    `a code that was not exchanged counts as a grant, and expired codes end no valid grant (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const kept = await getTokens(sandbox)
+      const logIn = await openAllowed(sandbox)
+      await storeGrants(sandbox, 110, await findSeededOwner(sandbox), 'unredeemed')
+      sandbox.passTime(minuteMs)
+      for (let login = 0; login < 10; login += 1) await logIn()
+      t.equal(await isAccepted(sandbox, kept.access_token), true)
+      t.ok((await countGrants(sandbox)) <= 111, `${await countGrants(sandbox)} rows`)
+    },
+  )
+
+  t.test(
+    `if a grant was made while the clock was ahead, the limit on grants treats it as older than a later grant (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       sandbox.passTime(30 * minuteMs)
@@ -227,20 +237,23 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`a user has at most 100 live access tokens of the portal's own page (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const browser = await openAsDeveloper(sandbox)
-    const [first, second] = [await makePortalToken(browser), await makePortalToken(browser)]
-    await storeGrants(sandbox, 97, { ...(await findSeededOwner(sandbox)), clientId: null })
-    await makePortalToken(browser)
-    t.equal(await isAccepted(sandbox, first), true)
-    const newest = await makePortalToken(browser)
-    t.equal(await isAccepted(sandbox, first), false, 'the oldest token must end')
-    t.equal(await isAccepted(sandbox, second), true)
-    t.equal(await isAccepted(sandbox, newest), true)
-  })
+  t.test(
+    `a user can have at most 100 valid access tokens from the portal's own page, and a new token ends the oldest one (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const browser = await openAsDeveloper(sandbox)
+      const [first, second] = [await makePortalToken(browser), await makePortalToken(browser)]
+      await storeGrants(sandbox, 97, { ...(await findSeededOwner(sandbox)), clientId: null })
+      await makePortalToken(browser)
+      t.equal(await isAccepted(sandbox, first), true)
+      const newest = await makePortalToken(browser)
+      t.equal(await isAccepted(sandbox, first), false, 'the oldest token must end')
+      t.equal(await isAccepted(sandbox, second), true)
+      t.equal(await isAccepted(sandbox, newest), true)
+    },
+  )
 
-  t.test(`the same limits hold for people that the laboratory signs in (${database.name})`, async t => {
+  t.test(`the limits on grants also apply to people that the laboratory signs in (${database.name})`, async t => {
     const { sandbox, lab } = await buildTestLab(t, { databaseUrl: await database.make(t) })
     const created = (await lab('POST', 'applications', { redirectUri: 'https://a.test/', suite: 'a' })).json()
     const { clientId, person } = created

@@ -1,4 +1,4 @@
-// If the clock is ahead for a moment, no lock-out, limit or token may last longer afterwards.
+// If the clock is ahead for a while, no lock-out, limit or token may last longer after the correction.
 import t, { type Test } from 'tap'
 import { exchange, openBrowser, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
@@ -12,7 +12,7 @@ const twoDaysMs = 2 * 86_400_000
 const quarterSeconds = 15 * 60
 const { email, password } = seeded
 
-/** Does the work with a clock that is two days ahead, and then sets the clock back. */
+/** Runs `work` with a clock that is two days ahead, and then sets the clock back. */
 async function whileAhead<T>(sandbox: TestSandbox, work: () => Promise<T>): Promise<T> {
   sandbox.passTime(twoDaysMs)
   const result = await work()
@@ -20,7 +20,7 @@ async function whileAhead<T>(sandbox: TestSandbox, work: () => Promise<T>): Prom
   return result
 }
 
-/** An attempt to sign in from an unknown browser. */
+/** Tries to sign in from an unknown browser. */
 async function attempt(sandbox: TestSandbox, given = password) {
   const browser = openBrowser(sandbox)
   return browser.submit(await browser.get(startUrl()), { email, password: given })
@@ -38,7 +38,7 @@ async function register(sandbox: TestSandbox, name: string): Promise<number> {
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`PS-06: correcting a clock that was ahead ends a lock-out (${database.name})`, async t => {
+  t.test(`PS-06: if a clock was ahead and is corrected, a lock-out from that time ends (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     await whileAhead(sandbox, () => lockOut(t, sandbox))
     t.equal((await attempt(sandbox)).statusCode, 303)
@@ -51,7 +51,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `TK-04: when a clock that was ahead is corrected, the failures of a client are no longer counted (${database.name})`,
+    `TK-04: if a clock was ahead and is corrected, a client’s failures from that time no longer count (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const fail = async () => (await exchange(sandbox, { code: 'x', client_secret: 'wrong' })).statusCode
@@ -64,29 +64,35 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`TK-04: failures count even if the clocks of instances differ by milliseconds (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const fail = async () => (await exchange(sandbox, { code: 'x', client_secret: 'wrong' })).statusCode
-    for (let count = 0; count < 10; count += 1) {
-      t.equal(await fail(), 401)
-      sandbox.passTime(-1)
-    }
-    t.equal(await fail(), 429)
-  })
-
-  t.test(`PS-06: correcting a clock that was ahead ends a limit of sign-ups (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    await whileAhead(sandbox, async () => {
-      const row = { bucket: 'sign-ups 127.0.0.1', count: 99, window_ends_at: sandbox.now().getTime() + 3_600_000 }
-      await sandbox.store.write(db => db.insertInto('failures').values(row).execute())
-      t.equal(await register(sandbox, 'last'), 201)
-      t.equal(await register(sandbox, 'late'), 429)
-    })
-    t.equal(await register(sandbox, 'next'), 201)
-  })
+  t.test(
+    `TK-04: a client’s failures count even if the clocks of two instances differ by some milliseconds (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const fail = async () => (await exchange(sandbox, { code: 'x', client_secret: 'wrong' })).statusCode
+      for (let count = 0; count < 10; count += 1) {
+        t.equal(await fail(), 401)
+        sandbox.passTime(-1)
+      }
+      t.equal(await fail(), 429)
+    },
+  )
 
   t.test(
-    `clock-ahead: when a clock that was ahead is corrected, the limit of password resets ends (${database.name})`,
+    `PS-06: if a clock was ahead and is corrected, sign-ups from that time no longer count towards the limit (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      await whileAhead(sandbox, async () => {
+        const row = { bucket: 'sign-ups 127.0.0.1', count: 99, window_ends_at: sandbox.now().getTime() + 3_600_000 }
+        await sandbox.store.write(db => db.insertInto('failures').values(row).execute())
+        t.equal(await register(sandbox, 'last'), 201)
+        t.equal(await register(sandbox, 'late'), 429)
+      })
+      t.equal(await register(sandbox, 'next'), 201)
+    },
+  )
+
+  t.test(
+    `clock-ahead: if a clock was ahead and is corrected, password resets from that time no longer count towards the limit (${database.name})`,
     async t => {
       const lab = { host: '127.0.0.1', port: 0, urls: ['http://127.0.0.1:4002'], token: undefined }
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t), lab })
@@ -106,7 +112,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `clock-ahead: when a clock that was ahead is corrected, the limit of invitations ends (${database.name})`,
+    `clock-ahead: if a clock was ahead and is corrected, invitations from that time no longer count towards the limit (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { maker, friend, groupId } = await openTwo(sandbox)
@@ -123,7 +129,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `RF-06: if the clock was two days ahead when a refresh token was replaced, the old token does not work for two days (${database.name})`,
+    `RF-06: if a refresh token was replaced while the clock was ahead, using the old token after the correction ends the family (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { refresh_token: first } = await getTokens(sandbox)
@@ -134,7 +140,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `RF-02: an instance whose clock is 5 s behind accepts a token that another instance has just replaced (${database.name})`,
+    `RF-02: if another instance has just replaced a refresh token, an instance whose clock is 5 s behind still accepts the old token (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { refresh_token: first } = await getTokens(sandbox)
@@ -146,7 +152,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `TK-10: if a code was used while the clock was ahead, using it again ends its tokens (${database.name})`,
+    `TK-10: if a code was used while the clock was ahead, using the code again after the correction ends its tokens (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { code, tokens } = await whileAhead(sandbox, async () => {

@@ -1,6 +1,6 @@
-// Tests like the modules of the OpenID Foundation's conformance suite for an authorization server without OpenID
-// Connect. Each title begins with the name of its module. The suite itself cannot test the platform, because the
-// platform has its own addresses and grant_type.
+// These tests repeat the modules of the OpenID Foundation's conformance suite for an authorization server without
+// OpenID Connect. Each test name begins with the name of a module. The suite itself cannot test the platform, because
+// the platform has its own paths and its own grant_type.
 import { createHash, randomBytes } from 'node:crypto'
 import t from 'tap'
 import { exchange, locationOf, logIn, openBrowser, signIn, startUrl } from '../support/browser.ts'
@@ -17,7 +17,10 @@ const startWithPkce = (verifier: string) => ({
   code_challenge_method: 'S256',
 })
 
-/** Sends a start. Returns the status of the answer, and the parameters for the client in its redirect or link. */
+/**
+ * Starts a login. Returns the status of the answer, and the parameters that its redirect or its link sends to the
+ * client.
+ */
 async function start(sandbox: TestSandbox, url: string) {
   const answer = await openBrowser(sandbox).get(url)
   // Nobody is signed in, so the page has a link to the client instead of a redirect.
@@ -30,14 +33,14 @@ async function start(sandbox: TestSandbox, url: string) {
 }
 
 t.test(
-  'oidcc-server-client-secret-post: a client authenticates by client_id and client_secret in the form',
+  'oidcc-server-client-secret-post: a client authenticates with client_id and client_secret in the form',
   async t => {
     const sandbox = await buildTestSandbox(t)
     t.equal((await exchange(sandbox, { code: await getCode(sandbox) })).statusCode, 200)
   },
 )
 
-t.test('oidcc-response-type-missing: a start without response_type is an error, and gives no code', async t => {
+t.test('oidcc-response-type-missing: a start without response_type gets an error and no code', async t => {
   const sandbox = await buildTestSandbox(t)
   const browser = openBrowser(sandbox)
   const page = await browser.get(startUrl({ response_type: undefined }))
@@ -50,32 +53,41 @@ t.test('oidcc-response-type-missing: a start without response_type is an error, 
   t.notOk(back.has('code'))
 })
 
-t.test('oidcc-codereuse: a code that is used again at once is refused, but its tokens stay valid', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const code = await getCode(sandbox)
-  const { access_token: accessToken } = (await exchange(sandbox, { code })).json()
-  t.match((await exchange(sandbox, { code })).json(), invalidGrant)
-  t.equal(await isAccepted(sandbox, accessToken), true)
-})
-
-t.test('oidcc-codereuse-30seconds: a code used again after 30 seconds is refused, and its tokens end', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const code = await getCode(sandbox)
-  const tokens = (await exchange(sandbox, { code })).json()
-  sandbox.passTime(30_000)
-  t.match((await exchange(sandbox, { code })).json(), invalidGrant)
-  t.equal(await isAccepted(sandbox, tokens.access_token), false)
-  t.match((await refresh(sandbox, tokens.refresh_token)).json(), invalidGrant)
-})
-
-t.test('oidcc-ensure-registered-redirect-uri: another redirect URI gets a page, and nobody is sent there', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const { statusCode } = await start(sandbox, startUrl({ redirect_uri: 'https://other.example.test/exchangeToken' }))
-  t.equal(statusCode, 400)
-})
+t.test(
+  'oidcc-codereuse: if a code is used again at once, it is refused, but the tokens of its first exchange stay valid',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const code = await getCode(sandbox)
+    const { access_token: accessToken } = (await exchange(sandbox, { code })).json()
+    t.match((await exchange(sandbox, { code })).json(), invalidGrant)
+    t.equal(await isAccepted(sandbox, accessToken), true)
+  },
+)
 
 t.test(
-  'oidcc-ensure-redirect-uri-in-authorization-request: a start without redirect_uri gets a page and no redirect',
+  'oidcc-codereuse-30seconds: if a code is used again after 30 seconds, it is refused, and the tokens of its first exchange end',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const code = await getCode(sandbox)
+    const tokens = (await exchange(sandbox, { code })).json()
+    sandbox.passTime(30_000)
+    t.match((await exchange(sandbox, { code })).json(), invalidGrant)
+    t.equal(await isAccepted(sandbox, tokens.access_token), false)
+    t.match((await refresh(sandbox, tokens.refresh_token)).json(), invalidGrant)
+  },
+)
+
+t.test(
+  'oidcc-ensure-registered-redirect-uri: if a redirect URI is not registered, the portal shows an error page, and does not redirect',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const { statusCode } = await start(sandbox, startUrl({ redirect_uri: 'https://other.example.test/exchangeToken' }))
+    t.equal(statusCode, 400)
+  },
+)
+
+t.test(
+  'oidcc-ensure-redirect-uri-in-authorization-request: if a start has no redirect_uri, the portal shows an error page, and does not redirect',
   async t => {
     const sandbox = await buildTestSandbox(t)
     t.equal((await start(sandbox, startUrl({ redirect_uri: undefined }))).statusCode, 400)
@@ -83,7 +95,7 @@ t.test(
 )
 
 t.test(
-  'oidcc-redirect-uri-query-OK: the query of a registered redirect URI is kept, and the code is added to it',
+  'oidcc-redirect-uri-query-OK: if a registered redirect URI has a query, the redirect keeps the query and adds the code',
   async t => {
     const redirectUri = `${seeded.redirectUri}?foo=bar`
     const sandbox = await buildTestSandbox(t, { redirectUris: [redirectUri] })
@@ -94,13 +106,16 @@ t.test(
   },
 )
 
-t.test('oidcc-redirect-uri-query-added: a redirect URI with a query that was not registered gets a page', async t => {
-  const sandbox = await buildTestSandbox(t)
-  t.equal((await start(sandbox, startUrl({ redirect_uri: `${seeded.redirectUri}?foo=bar` }))).statusCode, 400)
-})
+t.test(
+  'oidcc-redirect-uri-query-added: if a client adds a query to its registered redirect URI, the portal shows an error page',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    t.equal((await start(sandbox, startUrl({ redirect_uri: `${seeded.redirectUri}?foo=bar` }))).statusCode, 400)
+  },
+)
 
 t.test(
-  'oidcc-redirect-uri-query-mismatch: a redirect URI whose query differs from the registered URI gets a page',
+  'oidcc-redirect-uri-query-mismatch: if a client changes the query of its registered redirect URI, the portal shows an error page',
   async t => {
     const sandbox = await buildTestSandbox(t, { redirectUris: [`${seeded.redirectUri}?foo=bar`] })
     t.equal((await start(sandbox, startUrl({ redirect_uri: `${seeded.redirectUri}?bar=foo` }))).statusCode, 400)
@@ -115,40 +130,37 @@ t.test('oidcc-redirect-uri-regfrag: a redirect URI with a fragment cannot be reg
   t.equal(answer.statusCode, 422)
 })
 
-t.test('oidcc-ensure-request-with-unknown-parameter-succeeds', async t => {
+t.test('oidcc-ensure-request-with-unknown-parameter-succeeds: a login with an unknown parameter succeeds', async t => {
   const sandbox = await buildTestSandbox(t)
   t.match((await logIn(sandbox, { extra: 'foobar' })).get('code'), /^\w{30}$/)
 })
 
-t.test('oidcc-ensure-request-with-valid-pkce-succeeds', async t => {
+t.test('oidcc-ensure-request-with-valid-pkce-succeeds: a login with PKCE succeeds', async t => {
   const sandbox = await buildTestSandbox(t)
   const code_verifier = makeVerifier()
   const code = await getCode(sandbox, startWithPkce(code_verifier))
   t.equal((await exchange(sandbox, { code, code_verifier })).statusCode, 200)
 })
 
-t.test(
-  'oidcc-ensure-post-request-succeeds: the client’s site can start a login with a form as well as with a link',
-  async t => {
-    const sandbox = await buildTestSandbox(t)
-    const browser = openBrowser(sandbox)
-    const fields = { ...Object.fromEntries(new URLSearchParams(startUrl().slice(2))), extra: 'foobar' }
-    const headers = { 'sec-fetch-site': 'cross-site', origin: 'http://localhost:3000' }
-    const answer = await browser.post('/', fields, { headers })
-    t.equal(answer.statusCode, 303)
-    t.equal(locationOf(answer), startUrl())
-    const page = await browser.get(locationOf(answer))
-    const signedIn = await browser.submit(page, { email: seeded.email, password: seeded.password })
-    const consent = await browser.get(locationOf(signedIn))
-    const end = new URL(locationOf(await browser.submit(consent, { decision: 'allow' })))
-    t.match(end.searchParams.get('code'), /^\w{30}$/)
-    const refused = await browser.post('/', { ...fields, redirect_uri: 'https://evil.test/' }, { headers })
-    t.equal((await browser.get(locationOf(refused))).statusCode, 400, 'the redirect URI must be checked like any other')
-  },
-)
+t.test('oidcc-ensure-post-request-succeeds: a client can start a login with a form or with a link', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const browser = openBrowser(sandbox)
+  const fields = { ...Object.fromEntries(new URLSearchParams(startUrl().slice(2))), extra: 'foobar' }
+  const headers = { 'sec-fetch-site': 'cross-site', origin: 'http://localhost:3000' }
+  const answer = await browser.post('/', fields, { headers })
+  t.equal(answer.statusCode, 303)
+  t.equal(locationOf(answer), startUrl())
+  const page = await browser.get(locationOf(answer))
+  const signedIn = await browser.submit(page, { email: seeded.email, password: seeded.password })
+  const consent = await browser.get(locationOf(signedIn))
+  const end = new URL(locationOf(await browser.submit(consent, { decision: 'allow' })))
+  t.match(end.searchParams.get('code'), /^\w{30}$/)
+  const refused = await browser.post('/', { ...fields, redirect_uri: 'https://evil.test/' }, { headers })
+  t.equal((await browser.get(locationOf(refused))).statusCode, 400, 'the redirect URI must be checked like any other')
+})
 
 t.test(
-  'oidcc-refresh-token: a refresh token gives new tokens, and the new refresh token gives tokens again',
+  'oidcc-refresh-token: a client can renew its tokens with a refresh token, and renew again with the new refresh token',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const first = await getTokens(sandbox)
@@ -165,54 +177,66 @@ t.test(`${fapi}-refresh-token: a client cannot use the refresh token of another 
   t.match((await refresh(sandbox, token, await makeOtherClient(sandbox))).json(), invalidGrant)
 })
 
-t.test(`${fapi}-ensure-authorization-code-is-bound-to-client`, async t => {
-  const sandbox = await buildTestSandbox(t)
-  const code = await getCode(sandbox)
-  t.match((await exchange(sandbox, { code, ...(await makeOtherClient(sandbox)) })).json(), invalidGrant)
-})
+t.test(
+  `${fapi}-ensure-authorization-code-is-bound-to-client: a client cannot use the code of another client`,
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const code = await getCode(sandbox)
+    t.match((await exchange(sandbox, { code, ...(await makeOtherClient(sandbox)) })).json(), invalidGrant)
+  },
+)
 
-t.test(`${fapi}-attempt-reuse-authorization-code-after-one-second`, async t => {
-  const sandbox = await buildTestSandbox(t)
-  const code = await getCode(sandbox)
-  t.equal((await exchange(sandbox, { code })).statusCode, 200)
-  sandbox.passTime(1000)
-  t.match((await exchange(sandbox, { code })).json(), invalidGrant)
-})
+t.test(
+  `${fapi}-attempt-reuse-authorization-code-after-one-second: a code that is used again after one second is refused`,
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const code = await getCode(sandbox)
+    t.equal((await exchange(sandbox, { code })).statusCode, 200)
+    sandbox.passTime(1000)
+    t.match((await exchange(sandbox, { code })).json(), invalidGrant)
+  },
+)
 
-t.test(`${fapi}-ensure-token-endpoint-fails-with-expired-auth-code`, async t => {
+t.test(`${fapi}-ensure-token-endpoint-fails-with-expired-auth-code: an expired code is refused`, async t => {
   const sandbox = await buildTestSandbox(t)
   const code = await getCode(sandbox)
   sandbox.passTime(61_000)
   t.match((await exchange(sandbox, { code })).json(), invalidGrant)
 })
 
-t.test(`${fapi}-incorrect-pkce-code-verifier-rejected`, async t => {
+t.test(`${fapi}-incorrect-pkce-code-verifier-rejected: an exchange with a wrong verifier is refused`, async t => {
   const sandbox = await buildTestSandbox(t)
   const code = await getCode(sandbox, startWithPkce(makeVerifier()))
   t.match((await exchange(sandbox, { code, code_verifier: makeVerifier() })).json(), invalidGrant)
 })
 
-t.test(`${fapi}-ensure-pkce-code-verifier-required`, async t => {
-  const sandbox = await buildTestSandbox(t)
-  const code = await getCode(sandbox, startWithPkce(makeVerifier()))
-  t.match((await exchange(sandbox, { code })).json(), invalidGrant)
-})
+t.test(
+  `${fapi}-ensure-pkce-code-verifier-required: after a start with a challenge, an exchange without a verifier is refused`,
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const code = await getCode(sandbox, startWithPkce(makeVerifier()))
+    t.match((await exchange(sandbox, { code })).json(), invalidGrant)
+  },
+)
 
-t.test(`${fapi}-par-plain-pkce-rejected: the method plain is refused at the start`, async t => {
+t.test(`${fapi}-par-plain-pkce-rejected: a start with the challenge method plain is refused`, async t => {
   const sandbox = await buildTestSandbox(t)
   const url = startUrl({ code_challenge: makeVerifier(), code_challenge_method: 'plain' })
   t.match((await start(sandbox, url)).parameters, { error: 'invalid_request' })
 })
 
-t.test(`${fapi}-ensure-response-type-token-fails`, async t => {
-  const sandbox = await buildTestSandbox(t)
-  const { parameters } = await start(sandbox, startUrl({ response_type: 'token' }))
-  t.match(parameters, { error: 'unsupported_response_type', state: 'a-state' })
-  t.notOk('access_token' in parameters)
-})
+t.test(
+  `${fapi}-ensure-response-type-token-fails: a start with response_type=token is refused, and gives no token`,
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const { parameters } = await start(sandbox, startUrl({ response_type: 'token' }))
+    t.match(parameters, { error: 'unsupported_response_type', state: 'a-state' })
+    t.notOk('access_token' in parameters)
+  },
+)
 
 t.test(
-  `${fapi}-ensure-authorization-request-with-long-state: a state of 384 characters is returned unchanged`,
+  `${fapi}-ensure-authorization-request-with-long-state: the portal returns a state of 384 characters unchanged`,
   async t => {
     const sandbox = await buildTestSandbox(t)
     const state = randomBytes(288).toString('base64url')
@@ -222,7 +246,7 @@ t.test(
   },
 )
 
-t.test(`${fapi}-ensure-authorization-request-without-state-success`, async t => {
+t.test(`${fapi}-ensure-authorization-request-without-state-success: a login without a state succeeds`, async t => {
   const sandbox = await buildTestSandbox(t)
   const parameters = await logIn(sandbox, { state: undefined })
   t.equal(parameters.get('state'), null)
@@ -230,17 +254,20 @@ t.test(`${fapi}-ensure-authorization-request-without-state-success`, async t => 
   t.equal(answer.statusCode, 200)
 })
 
-t.test(`${fapi}-access-token-type-header-case-sensitivity: the API accepts Bearer in any case`, async t => {
-  const sandbox = await buildTestSandbox(t)
-  const { access_token: token } = await getTokens(sandbox)
-  for (const scheme of ['bearer', 'BEARER', 'BeArEr']) {
-    const answer = await sandbox.api.inject({ url: '/apps/v1', headers: { authorization: `${scheme} ${token}` } })
-    t.equal(answer.statusCode, 200, scheme)
-  }
-})
+t.test(
+  `${fapi}-access-token-type-header-case-sensitivity: the API accepts the word Bearer in upper or lower case`,
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const { access_token: token } = await getTokens(sandbox)
+    for (const scheme of ['bearer', 'BEARER', 'BeArEr']) {
+      const answer = await sandbox.api.inject({ url: '/apps/v1', headers: { authorization: `${scheme} ${token}` } })
+      t.equal(answer.statusCode, 200, scheme)
+    }
+  },
+)
 
 t.test(
-  `${fapi}-user-rejects-authentication: declining leads to cancel_url with access_denied and the state`,
+  `${fapi}-user-rejects-authentication: if the visitor declines, the portal redirects to cancel_url with access_denied and the state`,
   async t => {
     const browser = openBrowser(await buildTestSandbox(t))
     const answer = await browser.submit(await signIn(browser), { decision: 'decline' })

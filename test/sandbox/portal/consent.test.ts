@@ -6,7 +6,7 @@ import { newcomer, openAsNewcomer } from '../support/forms.ts'
 
 const databases = await openDatabases(t)
 
-t.test('AZ-11: the portal asks a user once for consent to an application, and remembers the consent', async t => {
+t.test('AZ-11: the portal asks a user only once for consent to an application, and remembers the consent', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
   const page = await signIn(browser)
   t.match(page.body, /Reference client/)
@@ -18,7 +18,7 @@ t.test('AZ-11: the portal asks a user once for consent to an application, and re
 
 for (const database of databases) {
   t.test(
-    `AZ-11: of ten simultaneous answers to one consent page on two instances, one gives a code (${database.name})`,
+    `AZ-11: if one consent page is answered ten times at once on two instances, only one answer gives a code (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const one = await buildTestSandbox(t, { databaseUrl })
@@ -34,52 +34,58 @@ for (const database of databases) {
     },
   )
 
-  t.test(`AZ-11: if a user answers the consent page of another user, there is no code (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const developer = openBrowser(sandbox)
-    const page = await signIn(developer)
-    const signedOut = openBrowser(sandbox)
-    const newOne = await openAsNewcomer(sandbox)
-    const rows = async () => [
-      ...(await sandbox.store.read.selectFrom('consents').selectAll().execute()),
-      ...(await sandbox.store.read.selectFrom('grants').selectAll().execute()),
-      ...(await sandbox.store.read.selectFrom('finished_authorizations').selectAll().execute()),
-    ]
-    for (const [browser, next] of [
-      [newOne, newcomer.email],
-      [signedOut, '<h1>Sign in</h1>'],
-    ] as const)
-      for (const decision of ['allow', 'decline']) {
-        const answer = await browser.submit(page, { decision })
-        t.equal(answer.statusCode, 303)
-        const location = String(answer.headers.location)
-        t.match(location, /^\/\?grant_type=/, 'the portal must start the login again')
-        t.match((await browser.get(location)).body, next, 'the new user must be asked for consent')
-        t.strictSame(await rows(), [])
-      }
-    const answer = await developer.submit(page, { decision: 'allow' })
-    t.match(answer.headers.location, `${seeded.redirectUri}?code=`, 'the page must still be valid for its own user')
-  })
+  t.test(
+    `AZ-11: if a user answers another user’s consent page, the portal issues no code (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const developer = openBrowser(sandbox)
+      const page = await signIn(developer)
+      const signedOut = openBrowser(sandbox)
+      const newOne = await openAsNewcomer(sandbox)
+      const rows = async () => [
+        ...(await sandbox.store.read.selectFrom('consents').selectAll().execute()),
+        ...(await sandbox.store.read.selectFrom('grants').selectAll().execute()),
+        ...(await sandbox.store.read.selectFrom('finished_authorizations').selectAll().execute()),
+      ]
+      for (const [browser, next] of [
+        [newOne, newcomer.email],
+        [signedOut, '<h1>Sign in</h1>'],
+      ] as const)
+        for (const decision of ['allow', 'decline']) {
+          const answer = await browser.submit(page, { decision })
+          t.equal(answer.statusCode, 303)
+          const location = String(answer.headers.location)
+          t.match(location, /^\/\?grant_type=/, 'the portal must start the login again')
+          t.match((await browser.get(location)).body, next, 'the new user must be asked for consent')
+          t.strictSame(await rows(), [])
+        }
+      const answer = await developer.submit(page, { decision: 'allow' })
+      t.match(answer.headers.location, `${seeded.redirectUri}?code=`, 'the page must still be valid for its own user')
+    },
+  )
 
-  t.test(`PS-01: a consent page can be answered for 30 minutes (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const [quick, slow] = [openBrowser(sandbox), openBrowser(sandbox)]
-    const pages = [await signIn(quick), await signIn(slow)] as const
-    sandbox.passTime(30 * 60_000 - 1)
-    t.equal((await quick.submit(pages[0], { decision: 'decline' })).statusCode, 303)
-    sandbox.passTime(1)
-    for (const decision of ['allow', 'decline', 'another-account']) {
-      const answer = await slow.submit(pages[1], { decision })
-      t.equal(answer.statusCode, 400, decision)
-      t.match(answer.body, 'This page was open for too long.')
-    }
-    t.strictSame(await sandbox.store.read.selectFrom('grants').selectAll().execute(), [])
-    t.match((await slow.get('/account')).body, seeded.email, 'and nobody was signed out')
-  })
+  t.test(
+    `PS-01: a visitor can answer a consent page for 30 minutes, and later answers are refused (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const [quick, slow] = [openBrowser(sandbox), openBrowser(sandbox)]
+      const pages = [await signIn(quick), await signIn(slow)] as const
+      sandbox.passTime(30 * 60_000 - 1)
+      t.equal((await quick.submit(pages[0], { decision: 'decline' })).statusCode, 303)
+      sandbox.passTime(1)
+      for (const decision of ['allow', 'decline', 'another-account']) {
+        const answer = await slow.submit(pages[1], { decision })
+        t.equal(answer.statusCode, 400, decision)
+        t.match(answer.body, 'This page was open for too long.')
+      }
+      t.strictSame(await sandbox.store.read.selectFrom('grants').selectAll().execute(), [])
+      t.match((await slow.get('/account')).body, seeded.email, 'and nobody was signed out')
+    },
+  )
 }
 
 t.test(
-  'AZ-11, AZ-16: a consent page that is answered again leads to a page with a next step, and no second code',
+  'AZ-11, AZ-16: if a consent page is answered twice, the portal shows a page with a next step, and issues no second code',
   async t => {
     const browser = openBrowser(await buildTestSandbox(t))
     const page = await signIn(browser)
@@ -91,7 +97,7 @@ t.test(
   },
 )
 
-t.test('AZ-11: additional fields in the form change nothing', async t => {
+t.test('AZ-11: additional fields in the consent form have no effect', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
   const page = await signIn(browser)
   const answer = await browser.submit(page, {
@@ -105,28 +111,34 @@ t.test('AZ-11: additional fields in the form change nothing', async t => {
   t.equal(location.searchParams.get('state'), 'a-state')
 })
 
-t.test('AZ-11: a visitor who answers without being signed in gets the page to sign in', async t => {
-  const browser = openBrowser(await buildTestSandbox(t))
-  const page = await signIn(browser)
-  browser.cookies.clear()
-  const answer = await browser.submit(page, { decision: 'allow' })
-  t.equal(answer.statusCode, 303)
-  const location = locationOf(answer)
-  t.match(location, /^\/\?/)
-  t.match((await browser.get(location)).body, /<h1>Sign in<\/h1>/)
-})
+t.test(
+  'AZ-11: if a visitor answers the consent page but is no longer signed in, the portal shows the page to sign in',
+  async t => {
+    const browser = openBrowser(await buildTestSandbox(t))
+    const page = await signIn(browser)
+    browser.cookies.clear()
+    const answer = await browser.submit(page, { decision: 'allow' })
+    t.equal(answer.statusCode, 303)
+    const location = locationOf(answer)
+    t.match(location, /^\/\?/)
+    t.match((await browser.get(location)).body, /<h1>Sign in<\/h1>/)
+  },
+)
 
-t.test('AZ-12: declining leads to cancel_url with access_denied and the state, and nothing is remembered', async t => {
-  const browser = openBrowser(await buildTestSandbox(t))
-  const answer = await browser.submit(await signIn(browser), { decision: 'decline' })
-  t.equal(answer.statusCode, 303)
-  const location = new URL(locationOf(answer))
-  t.equal(location.origin + location.pathname, seeded.cancelUrl)
-  t.strictSame(Object.fromEntries(location.searchParams), { error: 'access_denied', state: 'a-state' })
-  t.match((await browser.get(startUrl())).body, /wants to sign you in/)
-})
+t.test(
+  'AZ-12: if the visitor declines, the portal redirects to cancel_url with access_denied and the state, and asks again at the next login',
+  async t => {
+    const browser = openBrowser(await buildTestSandbox(t))
+    const answer = await browser.submit(await signIn(browser), { decision: 'decline' })
+    t.equal(answer.statusCode, 303)
+    const location = new URL(locationOf(answer))
+    t.equal(location.origin + location.pathname, seeded.cancelUrl)
+    t.strictSame(Object.fromEntries(location.searchParams), { error: 'access_denied', state: 'a-state' })
+    t.match((await browser.get(startUrl())).body, /wants to sign you in/)
+  },
+)
 
-t.test('PS-01: an answer to the consent page from another site is refused', async t => {
+t.test('PS-01: if another site sends an answer to the consent page, the portal refuses the answer', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
   const page = await signIn(browser)
   const formToken = /name="formToken" value="([^"]+)"/.exec(page.body)?.[1] ?? ''
@@ -139,7 +151,7 @@ t.test('PS-01: an answer to the consent page from another site is refused', asyn
 })
 
 t.test(
-  'the button “another account” ends the session and continues the login, and does not redirect to the client',
+  'the button “Use another account” ends the portal session and continues the login at the page to sign in',
   async t => {
     const sandbox = await buildTestSandbox(t)
     await openAsNewcomer(sandbox)
@@ -157,8 +169,8 @@ t.test(
   },
 )
 
-// The tests of PG-05 to PG-07 send such texts to the client. In this test an application shows such texts on
-// the portal.
+// The client's tests of PG-05 to PG-07 send such texts to the client. Here an application has such texts in its name,
+// and the portal must show them as text.
 const texts = [
   '<img src=x onerror=alert(1)>',
   `"><svg onload=alert(1)>`,
@@ -180,13 +192,13 @@ const addresses = [
   'https://evil.test/" onclick="alert(1)',
 ]
 
-/** Replaces the character references of a page, so text and markup look the same. */
+/** Replaces the character references of a page (such as &amp;) by their characters. */
 function readReferences(html: string): string {
   const signs: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
   return html.replace(/&(amp|lt|gt|quot|#39);/g, (_reference, name: string) => signs[name] ?? '')
 }
 
-t.test('PS-12: what an application says about itself is shown as text, and its icon is not loaded', async t => {
+t.test('PS-12: the portal shows an application’s name and description as text, and does not load its icon', async t => {
   const sandbox = await buildTestSandbox(t)
   const browser = openBrowser(sandbox)
   const set = (record: object) => sandbox.store.write(db => db.updateTable('applications').set(record).execute())
@@ -230,21 +242,24 @@ t.test('PS-12: what an application says about itself is shown as text, and its i
   )
 })
 
-t.test('AZ-11: the page names the application, its requested permissions, the next site, and the account', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const { body } = await signIn(openBrowser(sandbox))
-  for (const text of [
-    'Reference client',
-    'Lists and creates your applications.',
-    'your name, e-mail address and user ID',
-    '<dt>Takes you to</dt><dd><strong>localhost:3000</strong>',
-    seeded.email,
-  ])
-    t.match(body, text)
-})
+t.test(
+  'AZ-11: the consent page names the application, its requested permissions, the site to which the browser goes next, and the account',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const { body } = await signIn(openBrowser(sandbox))
+    for (const text of [
+      'Reference client',
+      'Lists and creates your applications.',
+      'your name, e-mail address and user ID',
+      '<dt>Takes you to</dt><dd><strong>localhost:3000</strong>',
+      seeded.email,
+    ])
+      t.match(body, text)
+  },
+)
 
 for (const database of databases)
-  t.test(`AZ-11: the page says who made the application, and for which group (${database.name})`, async t => {
+  t.test(`AZ-11: the consent page says who made the application, and for which group (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const browser = openBrowser(sandbox)
     const made = /<dt>Made by<\/dt><dd><span>(.*?)<\/span>/

@@ -1,4 +1,4 @@
-// What the portal publishes for programs: its metadata, its keys, and the description of its calls.
+// Tests what the portal publishes for programs: its metadata, its public keys, and the OpenAPI document of its calls.
 
 import swaggerParser from '@apidevtools/swagger-parser'
 import { createLocalJWKSet, jwtVerify } from 'jose'
@@ -21,7 +21,7 @@ interface Operation {
 const metadataUrl = '/.well-known/oauth-authorization-server'
 const keysUrl = '/.well-known/jwks.json'
 
-t.test('AZ-15: the metadata names the issuer, every endpoint and what is supported', async t => {
+t.test('AZ-15: the portal’s metadata names the issuer, every endpoint, and the supported methods', async t => {
   const { portal } = await buildTestSandbox(t)
   const answer = await portal.inject({ url: metadataUrl })
   t.equal(answer.statusCode, 200)
@@ -47,7 +47,7 @@ t.test('AZ-15: the metadata names the issuer, every endpoint and what is support
   })
 })
 
-t.test('AZ-15: every address in the metadata exists', async t => {
+t.test('AZ-15: every address in the portal’s metadata exists', async t => {
   const { portal } = await buildTestSandbox(t)
   const metadata = (await portal.inject({ url: metadataUrl })).json()
   for (const name of [
@@ -63,41 +63,47 @@ t.test('AZ-15: every address in the metadata exists', async t => {
   }
 })
 
-t.test('TK-14: the published keys verify an access token, and contain no private parts', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const answer = await sandbox.portal.inject({ url: keysUrl })
-  t.match(answer, { statusCode: 200, headers: { 'cache-control': 'public, max-age=300' } })
-  const { keys } = answer.json()
-  t.equal(keys.length, 1)
-  t.strictSame(Object.keys(keys[0]).sort(), ['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y'])
-  t.match(keys[0], { kty: 'EC', crv: 'P-256', alg: 'ES256', use: 'sig' })
-  const { access_token: accessToken } = await getTokens(sandbox)
-  const { payload, protectedHeader } = await jwtVerify(accessToken, createLocalJWKSet(answer.json()), {
-    issuer: portalUrl,
-    audience: seeded.clientId,
-    typ: 'at+jwt',
-    currentDate: sandbox.now(),
-  })
-  t.equal(payload.type, 'User')
-  t.equal(protectedHeader.kid, keys[0].kid)
-})
+t.test(
+  'TK-14: an access token can be verified with the portal’s published keys, and these keys contain no private key',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const answer = await sandbox.portal.inject({ url: keysUrl })
+    t.match(answer, { statusCode: 200, headers: { 'cache-control': 'public, max-age=300' } })
+    const { keys } = answer.json()
+    t.equal(keys.length, 1)
+    t.strictSame(Object.keys(keys[0]).sort(), ['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y'])
+    t.match(keys[0], { kty: 'EC', crv: 'P-256', alg: 'ES256', use: 'sig' })
+    const { access_token: accessToken } = await getTokens(sandbox)
+    const { payload, protectedHeader } = await jwtVerify(accessToken, createLocalJWKSet(answer.json()), {
+      issuer: portalUrl,
+      audience: seeded.clientId,
+      typ: 'at+jwt',
+      currentDate: sandbox.now(),
+    })
+    t.equal(payload.type, 'User')
+    t.equal(protectedHeader.kid, keys[0].kid)
+  },
+)
 
-t.test('the well-known addresses accept only GET, and other well-known addresses do not exist', async t => {
-  const { portal } = await buildTestSandbox(t)
-  for (const url of [metadataUrl, keysUrl]) {
-    const refused = await portal.inject({ method: 'POST', url })
-    t.match(refused, { statusCode: 405, headers: { allow: 'GET', 'cache-control': 'no-store' } })
-    t.match(refused.json(), { error: 'invalid_request' })
-  }
-  const missing = await portal.inject({ url: '/.well-known/openid-configuration' })
-  t.match(missing, { statusCode: 404, headers: { 'cache-control': 'no-store' } })
-})
+t.test(
+  'the portal’s two well-known addresses accept only GET, and other well-known addresses do not exist',
+  async t => {
+    const { portal } = await buildTestSandbox(t)
+    for (const url of [metadataUrl, keysUrl]) {
+      const refused = await portal.inject({ method: 'POST', url })
+      t.match(refused, { statusCode: 405, headers: { allow: 'GET', 'cache-control': 'no-store' } })
+      t.match(refused.json(), { error: 'invalid_request' })
+    }
+    const missing = await portal.inject({ url: '/.well-known/openid-configuration' })
+    t.match(missing, { statusCode: 404, headers: { 'cache-control': 'no-store' } })
+  },
+)
 
 t.test('the OpenAPI 3.1 document of the portal is valid, and describes every call of the portal', async t => {
   const { portal } = await buildTestSandbox(t)
   const document = (await portal.inject('/api/openapi.json')).json()
   t.match(document, { openapi: '3.1.0', servers: [{ url: portalUrl }] })
-  // The page of the document replaces each reference by its target. With circular references this replacement
+  // The page that shows the document replaces each reference by its target. With circular references this replacement
   // would never end.
   await t.resolves(swaggerParser.validate(structuredClone(document), { dereference: { circular: false } }))
   const there = listRoutes(portal)
@@ -111,88 +117,97 @@ t.test('the OpenAPI 3.1 document of the portal is valid, and describes every cal
     }
 })
 
-t.test('a login accepts the described parameters, and every answer matches the description', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const { portal } = sandbox
-  const { paths } = (await portal.inject('/api/openapi.json')).json()
-  const check = await readDescription(portal, { url: '/api/openapi.json' })
-  const sent = new URLSearchParams(startUrl().slice(2))
-  const required = paths['/'].get.parameters.filter((one: { required: boolean }) => one.required)
-  t.strictSame(
-    required.map(({ name }: { name: string }) => name),
-    ['grant_type', 'response_type', 'client_id', 'redirect_uri', 'cancel_url'],
-  )
-  for (const { name } of required) t.ok(sent.has(name), name)
+t.test(
+  'a login works with the parameters in the portal’s OpenAPI document, and every answer matches the document',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const { portal } = sandbox
+    const { paths } = (await portal.inject('/api/openapi.json')).json()
+    const check = await readDescription(portal, { url: '/api/openapi.json' })
+    const sent = new URLSearchParams(startUrl().slice(2))
+    const required = paths['/'].get.parameters.filter((one: { required: boolean }) => one.required)
+    t.strictSame(
+      required.map(({ name }: { name: string }) => name),
+      ['grant_type', 'response_type', 'client_id', 'redirect_uri', 'cancel_url'],
+    )
+    for (const { name } of required) t.ok(sent.has(name), name)
 
-  const call = async (method: 'GET' | 'POST', url: string, fields?: object, headers = {}) => {
-    const answer = await portal.inject({ method, url, headers, ...(fields && { payload: fields }) })
-    t.doesNotThrow(() => check(method, url, answer))
-    return answer
-  }
-  const client = { client_id: seeded.clientId, client_secret: seeded.clientSecret }
-  const code = (await logIn(sandbox)).get('code') ?? ''
-  const exchanged = await exchange(sandbox, { code })
-  t.doesNotThrow(() => check('POST', '/api/exchangeToken', exchanged))
-  const tokens = exchanged.json<Tokens>()
-  const me = await call('GET', '/api/me', undefined, { authorization: `Bearer ${tokens.access_token}` })
-  const person = { userId: me.json()['@id'], email: seeded.email, password: seeded.password }
-  const answers = [
-    me,
-    await call('POST', '/api/exchangeToken', {
-      grant_type: 'refresh_token',
-      refresh_token: tokens.refresh_token,
-      ...client,
-    }),
-    await call('POST', '/api/revokeToken', { token: tokens.refresh_token, ...client }),
-    await call('POST', '/api/authorizeApplication', { clientId: seeded.clientId, ...person }),
-    await call('POST', '/api/authorize', {
-      ...Object.fromEntries(sent),
-      email: person.email,
-      password: person.password,
-    }),
-    await call('GET', metadataUrl),
-    await call('GET', keysUrl),
-  ]
-  for (const { statusCode, body } of answers) t.equal(statusCode, 200, body)
-})
-
-t.test('the description of a call names the fields that the call needs', async t => {
-  const { portal } = await buildTestSandbox(t)
-  const { paths } = (await portal.inject('/api/openapi.json')).json()
-  for (const [url, { post }] of Object.entries<{ post?: Operation }>(paths))
-    for (const [type, { schema }] of Object.entries(post?.requestBody.content ?? {})) {
-      // The domain checks the fields of a start, so a missing field gets the error of a start.
-      if (url === '/api/register' || url === '/api/authorize') continue
-      const fields = Object.fromEntries(
-        Object.keys(schema.properties).map(name => [name, schema.properties[name]?.enum?.[0] ?? 'a']),
-      )
-      for (const name of schema.required) {
-        const answer = await portal.inject({
-          method: 'POST',
-          url,
-          headers: { 'content-type': type },
-          payload:
-            type === 'application/json'
-              ? JSON.stringify({ ...fields, [name]: undefined })
-              : new URLSearchParams({ ...fields, [name]: '' }).toString(),
-        })
-        t.equal(answer.statusCode, 400)
-        t.match(answer.body, `${name} is missing.`)
-      }
+    const call = async (method: 'GET' | 'POST', url: string, fields?: object, headers = {}) => {
+      const answer = await portal.inject({ method, url, headers, ...(fields && { payload: fields }) })
+      t.doesNotThrow(() => check(method, url, answer))
+      return answer
     }
-})
+    const client = { client_id: seeded.clientId, client_secret: seeded.clientSecret }
+    const code = (await logIn(sandbox)).get('code') ?? ''
+    const exchanged = await exchange(sandbox, { code })
+    t.doesNotThrow(() => check('POST', '/api/exchangeToken', exchanged))
+    const tokens = exchanged.json<Tokens>()
+    const me = await call('GET', '/api/me', undefined, { authorization: `Bearer ${tokens.access_token}` })
+    const person = { userId: me.json()['@id'], email: seeded.email, password: seeded.password }
+    const answers = [
+      me,
+      await call('POST', '/api/exchangeToken', {
+        grant_type: 'refresh_token',
+        refresh_token: tokens.refresh_token,
+        ...client,
+      }),
+      await call('POST', '/api/revokeToken', { token: tokens.refresh_token, ...client }),
+      await call('POST', '/api/authorizeApplication', { clientId: seeded.clientId, ...person }),
+      await call('POST', '/api/authorize', {
+        ...Object.fromEntries(sent),
+        email: person.email,
+        password: person.password,
+      }),
+      await call('GET', metadataUrl),
+      await call('GET', keysUrl),
+    ]
+    for (const { statusCode, body } of answers) t.equal(statusCode, 200, body)
+  },
+)
 
-t.test('every body has an example, because otherwise the page shows the word "string" for each field', async t => {
-  const { portal } = await buildTestSandbox(t)
-  const { paths } = (await portal.inject('/api/openapi.json')).json()
-  const examples = Object.entries<{ post?: Operation }>(paths).flatMap(([url, { post }]) =>
-    Object.values(post?.requestBody.content ?? {}).map(({ example }) => [url, example]),
-  )
-  t.equal(examples.length, 10, 'five calls, as a form and as JSON')
-  for (const [url, example] of examples) t.type(example, 'object', String(url))
-})
+t.test(
+  'if a field that the portal’s OpenAPI document requires is missing from a call, the error names the field',
+  async t => {
+    const { portal } = await buildTestSandbox(t)
+    const { paths } = (await portal.inject('/api/openapi.json')).json()
+    for (const [url, { post }] of Object.entries<{ post?: Operation }>(paths))
+      for (const [type, { schema }] of Object.entries(post?.requestBody.content ?? {})) {
+        // In these two calls a missing field gets another error: a list of all problems, or the error of a login start.
+        if (url === '/api/register' || url === '/api/authorize') continue
+        const fields = Object.fromEntries(
+          Object.keys(schema.properties).map(name => [name, schema.properties[name]?.enum?.[0] ?? 'a']),
+        )
+        for (const name of schema.required) {
+          const answer = await portal.inject({
+            method: 'POST',
+            url,
+            headers: { 'content-type': type },
+            payload:
+              type === 'application/json'
+                ? JSON.stringify({ ...fields, [name]: undefined })
+                : new URLSearchParams({ ...fields, [name]: '' }).toString(),
+          })
+          t.equal(answer.statusCode, 400)
+          t.match(answer.body, `${name} is missing.`)
+        }
+      }
+  },
+)
 
-t.test('the unchanged example of a new account works', async t => {
+t.test(
+  'in the portal’s OpenAPI document, every body has an example, because otherwise the page shows the word "string" for each field',
+  async t => {
+    const { portal } = await buildTestSandbox(t)
+    const { paths } = (await portal.inject('/api/openapi.json')).json()
+    const examples = Object.entries<{ post?: Operation }>(paths).flatMap(([url, { post }]) =>
+      Object.values(post?.requestBody.content ?? {}).map(({ example }) => [url, example]),
+    )
+    t.equal(examples.length, 10, 'five calls, as a form and as JSON')
+    for (const [url, example] of examples) t.type(example, 'object', String(url))
+  },
+)
+
+t.test('the example body for a new account in the portal’s OpenAPI document works unchanged', async t => {
   const { portal } = await buildTestSandbox(t)
   const { paths } = (await portal.inject('/api/openapi.json')).json()
   const form = paths['/api/register'].post.requestBody.content['application/x-www-form-urlencoded']

@@ -10,7 +10,7 @@ import { getCode, isAccepted, makeOtherClient, refresh } from '../support/tokens
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `TK-09: of 50 simultaneous exchanges of a code on two instances exactly one succeeds (${database.name})`,
+    `TK-09: if one code is exchanged 50 times at once on two instances, exactly one exchange succeeds (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const one = await buildTestSandbox(t, { databaseUrl })
@@ -26,19 +26,22 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`TK-10: if a code is used twice, the tokens of the first exchange end (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const code = await getCode(sandbox)
-    const { access_token: accessToken, refresh_token: refreshToken } = (await exchange(sandbox, { code })).json()
-    t.equal(await isAccepted(sandbox, accessToken), true)
-    sandbox.passTime(11_000)
-    t.match((await exchange(sandbox, { code })).json(), { error: 'invalid_grant' })
-    t.equal(await isAccepted(sandbox, accessToken), false)
-    t.match((await refresh(sandbox, refreshToken)).json(), { error: 'invalid_grant' })
-  })
+  t.test(
+    `TK-10: if a code is used again after more than 10 s, the tokens of the first exchange end (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const code = await getCode(sandbox)
+      const { access_token: accessToken, refresh_token: refreshToken } = (await exchange(sandbox, { code })).json()
+      t.equal(await isAccepted(sandbox, accessToken), true)
+      sandbox.passTime(11_000)
+      t.match((await exchange(sandbox, { code })).json(), { error: 'invalid_grant' })
+      t.equal(await isAccepted(sandbox, accessToken), false)
+      t.match((await refresh(sandbox, refreshToken)).json(), { error: 'invalid_grant' })
+    },
+  )
 
   t.test(
-    `TK-10: if a callback is delivered twice within 10 s, the tokens of the first exchange stay valid (${database.name})`,
+    `TK-10: if a client exchanges the same code twice within 10 s, the tokens of the first exchange stay valid (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const code = await getCode(sandbox)
@@ -56,7 +59,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `TK-10: if a used code comes with another state, address or verifier, its tokens end at once (${database.name})`,
+    `TK-10: if a used code is sent again with another state, redirect URI or verifier, its tokens end at once (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       for (const other of [
@@ -74,7 +77,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `TK-10: if another client sends a used code, the tokens of its owner stay valid (${database.name})`,
+    `TK-10: if another client sends a used code, the tokens of the client that owns the code stay valid (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)
@@ -94,7 +97,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `TK-02: each wrong exchange gets its own error, and the code still works in a correct exchange (${database.name})`,
+    `TK-02: each mistake in an exchange gets its own error, and the code still works in a correct exchange (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const code = await getCode(sandbox)
@@ -130,7 +133,7 @@ for (const database of await openDatabases(t)) {
 }
 
 t.test(
-  'TK-13, TK-03: the answer has exactly the fields of the platform and the field “scope”, and is not cached',
+  'TK-13, TK-03: the answer to an exchange has exactly the platform’s fields and the field “scope”, and must not be cached',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const answer = await exchange(sandbox, { code: await getCode(sandbox) })
@@ -160,7 +163,7 @@ t.test(
   },
 )
 
-t.test('TK-14: the access token is a signed JWT with its claims and nothing personal', async t => {
+t.test('TK-14: an access token is a signed JWT with the documented claims and no personal data', async t => {
   const sandbox = await buildTestSandbox(t)
   const parameters = await logIn(sandbox)
   const { access_token: accessToken } = (await exchange(sandbox, { code: parameters.get('code') ?? '' })).json()
@@ -172,7 +175,7 @@ t.test('TK-14: the access token is a signed JWT with its claims and nothing pers
 })
 
 t.test(
-  'TK-01: a JSON body is accepted, and other types, methods and parameters in the address are refused',
+  'TK-01: an exchange accepts a form or JSON as its body, and refuses other content types, other methods, and parameters in the address',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { portal } = sandbox
@@ -198,7 +201,7 @@ t.test(
 )
 
 t.test(
-  'TK-03, TK-15: every answer is JSON that is neither cached nor sniffed, and no other origin may read it',
+  'TK-03, TK-15: every answer to an exchange is JSON that must not be cached or sniffed, and that no other origin can read',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const url = '/api/exchangeToken'
@@ -245,22 +248,25 @@ t.test('TK-07: redirect_uri is required, and must equal the redirect_uri of the 
   t.equal((await exchange(sandbox, { code })).statusCode, 200)
 })
 
-t.test('TK-08: the state must equal the state of the start, and each answer repeats the sent state', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const state = `A+/=%&"<é😀 '~`
-  const code = await getCode(sandbox, { state })
-  for (const wrong of [`${state} `, state.toLowerCase(), 'é', undefined]) {
-    const answer = await exchange(sandbox, { code, state: wrong })
-    t.equal(answer.statusCode, 401)
-    t.equal(answer.json().error, 'invalid_grant')
-    t.equal(answer.json().state, wrong)
-  }
-  const answer = await exchange(sandbox, { code, state })
-  t.equal(answer.statusCode, 200)
-  t.equal(answer.json().state, state)
-})
+t.test(
+  'TK-08: the state of an exchange must equal the state of the start, and each answer repeats the state of the exchange',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const state = `A+/=%&"<é😀 '~`
+    const code = await getCode(sandbox, { state })
+    for (const wrong of [`${state} `, state.toLowerCase(), 'é', undefined]) {
+      const answer = await exchange(sandbox, { code, state: wrong })
+      t.equal(answer.statusCode, 401)
+      t.equal(answer.json().error, 'invalid_grant')
+      t.equal(answer.json().state, wrong)
+    }
+    const answer = await exchange(sandbox, { code, state })
+    t.equal(answer.statusCode, 200)
+    t.equal(answer.json().state, state)
+  },
+)
 
-t.test('TK-02: a field given twice is an invalid request', async t => {
+t.test('TK-02: if an exchange contains a field twice, the error is invalid_request', async t => {
   const sandbox = await buildTestSandbox(t)
   const answer = await sandbox.portal.inject({
     method: 'POST',
@@ -272,7 +278,7 @@ t.test('TK-02: a field given twice is an invalid request', async t => {
   t.match(answer.json(), { error: 'invalid_request' })
 })
 
-t.test('TK-02, TK-08: a JSON field that contains half a surrogate pair is an invalid request', async t => {
+t.test('TK-02, TK-08: if a JSON field contains half a surrogate pair, the error is invalid_request', async t => {
   const { portal } = await buildTestSandbox(t)
   const fields = ['grant_type', 'code', 'refresh_token', 'client_id', 'client_secret', 'redirect_uri', 'state']
   for (const [url, names] of [
@@ -286,20 +292,23 @@ t.test('TK-02, TK-08: a JSON field that contains half a surrogate pair is an inv
     }
 })
 
-t.test('TK-04: after 10 wrong secrets a client gets 429 with Retry-After', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const code = await getCode(sandbox)
-  for (let attempt = 1; attempt <= 50; attempt += 1) {
-    const refused = await exchange(sandbox, { code, client_secret: `wrong ${attempt}` })
-    if (attempt <= 10) t.equal(refused.statusCode, 401)
-    else t.match(refused, { statusCode: 429, headers: { 'retry-after': /^\d+$/ } })
-  }
-  t.equal((await exchange(sandbox, { code })).statusCode, 200, 'the right secret must still be accepted')
-  sandbox.passTime(15 * 60_000)
-  t.equal((await exchange(sandbox, { code, client_secret: 'wrong 51' })).statusCode, 401)
-})
+t.test(
+  'TK-04: after 10 wrong secrets for a client, more wrong secrets get 429 with Retry-After, and the right secret is accepted',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const code = await getCode(sandbox)
+    for (let attempt = 1; attempt <= 50; attempt += 1) {
+      const refused = await exchange(sandbox, { code, client_secret: `wrong ${attempt}` })
+      if (attempt <= 10) t.equal(refused.statusCode, 401)
+      else t.match(refused, { statusCode: 429, headers: { 'retry-after': /^\d+$/ } })
+    }
+    t.equal((await exchange(sandbox, { code })).statusCode, 200, 'the right secret must still be accepted')
+    sandbox.passTime(15 * 60_000)
+    t.equal((await exchange(sandbox, { code, client_secret: 'wrong 51' })).statusCode, 401)
+  },
+)
 
-t.test('TK-05: a request that authenticates its client in two ways is refused', async t => {
+t.test('TK-05: if a client authenticates in two ways in one request, the portal refuses the request', async t => {
   const sandbox = await buildTestSandbox(t)
   const payload = {
     grant_type: 'authorization_code',
@@ -318,7 +327,7 @@ t.test('TK-05: a request that authenticates its client in two ways is refused', 
   t.equal((await send({})).statusCode, 200)
 })
 
-t.test('TK-06: a code works only for the client that it was issued to', async t => {
+t.test('TK-06: a code works only for the client to which the portal issued the code', async t => {
   const sandbox = await buildTestSandbox(t)
   const code = await getCode(sandbox)
   const stolen = await exchange(sandbox, { code, ...(await makeOtherClient(sandbox)) })
@@ -348,22 +357,25 @@ t.test('TK-11: a code is valid for 60 seconds', async t => {
   t.match((await exchange(sandbox, { code: late })).json(), { error: 'invalid_grant' })
 })
 
-t.test('TK-12: a challenge needs its verifier, and a verifier needs its challenge', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const verifier = 'v'.repeat(50)
-  const code_challenge = createHash('sha256').update(verifier).digest('base64url')
-  const start = () => getCode(sandbox, { code_challenge, code_challenge_method: 'S256' })
-  const plain = { code_challenge: 'v'.repeat(43), code_challenge_method: 'plain' }
-  const refused = await openBrowser(sandbox).get(startUrl(plain))
-  t.match(refused.body, 'code_challenge_method must be S256.', 'the method plain must be refused')
-  t.equal((await exchange(sandbox, { code: await start(), code_verifier: verifier })).statusCode, 200)
-  t.equal((await exchange(sandbox, { code: await start(), code_verifier: 'w'.repeat(50) })).statusCode, 401)
-  t.equal((await exchange(sandbox, { code: await start() })).statusCode, 401)
-  t.equal((await exchange(sandbox, { code: await getCode(sandbox), code_verifier: verifier })).statusCode, 401)
-})
+t.test(
+  'TK-12: if the start has a challenge, the exchange needs the verifier; if the start has no challenge, the exchange must have no verifier',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const verifier = 'v'.repeat(50)
+    const code_challenge = createHash('sha256').update(verifier).digest('base64url')
+    const start = () => getCode(sandbox, { code_challenge, code_challenge_method: 'S256' })
+    const plain = { code_challenge: 'v'.repeat(43), code_challenge_method: 'plain' }
+    const refused = await openBrowser(sandbox).get(startUrl(plain))
+    t.match(refused.body, 'code_challenge_method must be S256.', 'the method plain must be refused')
+    t.equal((await exchange(sandbox, { code: await start(), code_verifier: verifier })).statusCode, 200)
+    t.equal((await exchange(sandbox, { code: await start(), code_verifier: 'w'.repeat(50) })).statusCode, 401)
+    t.equal((await exchange(sandbox, { code: await start() })).statusCode, 401)
+    t.equal((await exchange(sandbox, { code: await getCode(sandbox), code_verifier: verifier })).statusCode, 401)
+  },
+)
 
 t.test(
-  'after a login without a state, the exchange may send any state or no state, and the answer repeats the sent state',
+  'if a start has no state, the exchange may send any state or no state, and the answer repeats the state of the exchange',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const without = await exchange(sandbox, { code: await getCode(sandbox, { state: undefined }), state: undefined })

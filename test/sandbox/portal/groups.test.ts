@@ -13,7 +13,7 @@ const groupsPath = '/account/groups'
 const invitationsPath = '/account/invitations'
 const unknownId = '8a2b6c9e-0a4e-4f7d-9b52-2a0a4cf2b0d1'
 
-/** Two people at the portal; the first has made a group. */
+/** Opens the portal for two people. The first person has made a group. */
 async function openTwoPages(sandbox: TestSandbox, name = 'Weather') {
   const [maker, friend] = [await openAsDeveloper(sandbox), await openAsNewcomer(sandbox)]
   const made = await submitForm(maker, await maker.get(groupsPath), groupsPath, { name })
@@ -27,7 +27,7 @@ async function readUserId(browser: Browser): Promise<string> {
   return /data-copy="user ID">([^<]+)</.exec((await browser.get('/account')).body)?.[1] ?? ''
 }
 
-/** Presses a button of the group's page. */
+/** Presses a button on the page of a group. */
 async function change(browser: Browser, path: string, fields: { change: string; userId?: string; name?: string }) {
   return submitForm(browser, await browser.get(path), path, fields)
 }
@@ -41,20 +41,23 @@ async function answerInvitation(browser: Browser, answer: 'accept' | 'decline') 
   return submitForm(browser, await browser.get(groupsPath), invitationsPath, { answer })
 }
 
-t.test('a group needs a name of at most 200 characters, and a refused form keeps the typed name', async t => {
-  const browser = await openAsDeveloper(await buildTestSandbox(t))
-  for (const name of ['', '   ', 'x'.repeat(201), 'nul\0', '<b>two\nlines']) {
-    const page = await submitForm(browser, await browser.get(groupsPath), groupsPath, { name })
-    t.equal(page.statusCode, 422, JSON.stringify(name))
-    t.match(page.body, /id="name"[^>]* aria-describedby="name-problem" aria-invalid="true"/)
-    t.notMatch(page.body, '<b>')
-  }
-  const name = '🐎'.repeat(200)
-  const answer = await submitForm(browser, await browser.get(groupsPath), groupsPath, { name })
-  t.equal(answer.statusCode, 303)
-})
+t.test(
+  'a new group needs a name of at most 200 characters, and if the portal refuses the form, the form keeps the typed name',
+  async t => {
+    const browser = await openAsDeveloper(await buildTestSandbox(t))
+    for (const name of ['', '   ', 'x'.repeat(201), 'nul\0', '<b>two\nlines']) {
+      const page = await submitForm(browser, await browser.get(groupsPath), groupsPath, { name })
+      t.equal(page.statusCode, 422, JSON.stringify(name))
+      t.match(page.body, /id="name"[^>]* aria-describedby="name-problem" aria-invalid="true"/)
+      t.notMatch(page.body, '<b>')
+    }
+    const name = '🐎'.repeat(200)
+    const answer = await submitForm(browser, await browser.get(groupsPath), groupsPath, { name })
+    t.equal(answer.statusCode, 303)
+  },
+)
 
-t.test('the page of a group names 100 members and counts the others', async t => {
+t.test('the page of a group names 100 members, and says how many more members the group has', async t => {
   const sandbox = await buildTestSandbox(t)
   const { maker, groupId, path } = await openTwoPages(sandbox)
   const userIds = await addUsers(sandbox, 105)
@@ -73,7 +76,7 @@ t.test('the page of a group names 100 members and counts the others', async t =>
   t.match(body, 'and 6 more')
 })
 
-t.test('only members see the page of a group, and other users get a 404', async t => {
+t.test('only members can open the page of a group, and other users get 404', async t => {
   const sandbox = await buildTestSandbox(t)
   const { maker, friend, friendId, path } = await openTwoPages(sandbox, 'Secret weather')
   const hidden = await friend.get(path)
@@ -101,7 +104,7 @@ t.test('only members see the page of a group, and other users get a 404', async 
   t.equal((await maker.get(path)).statusCode, 200, 'nothing was changed')
 })
 
-t.test('a member who was signed out returns to the page of the group after signing in', async t => {
+t.test('if a signed-out member opens the page of a group and signs in, the portal returns to this page', async t => {
   const sandbox = await buildTestSandbox(t)
   const { maker, path } = await openTwoPages(sandbox)
   const browser = openBrowser(sandbox)
@@ -120,7 +123,7 @@ t.test('a member who was signed out returns to the page of the group after signi
   maker.cookies.clear()
 })
 
-t.test('PS-01: on the pages for groups, the portal refuses forms that another site sends', async t => {
+t.test('PS-01: if another site sends a form of the pages for groups, the portal refuses the form', async t => {
   const sandbox = await buildTestSandbox(t)
   const { maker, path } = await openTwoPages(sandbox)
   const { formToken = '' } = readHiddenFields(await maker.get(path), path)
@@ -133,7 +136,7 @@ t.test('PS-01: on the pages for groups, the portal refuses forms that another si
   t.equal((await maker.get(path)).statusCode, 200)
 })
 
-t.test('a forged address shows no notice on a page of groups', async t => {
+t.test('no forged address can show a notice on the pages for groups', async t => {
   const sandbox = await buildTestSandbox(t)
   const { maker, makerId, groupId, path } = await openTwoPages(sandbox)
   for (const query of [`invited=${makerId}`, `removed=${unknownId}`, 'removed=%00', 'saved=yes'])
@@ -142,39 +145,42 @@ t.test('a forged address shows no notice on a page of groups', async t => {
     t.notMatch((await maker.get(`${groupsPath}?${query}`)).body, 'role="status"', query)
 })
 
-t.test('a notice is shown once, on its own page, to its own user', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const { maker, path } = await openTwoPages(sandbox)
-  const other = await openAsNewcomer(sandbox, { ...newcomer, email: 'notices@example.test' })
-  const otherId = /user ID">([^<]+)</.exec((await other.get('/account')).body)?.[1] ?? ''
-  const answer = await submitForm(maker, await maker.get(path), path, { change: 'invite', userId: otherId })
-  t.equal(locationOf(answer), path, 'the address must not contain the notice')
-  const cookie = answer.cookies.find(({ name }) => name === '__Host-portal-notice')
-  t.match(cookie, { secure: true, httpOnly: true, sameSite: 'Strict', path: '/', maxAge: 300 })
-  const value = cookie?.value ?? ''
+t.test(
+  'the portal shows a notice once, only on the page where it belongs, and only to the user who made the change',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const { maker, path } = await openTwoPages(sandbox)
+    const other = await openAsNewcomer(sandbox, { ...newcomer, email: 'notices@example.test' })
+    const otherId = /user ID">([^<]+)</.exec((await other.get('/account')).body)?.[1] ?? ''
+    const answer = await submitForm(maker, await maker.get(path), path, { change: 'invite', userId: otherId })
+    t.equal(locationOf(answer), path, 'the address must not contain the notice')
+    const cookie = answer.cookies.find(({ name }) => name === '__Host-portal-notice')
+    t.match(cookie, { secure: true, httpOnly: true, sameSite: 'Strict', path: '/', maxAge: 300 })
+    const value = cookie?.value ?? ''
 
-  t.notMatch((await maker.get(groupsPath)).body, 'role="status"', 'another page')
-  t.match((await maker.get(path)).body, 'role="status">The invitation was sent')
-  t.notMatch((await maker.get(path)).body, 'role="status"', 'after a reload')
+    t.notMatch((await maker.get(groupsPath)).body, 'role="status"', 'another page')
+    t.match((await maker.get(path)).body, 'role="status">The invitation was sent')
+    t.notMatch((await maker.get(path)).body, 'role="status"', 'after a reload')
 
-  for (const forged of [`${value.slice(0, -1)}${value.endsWith('A') ? 'B' : 'A'}`, 'made.up', 'x']) {
-    maker.cookies.set('__Host-portal-notice', { value: forged })
-    t.notMatch((await maker.get(path)).body, 'role="status"', 'forged')
-  }
-  maker.cookies.set('__Host-portal-notice', { value })
-  sandbox.passTime(5 * 60_000)
-  t.notMatch((await maker.get(path)).body, 'role="status"', 'after five minutes')
+    for (const forged of [`${value.slice(0, -1)}${value.endsWith('A') ? 'B' : 'A'}`, 'made.up', 'x']) {
+      maker.cookies.set('__Host-portal-notice', { value: forged })
+      t.notMatch((await maker.get(path)).body, 'role="status"', 'forged')
+    }
+    maker.cookies.set('__Host-portal-notice', { value })
+    sandbox.passTime(5 * 60_000)
+    t.notMatch((await maker.get(path)).body, 'role="status"', 'after five minutes')
 
-  maker.cookies.delete('__Host-portal-notice')
-  const left = await change(maker, path, { change: 'leave' })
-  other.cookies.set('__Host-portal-notice', { value: left.cookies[0]?.value ?? '' })
-  t.notMatch((await other.get(groupsPath)).body, 'role="status"', 'another user')
-  t.match((await maker.get(groupsPath)).body, 'You left <strong><bdi>Weather')
-})
+    maker.cookies.delete('__Host-portal-notice')
+    const left = await change(maker, path, { change: 'leave' })
+    other.cookies.set('__Host-portal-notice', { value: left.cookies[0]?.value ?? '' })
+    t.notMatch((await other.get(groupsPath)).body, 'role="status"', 'another user')
+    t.match((await maker.get(groupsPath)).body, 'You left <strong><bdi>Weather')
+  },
+)
 
 for (const database of databases) {
   t.test(
-    `the maker of a group is its member, and a form that is sent twice makes one group (${database.name})`,
+    `the user who makes a group becomes a member, and if the form is sent twice, only one group is made (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const browser = await openAsNewcomer(sandbox)
@@ -199,127 +205,136 @@ for (const database of databases) {
     },
   )
 
-  t.test(`an invited person sees the invitation, and accepts or declines it (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { maker, friend, friendId, groupId, path } = await openTwoPages(sandbox)
-    const invite = async () => change(maker, path, { change: 'invite', userId: ` ${friendId} ` })
-    const invited = await follow(maker, await invite())
-    t.match(invited.body, 'The invitation was sent')
-    t.match(invited.body, `User ID</span> <code>${friendId}`)
-    t.notMatch(invited.body, /newcomer/i, 'the page must not show the name of the person')
-    t.match((await friend.get('/account')).body, 'You have been invited to a group')
-    const page = await friend.get(groupsPath)
-    t.match(page.body, seeded.email, 'the invitation must name its sender')
-    t.match(page.body, 'You are not in a group yet', 'an invited user must not count as a member')
-    t.notMatch((await friend.get('/account/token')).body, groupId)
+  t.test(
+    `an invited person sees the invitation at the portal, and can accept or decline it (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { maker, friend, friendId, groupId, path } = await openTwoPages(sandbox)
+      const invite = async () => change(maker, path, { change: 'invite', userId: ` ${friendId} ` })
+      const invited = await follow(maker, await invite())
+      t.match(invited.body, 'The invitation was sent')
+      t.match(invited.body, `User ID</span> <code>${friendId}`)
+      t.notMatch(invited.body, /newcomer/i, 'the page must not show the name of the person')
+      t.match((await friend.get('/account')).body, 'You have been invited to a group')
+      const page = await friend.get(groupsPath)
+      t.match(page.body, seeded.email, 'the invitation must name its sender')
+      t.match(page.body, 'You are not in a group yet', 'an invited user must not count as a member')
+      t.notMatch((await friend.get('/account/token')).body, groupId)
 
-    const declined = await submitForm(friend, page, invitationsPath, { answer: 'decline' })
-    t.match((await follow(friend, declined)).body, 'You declined the invitation to <strong><bdi>Weather')
-    t.equal((await submitForm(friend, page, invitationsPath, { answer: 'decline' })).statusCode, 303, 'sent twice')
-    t.equal(
-      (await submitForm(friend, page, invitationsPath, { answer: 'accept' })).statusCode,
-      404,
-      'accepting after declining must be refused',
-    )
+      const declined = await submitForm(friend, page, invitationsPath, { answer: 'decline' })
+      t.match((await follow(friend, declined)).body, 'You declined the invitation to <strong><bdi>Weather')
+      t.equal((await submitForm(friend, page, invitationsPath, { answer: 'decline' })).statusCode, 303, 'sent twice')
+      t.equal(
+        (await submitForm(friend, page, invitationsPath, { answer: 'accept' })).statusCode,
+        404,
+        'accepting after declining must be refused',
+      )
 
-    await invite()
-    const again = await friend.get(groupsPath)
-    const accepted = await submitForm(friend, again, invitationsPath, { answer: 'accept' })
-    t.match((await follow(friend, accepted)).body, 'You are now a member of <strong><bdi>Weather')
-    t.equal((await submitForm(friend, again, invitationsPath, { answer: 'accept' })).statusCode, 303, 'sent twice')
-    t.equal((await submitForm(friend, again, invitationsPath, { answer: 'decline' })).statusCode, 303)
-    t.equal((await friend.get(path)).statusCode, 200, 'an old page does not end a membership')
-    t.match((await maker.get(path)).body, newcomer.email)
-    t.notMatch((await friend.get('/account')).body, 'You have been invited')
-  })
+      await invite()
+      const again = await friend.get(groupsPath)
+      const accepted = await submitForm(friend, again, invitationsPath, { answer: 'accept' })
+      t.match((await follow(friend, accepted)).body, 'You are now a member of <strong><bdi>Weather')
+      t.equal((await submitForm(friend, again, invitationsPath, { answer: 'accept' })).statusCode, 303, 'sent twice')
+      t.equal((await submitForm(friend, again, invitationsPath, { answer: 'decline' })).statusCode, 303)
+      t.equal((await friend.get(path)).statusCode, 200, 'an old page does not end a membership')
+      t.match((await maker.get(path)).body, newcomer.email)
+      t.notMatch((await friend.get('/account')).body, 'You have been invited')
+    },
+  )
 
-  t.test(`members can leave, and the maker can remove members and cancel invitations (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { maker, friend, makerId, friendId, path } = await openTwoPages(sandbox)
-    const invite = () => change(maker, path, { change: 'invite', userId: friendId })
-    await invite()
-    const old = await maker.get(path)
-    const back = await follow(maker, await change(maker, path, { change: 'cancel-invitation', userId: friendId }))
-    t.match(back.body, 'The invitation was cancelled.')
-    t.notMatch(back.body, /newcomer/i)
-    t.equal((await answerInvitation(friend, 'accept').catch(() => undefined)) ?? 'no form', 'no form')
+  t.test(
+    `on the page of a group, members can leave, and the maker of the group can remove members and cancel invitations (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { maker, friend, makerId, friendId, path } = await openTwoPages(sandbox)
+      const invite = () => change(maker, path, { change: 'invite', userId: friendId })
+      await invite()
+      const old = await maker.get(path)
+      const back = await follow(maker, await change(maker, path, { change: 'cancel-invitation', userId: friendId }))
+      t.match(back.body, 'The invitation was cancelled.')
+      t.notMatch(back.body, /newcomer/i)
+      t.equal((await answerInvitation(friend, 'accept').catch(() => undefined)) ?? 'no form', 'no form')
 
-    await invite()
-    await answerInvitation(friend, 'accept')
-    t.equal((await submitForm(maker, old, path, { change: 'cancel-invitation', userId: friendId })).statusCode, 303)
-    t.equal((await friend.get(path)).statusCode, 200, 'cancelling an accepted invitation must not remove the member')
-    t.notMatch((await friend.get(path)).body, 'Remove', 'only the maker must see the button to remove members')
-    t.equal(
-      (await change(friend, path, { change: 'remove-member', userId: makerId })).statusCode,
-      404,
-      'only the maker may remove members',
-    )
+      await invite()
+      await answerInvitation(friend, 'accept')
+      t.equal((await submitForm(maker, old, path, { change: 'cancel-invitation', userId: friendId })).statusCode, 303)
+      t.equal((await friend.get(path)).statusCode, 200, 'cancelling an accepted invitation must not remove the member')
+      t.notMatch((await friend.get(path)).body, 'Remove', 'only the maker must see the button to remove members')
+      t.equal(
+        (await change(friend, path, { change: 'remove-member', userId: makerId })).statusCode,
+        404,
+        'only the maker may remove members',
+      )
 
-    const out = await follow(maker, await change(maker, path, { change: 'remove-member', userId: friendId }))
-    t.match(out.body, 'role="status"><strong><bdi>Nora Newcomer</bdi></strong> was removed from the group.')
-    t.equal((await friend.get(path)).statusCode, 404)
-    const again = await follow(maker, await change(maker, path, { change: 'remove-member', userId: friendId }))
-    t.match(again.body, 'That person is not a member of the group.', 'sent twice')
-    t.notMatch(again.body, /newcomer/i, 'the answer must not show the name of a user')
+      const out = await follow(maker, await change(maker, path, { change: 'remove-member', userId: friendId }))
+      t.match(out.body, 'role="status"><strong><bdi>Nora Newcomer</bdi></strong> was removed from the group.')
+      t.equal((await friend.get(path)).statusCode, 404)
+      const again = await follow(maker, await change(maker, path, { change: 'remove-member', userId: friendId }))
+      t.match(again.body, 'That person is not a member of the group.', 'sent twice')
+      t.notMatch(again.body, /newcomer/i, 'the answer must not show the name of a user')
 
-    await invite()
-    await answerInvitation(friend, 'accept')
-    const page = await friend.get(path)
-    const left = await follow(friend, await submitForm(friend, page, path, { change: 'leave' }))
-    t.match(left.body, 'You left <strong><bdi>Weather')
-    const twice = await follow(friend, await submitForm(friend, page, path, { change: 'leave' }))
-    t.match(twice.body, 'You are not a member of that group.', 'sent twice')
-    t.notMatch(twice.body, 'Weather')
+      await invite()
+      await answerInvitation(friend, 'accept')
+      const page = await friend.get(path)
+      const left = await follow(friend, await submitForm(friend, page, path, { change: 'leave' }))
+      t.match(left.body, 'You left <strong><bdi>Weather')
+      const twice = await follow(friend, await submitForm(friend, page, path, { change: 'leave' }))
+      t.match(twice.body, 'You are not a member of that group.', 'sent twice')
+      t.notMatch(twice.body, 'Weather')
 
-    t.match((await maker.get(path)).body, 'the group is removed when you leave')
-    t.match((await follow(maker, await change(maker, path, { change: 'leave' }))).body, 'role="status"')
-    t.equal((await maker.get(path)).statusCode, 404)
-  })
+      t.match((await maker.get(path)).body, 'the group is removed when you leave')
+      t.match((await follow(maker, await change(maker, path, { change: 'leave' }))).body, 'role="status"')
+      t.equal((await maker.get(path)).statusCode, 404)
+    },
+  )
 
-  t.test(`a refusal is shown next to the form that was sent (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { maker, friend, friendId, groupId, path } = await openTwoPages(sandbox)
-    const invite = async (userId: string) => {
-      const page = await change(maker, path, { change: 'invite', userId })
-      return [page.statusCode, /id="user-id-problem">([^<]+)</.exec(page.body)?.[1]]
-    }
-    t.strictSame(await invite(newcomer.email), [
-      422,
-      'This is an e-mail address. Enter the person’s user ID instead. The person can find it on their account page.',
-    ])
-    for (const userId of ['', 'nobody', unknownId, '<b>', 'nul\0'])
-      t.strictSame(await invite(userId), [
+  t.test(
+    `if the portal refuses a form for groups, it shows the reason next to this form (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { maker, friend, friendId, groupId, path } = await openTwoPages(sandbox)
+      const invite = async (userId: string) => {
+        const page = await change(maker, path, { change: 'invite', userId })
+        return [page.statusCode, /id="user-id-problem">([^<]+)</.exec(page.body)?.[1]]
+      }
+      t.strictSame(await invite(newcomer.email), [
         422,
-        'There is no account with this user ID. A person can find their user ID on their account page.',
+        'This is an e-mail address. Enter the person’s user ID instead. The person can find it on their account page.',
       ])
-    t.strictSame(await invite(await readUserId(maker)), [422, 'This person is already a member.'])
-    t.equal((await invite(friendId))[0], 303)
-    t.strictSame(await invite(friendId), [422, 'This person has already been invited.'])
+      for (const userId of ['', 'nobody', unknownId, '<b>', 'nul\0'])
+        t.strictSame(await invite(userId), [
+          422,
+          'There is no account with this user ID. A person can find their user ID on their account page.',
+        ])
+      t.strictSame(await invite(await readUserId(maker)), [422, 'This person is already a member.'])
+      t.equal((await invite(friendId))[0], 303)
+      t.strictSame(await invite(friendId), [422, 'This person has already been invited.'])
 
-    const users = await addUsers(sandbox, 20)
-    for (const userId of users.slice(1)) t.equal((await invite(userId))[0], 303)
-    t.match((await invite(users[0] ?? ''))[1], /^The group has 20 open invitations/)
+      const users = await addUsers(sandbox, 20)
+      for (const userId of users.slice(1)) t.equal((await invite(userId))[0], 303)
+      t.match((await invite(users[0] ?? ''))[1], /^The group has 20 open invitations/)
 
-    await addGroups(sandbox, friendId, 20)
-    const full = await answerInvitation(friend, 'accept')
-    t.equal(full.statusCode, 422)
-    t.match(full.body, /role="alert">You are in 20 groups, which is the limit. Leave a group first./)
-    t.match(
-      full.body,
-      'To create another group, leave one of your groups',
-      'the page must have no form for a new group',
-    )
-    t.throws(() => readHiddenFields(full, groupsPath))
+      await addGroups(sandbox, friendId, 20)
+      const full = await answerInvitation(friend, 'accept')
+      t.equal(full.statusCode, 422)
+      t.match(full.body, /role="alert">You are in 20 groups, which is the limit. Leave a group first./)
+      t.match(
+        full.body,
+        'To create another group, leave one of your groups',
+        'the page must have no form for a new group',
+      )
+      t.throws(() => readHiddenFields(full, groupsPath))
 
-    const page = await maker.get(path)
-    const { call } = await callFromPortal(sandbox, maker)
-    t.equal((await call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode, 201)
-    const refused = await submitForm(maker, page, path, { change: 'leave' })
-    t.equal(refused.statusCode, 409)
-    t.match(refused.body, /role="alert">You are the only member, and the group has applications/)
-    t.notMatch(refused.body, `${path}/leave`)
-    t.equal(locationOf(await maker.get(`${path}/leave`)), path, 'the last member must not be asked whether to leave')
-  })
+      const page = await maker.get(path)
+      const { call } = await callFromPortal(sandbox, maker)
+      t.equal((await call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode, 201)
+      const refused = await submitForm(maker, page, path, { change: 'leave' })
+      t.equal(refused.statusCode, 409)
+      t.match(refused.body, /role="alert">You are the only member, and the group has applications/)
+      t.notMatch(refused.body, `${path}/leave`)
+      t.equal(locationOf(await maker.get(`${path}/leave`)), path, 'the last member must not be asked whether to leave')
+    },
+  )
 
   t.test(`only members can rename a group (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
@@ -365,7 +380,7 @@ for (const database of databases) {
   })
 
   t.test(
-    `before a member is removed or leaves, a page asks for confirmation and lists the applications (${database.name})`,
+    `before a member leaves or is removed, the portal asks for confirmation and lists the applications of the group (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { maker, friend, friendId, makerId, groupId, path } = await openTwoPages(sandbox)
@@ -406,7 +421,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `the example command of a token creates an application only in a group that the user has made (${database.name})`,
+    `the example command on the token page contains a group’s id only if the user has made this group (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { maker, friend, friendId, groupId, path } = await openTwoPages(sandbox)

@@ -1,4 +1,4 @@
-// An independent OAuth library signs in at the portal, over real connections to a real process.
+// An independent OAuth library signs in at the portal. The portal is a real process, and the connections are real.
 import * as oauth from 'oauth4webapi'
 import t, { type Test } from 'tap'
 import { findFreePort } from '../../support/free-port.ts'
@@ -20,7 +20,9 @@ async function openIssuer(t: Test, databaseUrl: string) {
   return { server, sandbox, apiUrl: new URL(`http://127.0.0.1:${sandbox.apiPort}/apps/v1`) }
 }
 
-/** Signs in and allows the application. Resolves to the parameters of the redirect, checked by the library. */
+/**
+ * Signs in and allows the application. Resolves to the parameters of the redirect, after the library has checked them.
+ */
 async function signIn({ server, sandbox }: Awaited<ReturnType<typeof openIssuer>>, codeVerifier: string) {
   const state = oauth.generateRandomState()
   const start = new URL(server.authorization_endpoint ?? '')
@@ -42,7 +44,7 @@ async function signIn({ server, sandbox }: Awaited<ReturnType<typeof openIssuer>
   return { state, parameters: oauth.validateAuthResponse(server, client, new URL(locationOf(answer)), state) }
 }
 
-/** The error of the library, or undefined if the call succeeds. */
+/** Resolves to the error that the library throws, or to undefined if the call succeeds. */
 const refusalOf = (answer: Promise<unknown>) =>
   answer.then(
     () => undefined,
@@ -50,44 +52,48 @@ const refusalOf = (answer: Promise<unknown>) =>
   )
 
 for (const database of await openDatabases(t)) {
-  t.test(`oauth4webapi signs in with PKCE, calls the API, refreshes and revokes (${database.name})`, async t => {
-    const issuer = await openIssuer(t, await database.make(t))
-    const { server, apiUrl } = issuer
-    const codeVerifier = oauth.generateRandomCodeVerifier()
-    const { state, parameters } = await signIn(issuer, codeVerifier)
+  t.test(
+    `the library oauth4webapi can sign in with PKCE, call the API, renew its tokens and revoke them (${database.name})`,
+    async t => {
+      const issuer = await openIssuer(t, await database.make(t))
+      const { server, apiUrl } = issuer
+      const codeVerifier = oauth.generateRandomCodeVerifier()
+      const { state, parameters } = await signIn(issuer, codeVerifier)
 
-    const exchanged = await oauth.authorizationCodeGrantRequest(
-      server,
-      client,
-      secret,
-      parameters,
-      seeded.redirectUri,
-      codeVerifier,
-      { ...options, additionalParameters: { state } },
-    )
-    const first = await oauth.processAuthorizationCodeResponse(server, client, exchanged)
-    t.match(first, { token_type: 'bearer', expires_in: 86400, refresh_token: String, state })
+      const exchanged = await oauth.authorizationCodeGrantRequest(
+        server,
+        client,
+        secret,
+        parameters,
+        seeded.redirectUri,
+        codeVerifier,
+        { ...options, additionalParameters: { state } },
+      )
+      const first = await oauth.processAuthorizationCodeResponse(server, client, exchanged)
+      t.match(first, { token_type: 'bearer', expires_in: 86400, refresh_token: String, state })
 
-    const request = new Request(apiUrl, { headers: { authorization: `Bearer ${first.access_token}` } })
-    const claims = await oauth.validateJwtAccessToken(server, request, client.client_id, options)
-    t.equal(claims.sub, parameters.get('subject'), 'RFC 9068, with the published keys')
-    const list = () => oauth.protectedResourceRequest(first.access_token, 'GET', apiUrl, undefined, undefined, options)
-    t.equal((await list()).status, 200)
+      const request = new Request(apiUrl, { headers: { authorization: `Bearer ${first.access_token}` } })
+      const claims = await oauth.validateJwtAccessToken(server, request, client.client_id, options)
+      t.equal(claims.sub, parameters.get('subject'), 'RFC 9068, with the published keys')
+      const list = () =>
+        oauth.protectedResourceRequest(first.access_token, 'GET', apiUrl, undefined, undefined, options)
+      t.equal((await list()).status, 200)
 
-    const refreshed = await oauth.refreshTokenGrantRequest(server, client, secret, first.refresh_token ?? '', options)
-    const second = await oauth.processRefreshTokenResponse(server, client, refreshed)
-    t.match(second, { token_type: 'bearer', refresh_token: String })
-    t.not(second.refresh_token, first.refresh_token)
+      const refreshed = await oauth.refreshTokenGrantRequest(server, client, secret, first.refresh_token ?? '', options)
+      const second = await oauth.processRefreshTokenResponse(server, client, refreshed)
+      t.match(second, { token_type: 'bearer', refresh_token: String })
+      t.not(second.refresh_token, first.refresh_token)
 
-    const revoked = await oauth.revocationRequest(server, client, secret, second.refresh_token ?? '', options)
-    await oauth.processRevocationResponse(revoked)
-    const dead = await oauth.refreshTokenGrantRequest(server, client, secret, second.refresh_token ?? '', options)
-    const refusal = await refusalOf(oauth.processRefreshTokenResponse(server, client, dead))
-    t.match(refusal, { error: 'invalid_grant', status: 401 })
-    t.match(await refusalOf(list()), { status: 401 }, 'the access token must end with the refresh token')
-  })
+      const revoked = await oauth.revocationRequest(server, client, secret, second.refresh_token ?? '', options)
+      await oauth.processRevocationResponse(revoked)
+      const dead = await oauth.refreshTokenGrantRequest(server, client, secret, second.refresh_token ?? '', options)
+      const refusal = await refusalOf(oauth.processRefreshTokenResponse(server, client, dead))
+      t.match(refusal, { error: 'invalid_grant', status: 401 })
+      t.match(await refusalOf(list()), { status: 401 }, 'the access token must end with the refresh token')
+    },
+  )
 
-  t.test(`if the portal refuses a call, oauth4webapi understands the reason (${database.name})`, async t => {
+  t.test(`if the portal refuses a call, the library oauth4webapi can read the reason (${database.name})`, async t => {
     const issuer = await openIssuer(t, await database.make(t))
     const { server } = issuer
     const { state, parameters } = await signIn(issuer, oauth.generateRandomCodeVerifier())

@@ -1,5 +1,5 @@
-// Too many wrong passwords lock an account, or an address, for a while. The tests check which browsers are locked out,
-// and how the portal counts senders.
+// Too many wrong passwords lock an account or a network address for a while. These tests check which browsers are
+// locked out, and how the portal counts senders.
 import t, { type Test } from 'tap'
 import { setPasswordHash } from '../../../src/sandbox/store/users.ts'
 import { type Browser, openBrowser, startUrl } from '../support/browser.ts'
@@ -10,7 +10,7 @@ import { newcomer, openAsDeveloper, openAsNewcomer, submitForm } from '../suppor
 const { email, password } = seeded
 const quarterMs = 15 * 60_000
 
-/** The status of an attempt to sign in, by a browser without a session. */
+/** Tries to sign in from a browser without a session. Returns the status of the answer. */
 async function attempt(browser: Browser, fields = { email, password }, headers = {}): Promise<number> {
   browser.cookies.delete('__Host-portal-session')
   const page = await browser.get('/account')
@@ -18,7 +18,7 @@ async function attempt(browser: Browser, fields = { email, password }, headers =
   return (await browser.post('/sign-in', { ...fields, formToken: hidden }, { headers })).statusCode
 }
 
-/** Sends eleven wrong passwords from an unknown browser. The account is then closed to unknown browsers. */
+/** Sends eleven wrong passwords from an unknown browser. After that, no unknown browser can sign in to the account. */
 async function lockOut(t: Test, sandbox: TestSandbox): Promise<void> {
   const stranger = openBrowser(sandbox)
   for (let count = 0; count < 10; count += 1) t.equal(await attempt(stranger, { email, password: 'wrong' }), 403)
@@ -27,7 +27,7 @@ async function lockOut(t: Test, sandbox: TestSandbox): Promise<void> {
 
 for (const database of await openDatabases(t))
   t.test(
-    `PS-06: failures of strangers do not lock out a browser that has signed in before (${database.name})`,
+    `PS-06: if strangers enter wrong passwords, a browser that has signed in before is not locked out (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const [own, other] = [await openAsDeveloper(sandbox), await openAsNewcomer(sandbox)]
@@ -38,21 +38,24 @@ for (const database of await openDatabases(t))
     },
   )
 
-t.test('PS-06: a known browser may send ten wrong passwords, and then ten more as an unknown browser', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const [own, stranger] = [await openAsDeveloper(sandbox), openBrowser(sandbox)]
-  const fail = (browser: Browser) => attempt(browser, { email, password: 'wrong' })
-  for (let count = 0; count < 10; count += 1) t.equal(await fail(own), 403)
-  for (let count = 0; count < 9; count += 1)
-    t.equal(await fail(stranger), 403, 'failures of a known browser must not count for other browsers')
-  t.equal(await fail(own), 403, 'the eleventh failure must count for other browsers')
-  t.equal(await attempt(stranger), 429)
-  t.equal(await attempt(own), 429)
-  sandbox.passTime(quarterMs)
-  t.equal(await attempt(own), 303)
-})
+t.test(
+  'PS-06: the first ten wrong passwords from a known browser count only for this browser, and later ones count as from an unknown browser',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const [own, stranger] = [await openAsDeveloper(sandbox), openBrowser(sandbox)]
+    const fail = (browser: Browser) => attempt(browser, { email, password: 'wrong' })
+    for (let count = 0; count < 10; count += 1) t.equal(await fail(own), 403)
+    for (let count = 0; count < 9; count += 1)
+      t.equal(await fail(stranger), 403, 'failures of a known browser must not count for other browsers')
+    t.equal(await fail(own), 403, 'the eleventh failure must count for other browsers')
+    t.equal(await attempt(stranger), 429)
+    t.equal(await attempt(own), 429)
+    sandbox.passTime(quarterMs)
+    t.equal(await attempt(own), 303)
+  },
+)
 
-t.test('PS-06: if a known browser tries many passwords at once, the portal checks hardly more than ten', async t => {
+t.test('PS-06: if a known browser sends many passwords at once, the portal checks only about ten of them', async t => {
   const sandbox = await buildTestSandbox(t)
   const own = await openAsDeveloper(sandbox)
   const statuses = await Promise.all(
@@ -67,7 +70,7 @@ t.test('PS-06: if a known browser tries many passwords at once, the portal check
 })
 
 t.test(
-  'PS-06: the mark of a known browser ends when the password changes or after 180 days, and a forged mark never counts',
+  'PS-06: the mark of a known browser is valid for 180 days or until the password changes, and a forged mark is never valid',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const own = await openAsDeveloper(sandbox)
@@ -84,22 +87,25 @@ t.test(
       .where('email', '=', email)
       .executeTakeFirstOrThrow()
     const passwordHash = await sandbox.store.read.selectFrom('users').select('password_hash as hash').executeTakeFirst()
-    // A new salt makes a new password hash, even of the same password. The mark depends on the hash.
+    // With a new salt, the same password has a new hash. The mark depends on the hash, so the mark is no longer valid.
     await sandbox.store.write(db => setPasswordHash(db, userId, passwordHash?.hash.replace(/.\$/, 'A$') ?? ''))
     t.equal(await attempt(own), 429)
   },
 )
 
-t.test('PS-06: the mark is a cookie that scripts cannot read and other hosts cannot set', async t => {
-  const browser = openBrowser(await buildTestSandbox(t))
-  const answer = await submitForm(browser, await browser.get('/account'), '/sign-in', { email, password })
-  const cookie = answer.cookies.find(({ name }) => name === '__Host-portal-known')
-  t.match(cookie, { secure: true, httpOnly: true, sameSite: 'Lax', path: '/', maxAge: 180 * 86_400 })
-  t.equal(cookie?.domain, undefined)
-})
+t.test(
+  'PS-06: the mark of a known browser is a cookie that scripts cannot read and other hosts cannot set',
+  async t => {
+    const browser = openBrowser(await buildTestSandbox(t))
+    const answer = await submitForm(browser, await browser.get('/account'), '/sign-in', { email, password })
+    const cookie = answer.cookies.find(({ name }) => name === '__Host-portal-known')
+    t.match(cookie, { secure: true, httpOnly: true, sameSite: 'Lax', path: '/', maxAge: 180 * 86_400 })
+    t.equal(cookie?.domain, undefined)
+  },
+)
 
 t.test(
-  'PS-06: failures count for 15 minutes after the first failure, and later failures do not extend this time',
+  'PS-06: wrong passwords count for 15 minutes from the first one, and later wrong passwords do not extend this time',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const browser = openBrowser(sandbox)
@@ -114,7 +120,7 @@ t.test(
 )
 
 t.test(
-  'PS-06: behind a trusted proxy, the sender is the rightmost address that does not belong to a proxy',
+  'PS-06: behind a trusted proxy, the portal takes the rightmost address that is not a trusted proxy as the sender',
   async t => {
     const sandbox = await buildTestSandbox(t, { trustedProxies: ['127.0.0.1', '10.9.0.0/16', '2001:db8:ffff::/48'] })
     const browser = openBrowser(sandbox)
@@ -127,7 +133,7 @@ t.test(
         { 'x-forwarded-for': forwarded, forwarded: `for=192.0.2.${count}`, 'x-real-ip': `192.0.2.${count}` },
       )
     }
-    // 100 failures of one sender, whose address is written differently each time.
+    // Send 100 failures from one sender. The headers differ each time, but the sender stays the same.
     for (let index = 0; index < 20; index += 1) {
       const spoofed = `198.51.100.${index}`
       const same = ['203.0.113.7', `${spoofed}, 203.0.113.7`, `${spoofed},203.0.113.7,10.9.0.${index}`]
@@ -142,7 +148,7 @@ t.test(
 )
 
 t.test(
-  'PS-06: an IPv6 sender counts as its network of 64 bits, and a sender without a proxy counts as its own address',
+  'PS-06: the portal counts an IPv6 sender by its /64 network, and ignores X-Forwarded-For if the sender is not a trusted proxy',
   async t => {
     const sandbox = await buildTestSandbox(t, { trustedProxies: ['10.0.0.1'] })
     let count = 0
@@ -164,29 +170,32 @@ t.test(
   },
 )
 
-t.test('calls to /api that a browser sends from another site are refused, and do not count as failures', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const strangers = [
-    { 'sec-fetch-site': 'cross-site' },
-    { 'sec-fetch-site': 'same-site' },
-    { origin: 'https://evil.test' },
-    { origin: 'null' },
-    { 'sec-fetch-site': 'same-origin', origin: 'https://evil.test' },
-  ]
-  const paths = ['authorize', 'authorizeApplication', 'register', 'exchangeToken', 'revokeToken', 'me'] as const
-  const call = (path: string, headers: Record<string, string | undefined>) =>
-    sandbox.portal.inject({
-      method: path === 'me' ? 'GET' : 'POST',
-      url: `/api/${path}`,
-      headers: { ...(path !== 'me' && { 'content-type': 'application/x-www-form-urlencoded' }), ...headers },
-      ...(path !== 'me' && {
-        payload: `${startUrl().slice(2)}&email=${email}&password=wrong&userId=x&clientId=x&client_secret=x&token=x`,
-      }),
-    })
-  for (const headers of strangers)
-    for (let count = 0; count < 11; count += 1)
-      for (const path of paths) t.match(await call(path, headers), { statusCode: 403, body: 'other sites' }, path)
-  t.equal(await attempt(openBrowser(sandbox)), 303, 'the account must not be locked')
-  for (const own of [{}, { 'sec-fetch-site': 'same-origin' }, { 'sec-fetch-site': 'none' }])
-    for (const path of paths) t.notMatch((await call(path, own)).body, 'other sites', path)
-})
+t.test(
+  'if a browser sends a call to /api from another site, the portal refuses the call, and does not count it as a failure',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const strangers = [
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+      { origin: 'https://evil.test' },
+      { origin: 'null' },
+      { 'sec-fetch-site': 'same-origin', origin: 'https://evil.test' },
+    ]
+    const paths = ['authorize', 'authorizeApplication', 'register', 'exchangeToken', 'revokeToken', 'me'] as const
+    const call = (path: string, headers: Record<string, string | undefined>) =>
+      sandbox.portal.inject({
+        method: path === 'me' ? 'GET' : 'POST',
+        url: `/api/${path}`,
+        headers: { ...(path !== 'me' && { 'content-type': 'application/x-www-form-urlencoded' }), ...headers },
+        ...(path !== 'me' && {
+          payload: `${startUrl().slice(2)}&email=${email}&password=wrong&userId=x&clientId=x&client_secret=x&token=x`,
+        }),
+      })
+    for (const headers of strangers)
+      for (let count = 0; count < 11; count += 1)
+        for (const path of paths) t.match(await call(path, headers), { statusCode: 403, body: 'other sites' }, path)
+    t.equal(await attempt(openBrowser(sandbox)), 303, 'the account must not be locked')
+    for (const own of [{}, { 'sec-fetch-site': 'same-origin' }, { 'sec-fetch-site': 'none' }])
+      for (const path of paths) t.notMatch((await call(path, own)).body, 'other sites', path)
+  },
+)

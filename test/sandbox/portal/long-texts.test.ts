@@ -1,4 +1,5 @@
-// Long texts, and short texts that take a long time to process. The sandbox must process only the part that it needs.
+// Tests with long texts, and with texts that take a long time to process. The sandbox must process only the part that
+// it needs.
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { type Browser, openBrowser, startUrl } from '../support/browser.ts'
@@ -6,19 +7,21 @@ import { buildTestSandbox, seeded } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
 import { newcomer, readHiddenFields } from '../support/forms.ts'
 
-// One letter with thousands of accents, which Unicode normalisation has to sort. Each accent takes at most 3 bytes in
-// UTF-8.
+// One letter with thousands of accents. Unicode normalisation must sort the accents, which takes long.
 const accents = `a${'\u0315\u0300\u05ae\u0301'.repeat(3_900)}`
 
 interface Call {
   listener: FastifyInstance
   url: string
   fields: Record<string, unknown>
-  /** The browser that sends the form. Without a browser, the call is sent as JSON, as from a server. */
+  /**
+   * The browser that sends the fields as a form. If there is no browser, the fields are sent as JSON, as a server
+   * would.
+   */
   browser?: Browser
 }
 
-/** The least processor time of this process in three tries, in ms. */
+/** Sends the call three times. Returns the shortest processor time of this process, in ms. */
 async function timeOf({ listener, url, fields, browser }: Call): Promise<{ ms: number; statusCode: number }> {
   const tries = []
   for (let count = 0; count < 3; count += 1) {
@@ -32,7 +35,7 @@ async function timeOf({ listener, url, fields, browser }: Call): Promise<{ ms: n
   return tries.sort((a, b) => a.ms - b.ms)[0] ?? { ms: 0, statusCode: 0 }
 }
 
-/** Checks that a call takes less than 25 ms with the accents in any field. */
+/** Checks that the call takes less than 25 ms, whichever field contains the accents. */
 async function takesNoLonger(t: Test, call: Call, names: string[], statuses: number[]): Promise<void> {
   for (const name of names) {
     const { ms, statusCode } = await timeOf({ ...call, fields: { ...call.fields, [name]: accents } })
@@ -41,7 +44,7 @@ async function takesNoLonger(t: Test, call: Call, names: string[], statuses: num
   }
 }
 
-t.test('DO-05: no call of the portal takes long with a text of 15,000 accents', async t => {
+t.test('DO-05: if a field contains 15,000 accents, no call of the portal takes long', async t => {
   const { portal: listener } = await buildTestSandbox(t)
   const call = (path: string, fields: object) => ({ listener, url: `/api/${path}`, fields: { ...fields } })
   const user = { email: seeded.email, password: 'wrong', userId: 'x', clientId: seeded.clientId }
@@ -55,11 +58,12 @@ t.test('DO-05: no call of the portal takes long with a text of 15,000 accents', 
   await takesNoLonger(t, call('revokeToken', { ...client, token: 'x' }), ['token', 'client_id', 'client_secret'], [400])
 })
 
-t.test('DO-05: no form of the portal takes long with a text of 15,000 accents', async t => {
+t.test('DO-05: if a field contains thousands of accents, no form of the portal takes long', async t => {
   const sandbox = await buildTestSandbox(t)
   const browser = openBrowser(sandbox)
   const page = await browser.get(startUrl())
-  // In a form each accent takes six characters, and a form may have 32 KiB.
+  // The accents must be fewer here, because in a form each accent takes six characters, and a form may have at most 32
+  // KiB.
   const short = accents.slice(0, 5_000)
   const timeOfForm = (url: string, fields: Record<string, string>) =>
     timeOf({ listener: sandbox.portal, url, fields: { ...readHiddenFields(page, url), ...fields }, browser })
@@ -75,12 +79,12 @@ t.test('DO-05: no form of the portal takes long with a text of 15,000 accents', 
   }
 })
 
-t.test('DO-05: no field of the application API takes long with a text of 15,000 accents', async t => {
+t.test('DO-05: if a field contains 15,000 accents, creating an application does not take long', async t => {
   const sandbox = await buildTestSandbox(t)
   const { call, groupId } = await callAsDeveloper(sandbox)
   const body = makeCreateBody(groupId)
-  // The URL parser refuses the first address at once. The URL parser accepts the second address, but its time grows
-  // with the square of the length.
+  // The URL parser refuses the first address at once. It accepts the second address, but the parsing time grows with
+  // the square of the length.
   const [wide, parsed] = [accents, accents.slice(0, 8_000)].map(host => `https://${host}.test/`)
   const timeOfBody = async (sent: object) => {
     const before = process.threadCpuUsage()
@@ -98,7 +102,7 @@ t.test('DO-05: no field of the application API takes long with a text of 15,000 
 })
 
 t.test(
-  'if a login starts with a form that is too long for an address, the portal refuses it with the right reason',
+  'if a form starts a login and has a state that is too long for an address, the portal still names the right reason',
   async t => {
     const browser = openBrowser(await buildTestSandbox(t))
     const start = Object.fromEntries(new URLSearchParams(startUrl().slice(2)))
@@ -112,26 +116,29 @@ t.test(
   },
 )
 
-t.test('a state that is refused as too long is not returned', async t => {
+t.test('if an exchange is refused because its state is too long, the answer does not repeat the state', async t => {
   const { portal } = await buildTestSandbox(t)
   const payload = { grant_type: 'authorization_code', state: 's'.repeat(2049) }
   const answer = await portal.inject({ method: 'POST', url: '/api/exchangeToken', payload })
   t.strictSame(answer.json(), { error: 'invalid_request', error_description: 'state is longer than 2048 characters.' })
 })
 
-t.test('PS-02: a password of 1,000 characters works, and the same password with more characters is wrong', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const password = '😀'.repeat(1_000)
-  const register = { ...newcomer, password }
-  const post = (url: string, payload: object) => sandbox.portal.inject({ method: 'POST', url, payload })
-  t.equal((await post('/api/register', { ...register, password: `${password}!` })).statusCode, 422)
-  t.equal((await post('/api/register', register)).statusCode, 201)
-  const start = Object.fromEntries(new URLSearchParams(startUrl().slice(2)))
-  const statusOf = async (tried: string) => {
-    const answer = await post('/api/authorize', { ...start, email: newcomer.email, password: tried })
-    return answer.json().message
-  }
-  t.equal(await statusOf(password), 'App authorization required')
-  t.equal(await statusOf(`${password}!`), 'Permission denied')
-  t.equal(await statusOf(''), 'password is missing.')
-})
+t.test(
+  'PS-02: a password of 1,000 characters works, and the same password with one more character is wrong',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const password = '😀'.repeat(1_000)
+    const register = { ...newcomer, password }
+    const post = (url: string, payload: object) => sandbox.portal.inject({ method: 'POST', url, payload })
+    t.equal((await post('/api/register', { ...register, password: `${password}!` })).statusCode, 422)
+    t.equal((await post('/api/register', register)).statusCode, 201)
+    const start = Object.fromEntries(new URLSearchParams(startUrl().slice(2)))
+    const statusOf = async (tried: string) => {
+      const answer = await post('/api/authorize', { ...start, email: newcomer.email, password: tried })
+      return answer.json().message
+    }
+    t.equal(await statusOf(password), 'App authorization required')
+    t.equal(await statusOf(`${password}!`), 'Permission denied')
+    t.equal(await statusOf(''), 'password is missing.')
+  },
+)

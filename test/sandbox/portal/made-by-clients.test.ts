@@ -10,7 +10,10 @@ const path = '/account/applications'
 const renewPath = `${path}/renew`
 const removePath = `${path}/remove`
 
-/** The seeded user's browser, and calls with a token that the user made on the portal's page. */
+/**
+ * Opens a browser as the seeded user, and makes a token on the portal's page. Returns the browser, and a caller with
+ * this token.
+ */
 async function openWithOwnToken(sandbox: TestSandbox) {
   const browser = await openAsDeveloper(sandbox)
   const shown = await submitForm(browser, await browser.get('/account/token'), '/account/token')
@@ -22,17 +25,17 @@ async function withdraw(browser: Browser): Promise<string> {
   return (await browser.get(locationOf(answer))).body
 }
 
-/** The values on the page that have a button to copy them. */
+/** Returns every value on the page that has a button to copy the value. */
 function readSecrets(body: string): string[] {
   return [...body.matchAll(/<code[^>]* data-copy="[^"]*">([^<]*)<\/code>/g)].map(([, text = '']) => text)
 }
 
-/** The names in the list of applications and secrets that clients have made in the user's name. */
+/** Returns the names in the list of applications and secrets that clients have made in the user's name. */
 function readMade(body: string): string[] {
   return [...body.matchAll(/<h3><bdi>([^<]*)<\/bdi><\/h3>/g)].map(([, name = '']) => name)
 }
 
-/** Whether the secret belongs to the client. */
+/** Returns whether the secret is valid for the client. */
 async function isSecretOf(sandbox: TestSandbox, clientId: string, clientSecret: string): Promise<boolean> {
   const answer = await exchange(sandbox, { code: 'a'.repeat(30), client_id: clientId, client_secret: clientSecret })
   return answer.json().error !== 'invalid_client'
@@ -40,7 +43,7 @@ async function isSecretOf(sandbox: TestSandbox, clientId: string, clientSecret: 
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `after the consent for a client is withdrawn, the portal lists what this client has made, and nothing of other clients (${database.name})`,
+    `if a user withdraws consent for a client, the portal lists what this client has made, and nothing that other clients have made (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)
@@ -89,7 +92,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `a new secret is shown once, and ends the secret and tokens that the client got for the application (${database.name})`,
+    `if the user makes a new secret for an application of a former client, the portal shows it once, and the secrets and tokens that the client got end (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)
@@ -132,7 +135,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `if a client has made secrets for an application of the user, only these secrets end, and the user’s own secret stays valid (${database.name})`,
+    `if a client has made secrets for an application of the user, the user can end these secrets, and the user’s own secret stays valid (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)
@@ -185,7 +188,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `the portal asks for confirmation before it removes an application that a client has made (${database.name})`,
+    `before the portal removes an application that a former client has made, it asks the user for confirmation (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)
@@ -211,7 +214,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `the portal refuses to renew or remove an application that the user does not develop, or that no client made (${database.name})`,
+    `the portal refuses to remove an application or to renew its secret if the user is not its developer, or if no client made the application (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)
@@ -261,7 +264,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `a long list shows only its beginning, and entries whose clients still exist come first (${database.name})`,
+    `a long list of what clients have made shows only its beginning, and starts with entries whose clients still exist (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)
@@ -287,7 +290,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `applications that were created before the store recorded makers have an unknown maker and a separate list (${database.name})`,
+    `if an application was created before the store recorded makers, the portal lists it separately, with an unknown maker (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { own, browser } = await openWithOwnToken(sandbox)

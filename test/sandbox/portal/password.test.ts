@@ -1,5 +1,5 @@
-// Changing a password, and resetting a forgotten password: the conditions, the ended sessions, and what strangers can
-// learn.
+// Tests how a user changes a password or resets a forgotten password: the conditions, the sessions that end, and what
+// strangers can learn.
 import t, { type Test } from 'tap'
 import { createMailbox } from '../../../src/sandbox/lab/pages/mailbox.ts'
 import { exchange, locationOf, logIn, openBrowser, signIn, startUrl } from '../support/browser.ts'
@@ -17,7 +17,7 @@ async function change(browser: Awaited<ReturnType<typeof openAsDeveloper>>, fiel
   return submitForm(browser, await browser.get(changePath), changePath, fields)
 }
 
-/** Requests a link for a new password, and resolves to the answer. */
+/** Requests a link to reset the password, and resolves to the answer. */
 async function forget(sandbox: TestSandbox, address = email, headers = {}) {
   const browser = openBrowser(sandbox)
   const page = await browser.get('/forgot-password')
@@ -30,7 +30,7 @@ async function readMailbox(sandbox: TestSandbox): Promise<{ to: string; text: st
   return (await sandbox.lab!.inject({ url: '/lab/v1/mailbox', headers })).json().mails
 }
 
-/** The path of the link in the newest mail. */
+/** Returns the path of the link in the newest mail. */
 async function readLink(sandbox: TestSandbox): Promise<string> {
   const [mail] = await readMailbox(sandbox)
   const { pathname, search } = new URL(mail?.links[0] ?? '')
@@ -41,7 +41,7 @@ async function buildWithMailbox(t: Test, databaseUrl?: string): Promise<TestSand
   return buildTestSandbox(t, { lab, ...(databaseUrl !== undefined && { databaseUrl }) })
 }
 
-/** The status of a sign-in: 303 if the password is right. */
+/** Tries to sign in. Returns the status, which is 303 if the password is right. */
 async function tryPassword(sandbox: TestSandbox, given: string): Promise<number> {
   const browser = openBrowser(sandbox)
   const page = await browser.get('/account')
@@ -55,7 +55,7 @@ const databases = await openDatabases(t)
 
 for (const database of databases) {
   t.test(
-    `PS-15, RF-12: a new password ends every other session, refresh token and mark, and this browser stays signed in (${database.name})`,
+    `PS-15, RF-12: if a user changes the password, all other sessions, refresh tokens and marks of known browsers end, and this browser stays signed in (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const [own, other] = [await openAsDeveloper(sandbox), await openAsDeveloper(sandbox)]
@@ -78,7 +78,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `password-reset: a link resets the password once, and ends every session and refresh token (${database.name})`,
+    `password-reset: a link in the mail can reset the password once, and the reset ends every session and refresh token (${database.name})`,
     async t => {
       const sandbox = await buildWithMailbox(t, await database.make(t))
       const signedIn = await openAsDeveloper(sandbox)
@@ -115,7 +115,7 @@ for (const database of databases) {
 }
 
 t.test(
-  'PS-15, PS-06: without the current password nothing is changed, and guesses are counted as at sign-in',
+  'PS-15, PS-06: a user cannot change the password without the current password, and wrong guesses count like wrong passwords at sign-in',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const browser = await openAsDeveloper(sandbox)
@@ -139,7 +139,7 @@ t.test(
 )
 
 t.test(
-  'PS-05: a request for a link gets the same answer and causes the same database queries, whether or not the account exists',
+  'PS-05: whether or not an account exists, a request for a reset link gets the same answer and causes the same database queries',
   async t => {
     const sandbox = await buildWithMailbox(t)
     const own = await forget(sandbox)
@@ -160,12 +160,12 @@ t.test(
 )
 
 t.test(
-  'PS-06: at most five links are sent in 30 minutes, more requests get the same page, and the last link works',
+  'PS-06: the portal sends a user at most five reset links in 30 minutes; more requests get the same page, and the last link works',
   async t => {
     const sandbox = await buildWithMailbox(t)
     const first = await forget(sandbox)
     for (let count = 0; count < 4; count += 1) await forget(sandbox)
-    // Just before the end of the 30 minutes, when the first links are about to end.
+    // Go to the last millisecond of the 30 minutes, when the first links are about to expire.
     sandbox.passTime(30 * 60_000 - 1)
     const refused = await forget(sandbox)
     t.equal(refused.statusCode, 200)
@@ -180,43 +180,49 @@ t.test(
 )
 
 for (const database of databases)
-  t.test(`PS-06: a stranger cannot block both the sign-in and the reset of a password (${database.name})`, async t => {
-    const databaseUrl = await database.make(t)
-    const sandbox = await buildTestSandbox(t, { lab, databaseUrl, trustedProxies: ['127.0.0.1'] })
-    const stranger = { 'x-forwarded-for': '203.0.113.1' }
-    for (let count = 0; count < 10; count += 1) await tryPassword(sandbox, 'wrong password')
-    t.equal(await tryPassword(sandbox, password), 429, 'a new device cannot sign in')
-    for (let count = 0; count < 60; count += 1) {
+  t.test(
+    `PS-06: a stranger cannot stop a user both from signing in and from resetting the password (${database.name})`,
+    async t => {
+      const databaseUrl = await database.make(t)
+      const sandbox = await buildTestSandbox(t, { lab, databaseUrl, trustedProxies: ['127.0.0.1'] })
+      const stranger = { 'x-forwarded-for': '203.0.113.1' }
+      for (let count = 0; count < 10; count += 1) await tryPassword(sandbox, 'wrong password')
+      t.equal(await tryPassword(sandbox, password), 429, 'a new device cannot sign in')
+      for (let count = 0; count < 60; count += 1) {
+        await forget(sandbox, email, stranger)
+        await forget(sandbox, `somebody-${count}@example.test`, stranger)
+      }
+      t.equal((await readMailbox(sandbox)).length, 5, 'five links of the stranger’s requests must be sent')
+      await forget(sandbox, email, { 'x-forwarded-for': '203.0.113.2' })
+      t.equal((await readMailbox(sandbox)).length, 6, 'the owner gets a link')
+
+      for (let count = 0; count < 60; count += 1)
+        await forget(sandbox, `somebody-${count}@example.test`, { 'x-forwarded-for': '203.0.113.3' })
+      await forget(sandbox, email, { 'x-forwarded-for': '203.0.113.3' })
+      t.equal((await readMailbox(sandbox)).length, 7, 'the owner must get a link even from the address of the stranger')
+
+      const browser = openBrowser(sandbox)
+      const page = await browser.get(await readLink(sandbox))
+      await submitForm(browser, page, '/reset-password', { password: newPassword })
+      const signInPage = await browser.get('/account')
+      const signedIn = await submitForm(browser, signInPage, '/sign-in', { email, password: newPassword })
+      t.equal(signedIn.statusCode, 303)
       await forget(sandbox, email, stranger)
-      await forget(sandbox, `somebody-${count}@example.test`, stranger)
-    }
-    t.equal((await readMailbox(sandbox)).length, 5, 'five links of the stranger’s requests must be sent')
-    await forget(sandbox, email, { 'x-forwarded-for': '203.0.113.2' })
-    t.equal((await readMailbox(sandbox)).length, 6, 'the owner gets a link')
+      t.equal((await readMailbox(sandbox)).length, 8, 'after a new password the count must begin again')
+    },
+  )
 
-    for (let count = 0; count < 60; count += 1)
-      await forget(sandbox, `somebody-${count}@example.test`, { 'x-forwarded-for': '203.0.113.3' })
-    await forget(sandbox, email, { 'x-forwarded-for': '203.0.113.3' })
-    t.equal((await readMailbox(sandbox)).length, 7, 'the owner must get a link even from the address of the stranger')
+t.test(
+  'PS-06: if one sender requests reset links for e-mail addresses without an account, the store gets only one row',
+  async t => {
+    const sandbox = await buildWithMailbox(t)
+    for (let count = 0; count < 8; count += 1) await forget(sandbox, `somebody-${count}@example.test`)
+    const rows = await sandbox.store.read.selectFrom('failures').select('count').execute()
+    t.same(rows, [{ count: 8 }])
+  },
+)
 
-    const browser = openBrowser(sandbox)
-    const page = await browser.get(await readLink(sandbox))
-    await submitForm(browser, page, '/reset-password', { password: newPassword })
-    const signInPage = await browser.get('/account')
-    const signedIn = await submitForm(browser, signInPage, '/sign-in', { email, password: newPassword })
-    t.equal(signedIn.statusCode, 303)
-    await forget(sandbox, email, stranger)
-    t.equal((await readMailbox(sandbox)).length, 8, 'after a new password the count must begin again')
-  })
-
-t.test('PS-06: requests for addresses without an account leave one row for each source', async t => {
-  const sandbox = await buildWithMailbox(t)
-  for (let count = 0; count < 8; count += 1) await forget(sandbox, `somebody-${count}@example.test`)
-  const rows = await sandbox.store.read.selectFrom('failures').select('count').execute()
-  t.same(rows, [{ count: 8 }])
-})
-
-t.test('PS-06: mail to other people does not remove a user’s link from the mailbox', async t => {
+t.test('PS-06: if strangers cause much mail to other people, a user’s reset link stays in the mailbox', async t => {
   const mailbox = createMailbox({ clock: () => new Date(0), labUrl: 'http://127.0.0.1:4002' })
   const deliver = (to: string, count: number) => {
     for (let index = 1; index <= count; index += 1) mailbox.deliver({ to, subject: 'Subject', text: `${index}` })
@@ -233,47 +239,53 @@ t.test('PS-06: mail to other people does not remove a user’s link from the mai
   t.equal(mailbox.list().length, 1000)
 })
 
-t.test('a link ends after half an hour or when the password changes, and a forged link never works', async t => {
-  const sandbox = await buildWithMailbox(t)
-  await forget(sandbox)
-  const link = await readLink(sandbox)
-  const browser = openBrowser(sandbox)
-  for (const path of [
-    '/reset-password',
-    '/reset-password?token=made.up',
-    `${link.slice(0, -2)}AA`,
-    `${link}&token=2`,
-  ]) {
-    const page = await browser.get(path)
-    t.equal(page.statusCode, 400, path)
-    t.match(page.body, '<a class="button main" href="/forgot-password">Ask for a new link</a>')
-  }
-  sandbox.passTime(29 * 60_000)
-  t.equal((await browser.get(link)).statusCode, 200)
-  sandbox.passTime(60_000)
-  t.equal((await browser.get(link)).statusCode, 400)
+t.test(
+  'a reset link expires after half an hour or when the password changes, and a forged link never works',
+  async t => {
+    const sandbox = await buildWithMailbox(t)
+    await forget(sandbox)
+    const link = await readLink(sandbox)
+    const browser = openBrowser(sandbox)
+    for (const path of [
+      '/reset-password',
+      '/reset-password?token=made.up',
+      `${link.slice(0, -2)}AA`,
+      `${link}&token=2`,
+    ]) {
+      const page = await browser.get(path)
+      t.equal(page.statusCode, 400, path)
+      t.match(page.body, '<a class="button main" href="/forgot-password">Ask for a new link</a>')
+    }
+    sandbox.passTime(29 * 60_000)
+    t.equal((await browser.get(link)).statusCode, 200)
+    sandbox.passTime(60_000)
+    t.equal((await browser.get(link)).statusCode, 400)
 
-  await forget(sandbox)
-  const second = await readLink(sandbox)
-  const page = await browser.get(second)
-  t.equal((await change(await openAsDeveloper(sandbox))).statusCode, 200)
-  t.equal((await browser.get(second)).statusCode, 400)
-  t.equal((await submitForm(browser, page, '/reset-password', { password })).statusCode, 400)
-  t.equal(await tryPassword(sandbox, newPassword), 303)
-})
+    await forget(sandbox)
+    const second = await readLink(sandbox)
+    const page = await browser.get(second)
+    t.equal((await change(await openAsDeveloper(sandbox))).statusCode, 200)
+    t.equal((await browser.get(second)).statusCode, 400)
+    t.equal((await submitForm(browser, page, '/reset-password', { password })).statusCode, 400)
+    t.equal(await tryPassword(sandbox, newPassword), 303)
+  },
+)
 
-t.test('after a reset the same browser can sign in, however often strangers have failed before', async t => {
-  const sandbox = await buildWithMailbox(t)
-  for (let count = 0; count < 10; count += 1) await tryPassword(sandbox, 'wrong password')
-  t.equal(await tryPassword(sandbox, password), 429)
-  await forget(sandbox)
-  const browser = openBrowser(sandbox)
-  await submitForm(browser, await browser.get(await readLink(sandbox)), '/reset-password', { password: newPassword })
-  const page = await browser.get('/account')
-  t.equal((await submitForm(browser, page, '/sign-in', { email, password: newPassword })).statusCode, 303)
-})
+t.test(
+  'after a password reset the same browser can sign in, however many wrong passwords strangers have entered before',
+  async t => {
+    const sandbox = await buildWithMailbox(t)
+    for (let count = 0; count < 10; count += 1) await tryPassword(sandbox, 'wrong password')
+    t.equal(await tryPassword(sandbox, password), 429)
+    await forget(sandbox)
+    const browser = openBrowser(sandbox)
+    await submitForm(browser, await browser.get(await readLink(sandbox)), '/reset-password', { password: newPassword })
+    const page = await browser.get('/account')
+    t.equal((await submitForm(browser, page, '/sign-in', { email, password: newPassword })).statusCode, 303)
+  },
+)
 
-t.test('after a reset, the page from which the link was requested leads back to the login', async t => {
+t.test('if a reset link was requested during a login, the visitor can continue this login after the reset', async t => {
   const sandbox = await buildWithMailbox(t)
   const browser = openBrowser(sandbox)
   const start = await browser.get(startUrl())
@@ -292,7 +304,7 @@ t.test('after a reset, the page from which the link was requested leads back to 
   t.match((await browser.submit(consent, { decision: 'allow' })).headers.location, /[?&]state=a-state/)
 })
 
-t.test('PG-01: another site can neither request a link nor set a password', async t => {
+t.test('PG-01: another site can neither request a reset link nor set a password', async t => {
   const sandbox = await buildWithMailbox(t)
   t.equal((await forget(sandbox, email, { 'sec-fetch-site': 'cross-site' })).statusCode, 403)
   t.strictSame(await readMailbox(sandbox), [])
@@ -307,15 +319,18 @@ t.test('PG-01: another site can neither request a link nor set a password', asyn
   t.equal(await tryPassword(sandbox, password), 303)
 })
 
-t.test('without a laboratory the page says that no mail is sent, and names an alternative', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const page = await openBrowser(sandbox).get('/forgot-password')
-  t.match(page.body, 'This sandbox cannot send e-mail')
-  t.match(page.body, 'LAB_PORT')
-  t.throws(() => readHiddenFields(page, '/forgot-password'))
-})
+t.test(
+  'if the sandbox has no laboratory, the page for forgotten passwords says that no mail is sent, and names an alternative',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const page = await openBrowser(sandbox).get('/forgot-password')
+    t.match(page.body, 'This sandbox cannot send e-mail')
+    t.match(page.body, 'LAB_PORT')
+    t.throws(() => readHiddenFields(page, '/forgot-password'))
+  },
+)
 
-t.test('a laboratory shows the messages on a page, and lists them by address', async t => {
+t.test('the laboratory shows the portal’s mail on a page, and lists the mail of an address as JSON', async t => {
   const sandbox = await buildWithMailbox(t)
   await forget(sandbox)
   const headers = { host: '127.0.0.1:4002' }
@@ -330,7 +345,7 @@ t.test('a laboratory shows the messages on a page, and lists them by address', a
   t.equal(stranger.statusCode, 403)
 })
 
-t.test('PG-04: the sign-out page says who is signed in, and only its button signs out', async t => {
+t.test('PG-04: the page to sign out says who is signed in, and only the button on this page signs out', async t => {
   const sandbox = await buildTestSandbox(t)
   t.match((await openBrowser(sandbox).get('/sign-out')).body, 'You are not signed in')
   const browser = await openAsDeveloper(sandbox)
@@ -341,22 +356,25 @@ t.test('PG-04: the sign-out page says who is signed in, and only its button sign
   t.match((await browser.get('/account')).body, '<h1>Sign in</h1>')
 })
 
-t.test('the consent page offers another account, and the login continues with that account', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const browser = openBrowser(sandbox)
-  const consent = await signIn(browser)
-  t.match(consent.body, 'Use another account')
-  const answer = await browser.submit(consent, { decision: 'another-account' })
-  const page = await browser.get(locationOf(answer))
-  t.match(page.body, 'to continue to <strong><bdi>Reference client')
-  const fields = {
-    email: 'other@example.test',
-    password: newPassword,
-    firstName: 'O',
-    lastName: 'T',
-    termsAccepted: 'on',
-  }
-  const other = await browser.get(locationOf(await submitForm(browser, page, '/sign-up', fields)))
-  t.match(other.body, '<dt>Signed in as</dt><dd><span><strong>other@example.test')
-  t.match((await browser.submit(other, { decision: 'allow' })).headers.location, /[?&]state=a-state/)
-})
+t.test(
+  'on the consent page the visitor can choose another account, and the login continues with this account',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const browser = openBrowser(sandbox)
+    const consent = await signIn(browser)
+    t.match(consent.body, 'Use another account')
+    const answer = await browser.submit(consent, { decision: 'another-account' })
+    const page = await browser.get(locationOf(answer))
+    t.match(page.body, 'to continue to <strong><bdi>Reference client')
+    const fields = {
+      email: 'other@example.test',
+      password: newPassword,
+      firstName: 'O',
+      lastName: 'T',
+      termsAccepted: 'on',
+    }
+    const other = await browser.get(locationOf(await submitForm(browser, page, '/sign-up', fields)))
+    t.match(other.body, '<dt>Signed in as</dt><dd><span><strong>other@example.test')
+    t.match((await browser.submit(other, { decision: 'allow' })).headers.location, /[?&]state=a-state/)
+  },
+)

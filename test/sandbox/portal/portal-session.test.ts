@@ -1,4 +1,4 @@
-// The lifetime of a session at the portal, and the actions that end it earlier.
+// Tests how long a portal session lasts, and which actions end the session earlier.
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { type Browser, openBrowser } from '../support/browser.ts'
@@ -15,8 +15,8 @@ async function isSignedIn(browser: Browser): Promise<boolean> {
 }
 
 /**
- * Uses the only session, and waits until its new end is stored. The portal answers before it stores the new end of the
- * session.
+ * Uses the only session, and waits until the store has the new end of the session, because the portal answers before it
+ * stores the new end.
  */
 async function use(browser: Browser, { store }: TestSandbox): Promise<boolean> {
   const findEnd = () => store.read.selectFrom('portal_sessions').select('expires_at').executeTakeFirstOrThrow()
@@ -28,7 +28,7 @@ async function use(browser: Browser, { store }: TestSandbox): Promise<boolean> {
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `PS-07: a session ends eight hours after signing in, even if it is used all the time (${database.name})`,
+    `PS-07: a portal session ends eight hours after signing in, even if it is used all the time (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const browser = await openAsDeveloper(sandbox)
@@ -43,7 +43,7 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`PS-07: a session ends after an hour without use (${database.name})`, async t => {
+  t.test(`PS-07: a portal session ends after an hour without use (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const browser = await openAsDeveloper(sandbox)
     sandbox.passTime(60 * minuteMs - 1)
@@ -54,24 +54,27 @@ for (const database of await openDatabases(t)) {
     t.notOk(await isSignedIn(browser))
   })
 
-  t.test(`PS-07: signing in and signing up end the session that the browser had (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const browser = await openAsDeveloper(sandbox)
-    const other = await openAsDeveloper(sandbox)
-    const pages = openBrowser(sandbox)
-    const again = [
-      ['/sign-in', { email, password }],
-      ['/sign-up', newcomer],
-    ] as const
-    for (const [action, fields] of again) {
-      const before = browser.copy()
-      t.ok(await isSignedIn(before))
-      // This tab has loaded its page before the session began.
-      const answer = await submitForm(browser, await pages.get('/account'), action, fields)
-      t.equal(answer.statusCode, 303)
-      t.notOk(await isSignedIn(before), `${action}: the old cookie opens nothing any more`)
-      t.ok(await isSignedIn(browser))
-    }
-    t.ok(await isSignedIn(other), 'other sessions must stay signed in')
-  })
+  t.test(
+    `PS-07: if a browser has a session and its user signs in or signs up, the old session ends (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const browser = await openAsDeveloper(sandbox)
+      const other = await openAsDeveloper(sandbox)
+      const pages = openBrowser(sandbox)
+      const again = [
+        ['/sign-in', { email, password }],
+        ['/sign-up', newcomer],
+      ] as const
+      for (const [action, fields] of again) {
+        const before = browser.copy()
+        t.ok(await isSignedIn(before))
+        // The form comes from a page that was loaded without a session.
+        const answer = await submitForm(browser, await pages.get('/account'), action, fields)
+        t.equal(answer.statusCode, 303)
+        t.notOk(await isSignedIn(before), `${action}: the old cookie opens nothing any more`)
+        t.ok(await isSignedIn(browser))
+      }
+      t.ok(await isSignedIn(other), 'other sessions must stay signed in')
+    },
+  )
 }

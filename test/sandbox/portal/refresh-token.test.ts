@@ -7,7 +7,7 @@ const dayMs = 86_400_000
 const invalidGrant = { error: 'invalid_grant' }
 
 for (const database of await openDatabases(t)) {
-  t.test(`RF-01: a renewal returns a new access token and replaces the refresh token (${database.name})`, async t => {
+  t.test(`RF-01: a renewal returns a new access token and a new refresh token (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const first = await getTokens(sandbox)
     sandbox.passTime(3_600_000)
@@ -25,7 +25,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `RF-02: 50 simultaneous renewals on two instances all get the same new refresh token (${database.name})`,
+    `RF-02: if one refresh token is renewed 50 times at once on two instances, all answers have the same new refresh token (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const one = await buildTestSandbox(t, { databaseUrl })
@@ -44,7 +44,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `RF-02: for 10 seconds a replaced refresh token gets the same new refresh token again (${database.name})`,
+    `RF-02: if a replaced refresh token is sent again within 10 seconds, the answer has the same new refresh token again (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { refresh_token: token } = await getTokens(sandbox)
@@ -59,7 +59,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `RF-06: if a replaced refresh token is used after 10 seconds, the whole family ends (${database.name})`,
+    `RF-06: if a replaced refresh token is used after 10 seconds, the whole token family ends (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const first = await getTokens(sandbox)
@@ -74,7 +74,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `RF-06: if somebody uses a refresh token that is older than the last replaced token, the family ends at once (${database.name})`,
+    `RF-06: if a refresh token was replaced two or more renewals ago and is used again, the token family ends at once (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const other = await getTokens(sandbox)
@@ -92,22 +92,25 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`RF-01: another client can neither use a refresh token nor end its family (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const stranger = await makeOtherClient(sandbox)
-    const { refresh_token: first } = await getTokens(sandbox)
-    t.match((await refresh(sandbox, first, stranger)).json(), invalidGrant)
-    const { refresh_token: second } = (await refresh(sandbox, first)).json()
-    sandbox.passTime(11_000)
-    t.match(
-      (await refresh(sandbox, first, stranger)).json(),
-      invalidGrant,
-      'another client must not use a replaced token',
-    )
-    t.match(await refresh(sandbox, second), { statusCode: 200 })
-  })
+  t.test(
+    `RF-01: another client can neither use a refresh token nor end the token family (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const stranger = await makeOtherClient(sandbox)
+      const { refresh_token: first } = await getTokens(sandbox)
+      t.match((await refresh(sandbox, first, stranger)).json(), invalidGrant)
+      const { refresh_token: second } = (await refresh(sandbox, first)).json()
+      sandbox.passTime(11_000)
+      t.match(
+        (await refresh(sandbox, first, stranger)).json(),
+        invalidGrant,
+        'another client must not use a replaced token',
+      )
+      t.match(await refresh(sandbox, second), { statusCode: 200 })
+    },
+  )
 
-  t.test(`RF-07: a refresh token that is not used for 14 days expires (${database.name})`, async t => {
+  t.test(`RF-07: if a refresh token is not used for 14 days, it expires (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const [used, unused] = [await getTokens(sandbox), await getTokens(sandbox)]
     sandbox.passTime(14 * dayMs - 1000)
@@ -118,27 +121,30 @@ for (const database of await openDatabases(t)) {
     t.match(await refresh(sandbox, answer.json().refresh_token), { statusCode: 200 })
   })
 
-  t.test(`RF-07: a family ends after 90 days, however often its tokens are replaced (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    let { refresh_token: token } = await getTokens(sandbox)
-    const rotate = async () => {
-      const answer = await refresh(sandbox, token)
-      t.equal(answer.statusCode, 200)
-      return answer.json().refresh_token
-    }
-    for (let fortnight = 0; fortnight < 6; fortnight += 1) {
-      sandbox.passTime(13 * dayMs)
-      token = await rotate()
-    }
-    sandbox.passTime(12 * dayMs - 1000)
-    const newest = await rotate()
-    sandbox.passTime(1000)
-    t.match((await refresh(sandbox, newest)).json(), invalidGrant)
-    t.match((await refresh(sandbox, token)).json(), invalidGrant, 'the previous token must end with the family')
-  })
+  t.test(
+    `RF-07: a token family ends after 90 days, however often its tokens are renewed (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      let { refresh_token: token } = await getTokens(sandbox)
+      const rotate = async () => {
+        const answer = await refresh(sandbox, token)
+        t.equal(answer.statusCode, 200)
+        return answer.json().refresh_token
+      }
+      for (let fortnight = 0; fortnight < 6; fortnight += 1) {
+        sandbox.passTime(13 * dayMs)
+        token = await rotate()
+      }
+      sandbox.passTime(12 * dayMs - 1000)
+      const newest = await rotate()
+      sandbox.passTime(1000)
+      t.match((await refresh(sandbox, newest)).json(), invalidGrant)
+      t.match((await refresh(sandbox, token)).json(), invalidGrant, 'the previous token must end with the family')
+    },
+  )
 }
 
-t.test('RF-01: each mistake in a renewal has its error, and the refresh token still works', async t => {
+t.test('RF-01: each mistake in a renewal gets its own error, and the refresh token still works', async t => {
   const sandbox = await buildTestSandbox(t)
   const { refresh_token: token } = await getTokens(sandbox)
   const cases: [string | undefined, Record<string, string | undefined>, number, string][] = [
@@ -165,7 +171,7 @@ t.test('RF-01: each mistake in a renewal has its error, and the refresh token st
   t.match(good.json(), { state: 'its-state' }, 'the answer must repeat the state, and ignore fields of other grants')
 })
 
-t.test('RF-01: a renewal accepts a JSON body, and a repeated field is an invalid request', async t => {
+t.test('RF-01: a renewal accepts a JSON body, and if a field is repeated, the error is invalid_request', async t => {
   const { portal, ...sandbox } = await buildTestSandbox(t)
   const { refresh_token } = await getTokens({ portal })
   const payload = {
@@ -191,14 +197,17 @@ t.test('RF-01: a renewal accepts a JSON body, and a repeated field is an invalid
     t.notOk(log.includes(secret), 'LG-01: the log must not contain the secret')
 })
 
-t.test('SE-01: the database contains no refresh token in plain text, neither replaced nor new', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const { refresh_token: first } = await getTokens(sandbox)
-  const { refresh_token: second } = (await refresh(sandbox, first)).json()
-  const { read } = sandbox.store
-  const dump = JSON.stringify([
-    await read.selectFrom('grants').selectAll().execute(),
-    await read.selectFrom('spent_refresh_tokens').selectAll().execute(),
-  ])
-  for (const token of [first, second]) t.notOk(dump.includes(token))
-})
+t.test(
+  'SE-01: the database contains no refresh token in plain text, neither a replaced token nor a new one',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const { refresh_token: first } = await getTokens(sandbox)
+    const { refresh_token: second } = (await refresh(sandbox, first)).json()
+    const { read } = sandbox.store
+    const dump = JSON.stringify([
+      await read.selectFrom('grants').selectAll().execute(),
+      await read.selectFrom('spent_refresh_tokens').selectAll().execute(),
+    ])
+    for (const token of [first, second]) t.notOk(dump.includes(token))
+  },
+)

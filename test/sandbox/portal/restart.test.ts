@@ -1,4 +1,4 @@
-// The portal is killed between two pages of a login, and started again.
+// The test kills the portal between two pages of a login, and starts the portal again.
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { exchange, locationOf, openBrowser, startUrl } from '../support/browser.ts'
@@ -6,7 +6,7 @@ import { buildTestSandbox, makeSqliteUrl, seeded } from '../support/build-test-s
 import { startSandbox } from '../support/start-sandbox.ts'
 
 t.test(
-  'F-43: if the portal is killed and restarted before each step, it accepts forms from before the restart',
+  'F-43: if the portal is killed and restarted before each step of a login, it accepts forms from before the restart',
   async t => {
     const databaseUrl = await makeSqliteUrl(t)
     let sandbox = await startSandbox(t, { databaseUrl })
@@ -30,21 +30,24 @@ t.test(
   },
 )
 
-t.test('F-43: a portal that has lost its store refuses earlier forms, and links to no other site', async t => {
-  const before = openBrowser(await buildTestSandbox(t))
-  const start = await before.get(startUrl())
-  const signedIn = await before.submit(start, { email: seeded.email, password: seeded.password })
-  const consent = await before.get(locationOf(signedIn))
-  const now = before.copy((await buildTestSandbox(t, { databaseUrl: await makeSqliteUrl(t) })).portal)
-  for (const [page, fields] of [
-    [start, { email: seeded.email, password: seeded.password }],
-    [consent, { decision: 'allow' }],
-    [consent, { decision: 'decline' }],
-  ] as const) {
-    const answer = await now.submit(page, fields)
-    t.equal(answer.statusCode, 400)
-    t.match(answer.body, 'This page was open for too long.')
-    t.notMatch(answer.body, /href="(https?:)?\/\//)
-    t.equal(answer.headers.location, undefined)
-  }
-})
+t.test(
+  'F-43: if the portal restarts with an empty store, it refuses earlier forms, and its error page links to no other site',
+  async t => {
+    const before = openBrowser(await buildTestSandbox(t))
+    const start = await before.get(startUrl())
+    const signedIn = await before.submit(start, { email: seeded.email, password: seeded.password })
+    const consent = await before.get(locationOf(signedIn))
+    const now = before.copy((await buildTestSandbox(t, { databaseUrl: await makeSqliteUrl(t) })).portal)
+    for (const [page, fields] of [
+      [start, { email: seeded.email, password: seeded.password }],
+      [consent, { decision: 'allow' }],
+      [consent, { decision: 'decline' }],
+    ] as const) {
+      const answer = await now.submit(page, fields)
+      t.equal(answer.statusCode, 400)
+      t.match(answer.body, 'This page was open for too long.')
+      t.notMatch(answer.body, /href="(https?:)?\/\//)
+      t.equal(answer.headers.location, undefined)
+    }
+  },
+)

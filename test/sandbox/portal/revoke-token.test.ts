@@ -17,7 +17,7 @@ function revoke({ portal }: TestSandbox, fields: Record<string, string>, content
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `revoke-call: revoking a token ends its whole family and all access tokens of the family (${database.name})`,
+    `revoke-call: if a refresh token is revoked, its whole token family ends, with all access tokens of the family (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl })
@@ -40,7 +40,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `revoke-call: revoking a replaced refresh token or an access token also ends the family (${database.name})`,
+    `revoke-call: if a replaced refresh token or an access token is revoked, the whole token family ends, too (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       for (const which of ['refresh_token', 'access_token'] as const) {
@@ -54,7 +54,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `revoke-call: the revocation of another client’s token or an unknown token gets 200 and ends nothing (${database.name})`,
+    `revoke-call: if a client revokes an unknown token or another client’s token, the answer is 200, and no token ends (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)
@@ -78,7 +78,7 @@ for (const database of await openDatabases(t)) {
   )
 }
 
-t.test('TK-02: wrong revocations get OAuth’s errors, and revoke no token', async t => {
+t.test('TK-02: a revocation with a mistake gets the right OAuth error, and revokes no token', async t => {
   const sandbox = await buildTestSandbox(t)
   const { refresh_token: token } = await getTokens(sandbox)
   const cases: [Record<string, string>, number, string][] = [
@@ -102,7 +102,7 @@ t.test('TK-02: wrong revocations get OAuth’s errors, and revoke no token', asy
   t.notOk(sandbox.logLines.join('').includes(token), 'LG-01: the token is not logged')
 })
 
-t.test('TK-04: wrong secrets at the revocation and at the exchange count towards the same limit', async t => {
+t.test('TK-04: wrong secrets in revocations and wrong secrets in exchanges count towards the same limit', async t => {
   const sandbox = await buildTestSandbox(t)
   const { refresh_token: token } = await getTokens(sandbox)
   for (let attempt = 0; attempt < 10; attempt += 1)

@@ -6,54 +6,63 @@ import { newcomer, submitForm } from '../support/forms.ts'
 
 const right = { email: seeded.email, password: seeded.password }
 
-t.test('PS-01: valid credentials from another site are refused, and nobody is signed in', async t => {
-  const browser = openBrowser(await buildTestSandbox(t))
-  const page = await browser.get(startUrl())
-  const formToken = /name="formToken" value="([^"]+)"/.exec(page.body)?.[1] ?? ''
-  const strangers = [
-    { 'sec-fetch-site': 'cross-site' },
-    { 'sec-fetch-site': 'same-site' },
-    { 'sec-fetch-site': 'none' },
-    { 'sec-fetch-site': undefined, origin: 'https://evil.test' },
-    { 'sec-fetch-site': undefined, origin: 'null' },
-    { 'sec-fetch-site': undefined, origin: undefined },
-  ]
-  for (const headers of strangers) {
-    const answer = await browser.post('/sign-in', { ...right, formToken }, { headers })
-    t.equal(answer.statusCode, 403, JSON.stringify(headers))
-    t.equal(answer.headers['set-cookie'], undefined)
-  }
-  const old = await browser.post(
-    '/sign-in',
-    { ...right, formToken },
-    { headers: { 'sec-fetch-site': undefined, origin: portalUrl } },
-  )
-  t.equal(old.statusCode, 303, 'a browser without Sec-Fetch-Site is known by its Origin')
-})
-
-t.test('PS-01: a form is refused without its form token, with another form’s token, and after 30 minutes', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const browser = openBrowser(sandbox)
-  t.equal((await browser.post('/sign-in', right)).statusCode, 400)
-  t.equal((await browser.post('/sign-in', { ...right, formToken: 'made.up' })).statusCode, 400)
-  const consent = await signIn(browser)
-  const ofConsent = /name="formToken" value="([^"]+)"/.exec(consent.body)?.[1] ?? ''
-  t.equal((await browser.post('/sign-in', { ...right, formToken: ofConsent })).statusCode, 400)
-  const page = await openBrowser(sandbox).get(startUrl())
-  sandbox.passTime(30 * 60_000)
-  t.equal((await browser.submit(page, right)).statusCode, 400)
-})
-
-t.test('the title of a refused form says that it was refused, because screen readers read the title first', async t => {
-  const browser = openBrowser(await buildTestSandbox(t))
-  const page = await browser.get(startUrl())
-  t.match(page.body, '<title>Sign in or create an account · Login portal</title>')
-  const refused = await browser.submit(page, { ...right, password: 'another one' })
-  t.match(refused.body, '<title>Error: Sign in or create an account · Login portal</title>')
-})
+t.test(
+  'PS-01: if another site sends the right e-mail address and password, the portal refuses them, and nobody is signed in',
+  async t => {
+    const browser = openBrowser(await buildTestSandbox(t))
+    const page = await browser.get(startUrl())
+    const formToken = /name="formToken" value="([^"]+)"/.exec(page.body)?.[1] ?? ''
+    const strangers = [
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+      { 'sec-fetch-site': 'none' },
+      { 'sec-fetch-site': undefined, origin: 'https://evil.test' },
+      { 'sec-fetch-site': undefined, origin: 'null' },
+      { 'sec-fetch-site': undefined, origin: undefined },
+    ]
+    for (const headers of strangers) {
+      const answer = await browser.post('/sign-in', { ...right, formToken }, { headers })
+      t.equal(answer.statusCode, 403, JSON.stringify(headers))
+      t.equal(answer.headers['set-cookie'], undefined)
+    }
+    const old = await browser.post(
+      '/sign-in',
+      { ...right, formToken },
+      { headers: { 'sec-fetch-site': undefined, origin: portalUrl } },
+    )
+    t.equal(old.statusCode, 303, 'a browser without Sec-Fetch-Site is known by its Origin')
+  },
+)
 
 t.test(
-  'PS-07: signing in starts a new session, whatever cookie the browser sent, and the next login uses the new session',
+  'PS-01: the portal refuses a sign-in form without its form token, with the token of another form, or after 30 minutes',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const browser = openBrowser(sandbox)
+    t.equal((await browser.post('/sign-in', right)).statusCode, 400)
+    t.equal((await browser.post('/sign-in', { ...right, formToken: 'made.up' })).statusCode, 400)
+    const consent = await signIn(browser)
+    const ofConsent = /name="formToken" value="([^"]+)"/.exec(consent.body)?.[1] ?? ''
+    t.equal((await browser.post('/sign-in', { ...right, formToken: ofConsent })).statusCode, 400)
+    const page = await openBrowser(sandbox).get(startUrl())
+    sandbox.passTime(30 * 60_000)
+    t.equal((await browser.submit(page, right)).statusCode, 400)
+  },
+)
+
+t.test(
+  'if the portal refuses a form, the title of the page begins with “Error”, because screen readers read the title first',
+  async t => {
+    const browser = openBrowser(await buildTestSandbox(t))
+    const page = await browser.get(startUrl())
+    t.match(page.body, '<title>Sign in or create an account · Login portal</title>')
+    const refused = await browser.submit(page, { ...right, password: 'another one' })
+    t.match(refused.body, '<title>Error: Sign in or create an account · Login portal</title>')
+  },
+)
+
+t.test(
+  'PS-07: signing in starts a new session, whatever session cookie the browser sent, and the next login uses the new session',
   async t => {
     const browser = openBrowser(await buildTestSandbox(t))
     const planted = 'x'.repeat(43)
@@ -69,28 +78,31 @@ t.test(
   },
 )
 
-t.test('PS-09: the redirect after the password is a 303', async t => {
+t.test('PS-09: after the visitor has sent the password, the portal redirects with status 303', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
   const answer = await browser.submit(await browser.get(startUrl()), right)
   t.equal(answer.statusCode, 303)
   t.match(locationOf(answer), /^\/\?/)
 })
 
-t.test('PS-05: an unknown user and a wrong password get the same page, which keeps the typed address', async t => {
-  const browser = openBrowser(await buildTestSandbox(t))
-  const page = await browser.get(startUrl())
-  const wrong = await browser.submit(page, { email: 'first@example.test', password: 'wrong' })
-  const unknown = await browser.submit(page, { email: seeded.email, password: 'wrong' })
-  t.equal(wrong.statusCode, 403)
-  t.equal(unknown.statusCode, 403)
-  t.equal(wrong.body, unknown.body.replaceAll(seeded.email, 'first@example.test'))
-  t.match(unknown.body, `value="${seeded.email}"`)
-  t.notMatch(unknown.body, 'wrong"')
-  t.match(unknown.headers['content-security-policy'], /form-action 'self' http:\/\/localhost:3000;/)
-})
+t.test(
+  'PS-05: for an unknown user and for a wrong password, the portal shows the same page, and the page keeps the typed e-mail address',
+  async t => {
+    const browser = openBrowser(await buildTestSandbox(t))
+    const page = await browser.get(startUrl())
+    const wrong = await browser.submit(page, { email: 'first@example.test', password: 'wrong' })
+    const unknown = await browser.submit(page, { email: seeded.email, password: 'wrong' })
+    t.equal(wrong.statusCode, 403)
+    t.equal(unknown.statusCode, 403)
+    t.equal(wrong.body, unknown.body.replaceAll(seeded.email, 'first@example.test'))
+    t.match(unknown.body, `value="${seeded.email}"`)
+    t.notMatch(unknown.body, 'wrong"')
+    t.match(unknown.headers['content-security-policy'], /form-action 'self' http:\/\/localhost:3000;/)
+  },
+)
 
 t.test(
-  'PS-06: after 10 failures, an account is locked until the 15 minutes are over, even with another X-Forwarded-For',
+  'PS-06: after 10 wrong passwords an account is locked for the rest of the 15 minutes, even if the sender changes X-Forwarded-For',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const browser = openBrowser(sandbox)
@@ -112,12 +124,12 @@ t.test(
 )
 
 t.test(
-  'PS-06: after 100 failures from one address, all sign-ins from this address are refused for a while',
+  'PS-06: after 100 failed sign-ins from one network address, all sign-ins from this address are refused for a while',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const browser = openBrowser(sandbox)
     const page = await browser.get(startUrl())
-    // Sends 25 at once, because the portal hashes two passwords at the same time and lets fifty wait.
+    // Send 25 forms at once, because the portal hashes two passwords at the same time and lets at most fifty wait.
     for (let first = 0; first < 100; first += 25) {
       const emails = Array.from({ length: 25 }, (_, index) => `${first + index}@example.test`)
       const answers = await Promise.all(emails.map(email => browser.submit(page, { email, password: 'wrong' })))
@@ -130,7 +142,7 @@ t.test(
   },
 )
 
-t.test('a GET of a form’s address redirects to a page', async t => {
+t.test('a GET request to /sign-in or /sign-up redirects to a page', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
   for (const path of ['/sign-in', '/sign-up']) t.equal(locationOf(await browser.get(path)), '/account')
   t.equal((await browser.get('/consent')).statusCode, 405)
@@ -145,7 +157,7 @@ t.test('PS-16: sign-in ignores case, character width and surrounding spaces in a
   }
 })
 
-t.test('PS-13: without the seed settings there is no account and no client', async t => {
+t.test('PS-13: without the seed settings the sandbox has no account and no client', async t => {
   const browser = openBrowser(await buildTestSandbox(t, { seed: false }))
   t.equal((await browser.get(startUrl())).statusCode, 400)
   const page = await browser.get('/account')
@@ -153,7 +165,7 @@ t.test('PS-13: without the seed settings there is no account and no client', asy
   for (const account of accounts) t.equal((await browser.submit(page, account)).statusCode, 403, account.email)
 })
 
-t.test('DO-09: during 80 sign-ins at once some get 503, and other pages still work', async t => {
+t.test('DO-09: if 80 sign-ins arrive at once, some of them get 503, and other pages still work', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
   const page = await browser.get(startUrl())
   const attempts = Array.from({ length: 80 }, (_, index) =>
@@ -168,21 +180,24 @@ t.test('DO-09: during 80 sign-ins at once some get 503, and other pages still wo
   t.ok(statuses.filter(status => status === 403).length >= 50)
 })
 
-t.test('PS-06: if somebody tries many passwords at once, the portal checks hardly more than ten', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const tries = Array.from({ length: 40 }, async (_, index) => {
-    const browser = openBrowser(sandbox)
-    // The right password is one of the last, and must not succeed.
-    const password = index === 39 ? seeded.password : `wrong ${index}`
-    return submitForm(browser, await browser.get('/account'), '/sign-in', { email: seeded.email, password })
-  })
-  const statuses = (await Promise.all(tries)).map(answer => answer.statusCode)
-  t.ok(statuses.filter(status => status === 403).length <= 12, statuses.join())
-  t.ok(statuses.filter(status => status === 429).length >= 28, statuses.join())
-  t.notOk(statuses.includes(303))
-})
+t.test(
+  'PS-06: if somebody sends many passwords for one account at once, the portal checks only about ten of them',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const tries = Array.from({ length: 40 }, async (_, index) => {
+      const browser = openBrowser(sandbox)
+      // The right password comes last, and must not succeed.
+      const password = index === 39 ? seeded.password : `wrong ${index}`
+      return submitForm(browser, await browser.get('/account'), '/sign-in', { email: seeded.email, password })
+    })
+    const statuses = (await Promise.all(tries)).map(answer => answer.statusCode)
+    t.ok(statuses.filter(status => status === 403).length <= 12, statuses.join())
+    t.ok(statuses.filter(status => status === 429).length >= 28, statuses.join())
+    t.notOk(statuses.includes(303))
+  },
+)
 
-t.test('a browser that keeps no cookies gets a page that says so, and the portal checks no password', async t => {
+t.test('if a browser keeps no cookies, the portal shows a page that says so, and checks no password', async t => {
   const steps: LabStep[] = []
   const sandbox = await buildTestSandbox(t, { onStep: step => void steps.push(step) })
   for (const [action, fields] of [
@@ -218,7 +233,7 @@ t.test(
   },
 )
 
-t.test('over https the page about cookies does not mention plain http', async t => {
+t.test('if the portal uses https, its page about missing cookies does not mention plain http', async t => {
   const browser = openBrowser(await buildTestSandbox(t, { portalUrl: 'https://portal.test' }))
   const page = await browser.get('/account')
   browser.cookies.clear()

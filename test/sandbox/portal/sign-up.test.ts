@@ -17,29 +17,32 @@ async function signIn(sandbox: TestSandbox, email: string, password: string): Pr
   return submitForm(browser, await browser.get(startUrl()), '/sign-in', { email, password })
 }
 
-/** The problem next to each field, by the name of the field. */
+/** Returns the problem next to each field, by the id of the field. */
 function readProblems(page: LightMyRequestResponse): Record<string, string> {
   const said = [...page.body.matchAll(/<p class="field-problem" id="([^"]+)-problem">([^<]+)</g)]
   return Object.fromEntries(said.map(([, id, problem]) => [id, problem]))
 }
 
-t.test('signing up during a login leads to the consent page, and then to the client', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const browser = openBrowser(sandbox)
-  const answer = await submitForm(browser, await browser.get(startUrl()), '/sign-up', newcomer)
-  t.equal(answer.statusCode, 303, 'PS-09: the redirect must not make the browser send the password again')
-  t.match(
-    answer.cookies.find(({ name }) => name === '__Host-portal-session'),
-    { secure: true, httpOnly: true, sameSite: 'Lax', path: '/' },
-  )
-  const consent = await browser.get(locationOf(answer))
-  t.match(consent.body, 'Reference client</bdi> wants to sign you in')
-  t.match(consent.body, newcomer.email)
-  const back = await browser.submit(consent, { decision: 'allow' })
-  t.match(new URL(locationOf(back)).searchParams.get('code'), /^[A-Za-z0-9]{30}$/)
-})
+t.test(
+  'if a visitor signs up during a login, the portal shows the consent page, and then redirects to the client',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const browser = openBrowser(sandbox)
+    const answer = await submitForm(browser, await browser.get(startUrl()), '/sign-up', newcomer)
+    t.equal(answer.statusCode, 303, 'PS-09: the redirect must not make the browser send the password again')
+    t.match(
+      answer.cookies.find(({ name }) => name === '__Host-portal-session'),
+      { secure: true, httpOnly: true, sameSite: 'Lax', path: '/' },
+    )
+    const consent = await browser.get(locationOf(answer))
+    t.match(consent.body, 'Reference client</bdi> wants to sign you in')
+    t.match(consent.body, newcomer.email)
+    const back = await browser.submit(consent, { decision: 'allow' })
+    t.match(new URL(locationOf(back)).searchParams.get('code'), /^[A-Za-z0-9]{30}$/)
+  },
+)
 
-t.test('signing up without a client leads to the account', async t => {
+t.test('if a visitor signs up outside a login, the portal shows the account page', async t => {
   const sandbox = await buildTestSandbox(t)
   const browser = openBrowser(sandbox)
   t.equal(locationOf(await browser.get('/')), '/account')
@@ -54,7 +57,7 @@ t.test('signing up without a client leads to the account', async t => {
 })
 
 t.test(
-  'the form shows all problems at once, each next to its field, and keeps everything except the password',
+  'a refused sign-up form shows each problem next to its field, and keeps all values except the password',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const page = await signUp(sandbox, { email: 'no address', password: 'short', firstName: '<b>Nora', lastName: ' ' })
@@ -74,47 +77,53 @@ t.test(
   },
 )
 
-t.test('fields that are missing, repeated or too long are refused without an error of the server', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const browser = openBrowser(sandbox)
-  const page = await browser.get('/account')
-  const none = await submitForm(browser, page, '/sign-up')
-  t.equal(none.statusCode, 422)
-  t.equal(Object.keys(readProblems(none)).length, 5)
-  const long = { firstName: 'x'.repeat(101), email: `${'x'.repeat(64)}@${'x'.repeat(190)}.test`, lastName: 'nul\0' }
-  const answer = await signUp(sandbox, long)
-  t.strictSame(Object.keys(readProblems(answer)), ['first-name', 'last-name', 'new-email'])
-  const formToken = /name="formToken" value="([^"]+)"/.exec(page.body)?.[1] ?? ''
-  const cookie = browser.cookieHeader()
-  const repeated = await sandbox.portal.inject({
-    method: 'POST',
-    url: '/sign-up',
-    headers: { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin', cookie },
-    payload: `${new URLSearchParams({ ...newcomer, formToken })}&email=other@example.test`,
-  })
-  t.equal(repeated.statusCode, 422)
-  t.strictSame(Object.keys(readProblems(repeated)), ['new-email'])
-})
-
-t.test('PS-01: a sign-up from another site, or without the page’s token, makes no account', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const browser = openBrowser(sandbox)
-  const page = await browser.get('/account')
-  const formToken = /name="formToken" value="([^"]+)"/.exec(page.body)?.[1] ?? ''
-  const foreign = await browser.post(
-    '/sign-up',
-    { ...newcomer, formToken },
-    { headers: { 'sec-fetch-site': 'cross-site' } },
-  )
-  t.equal(foreign.statusCode, 403)
-  const bare = await browser.post('/sign-up', newcomer)
-  t.equal(bare.statusCode, 400)
-  for (const answer of [foreign, bare]) t.equal(answer.headers['set-cookie'], undefined)
-  t.equal((await signIn(sandbox, newcomer.email, newcomer.password)).statusCode, 403)
-})
+t.test(
+  'if fields of a sign-up are missing, repeated or too long, the portal refuses the form, without an internal error',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const browser = openBrowser(sandbox)
+    const page = await browser.get('/account')
+    const none = await submitForm(browser, page, '/sign-up')
+    t.equal(none.statusCode, 422)
+    t.equal(Object.keys(readProblems(none)).length, 5)
+    const long = { firstName: 'x'.repeat(101), email: `${'x'.repeat(64)}@${'x'.repeat(190)}.test`, lastName: 'nul\0' }
+    const answer = await signUp(sandbox, long)
+    t.strictSame(Object.keys(readProblems(answer)), ['first-name', 'last-name', 'new-email'])
+    const formToken = /name="formToken" value="([^"]+)"/.exec(page.body)?.[1] ?? ''
+    const cookie = browser.cookieHeader()
+    const repeated = await sandbox.portal.inject({
+      method: 'POST',
+      url: '/sign-up',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin', cookie },
+      payload: `${new URLSearchParams({ ...newcomer, formToken })}&email=other@example.test`,
+    })
+    t.equal(repeated.statusCode, 422)
+    t.strictSame(Object.keys(readProblems(repeated)), ['new-email'])
+  },
+)
 
 t.test(
-  'PS-02: passwords of 8 to 128 characters of any kind work exactly as typed, and a password of 7 characters is refused',
+  'PS-01: if another site sends a sign-up form, or the form token is missing, the portal makes no account',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const browser = openBrowser(sandbox)
+    const page = await browser.get('/account')
+    const formToken = /name="formToken" value="([^"]+)"/.exec(page.body)?.[1] ?? ''
+    const foreign = await browser.post(
+      '/sign-up',
+      { ...newcomer, formToken },
+      { headers: { 'sec-fetch-site': 'cross-site' } },
+    )
+    t.equal(foreign.statusCode, 403)
+    const bare = await browser.post('/sign-up', newcomer)
+    t.equal(bare.statusCode, 400)
+    for (const answer of [foreign, bare]) t.equal(answer.headers['set-cookie'], undefined)
+    t.equal((await signIn(sandbox, newcomer.email, newcomer.password)).statusCode, 403)
+  },
+)
+
+t.test(
+  'PS-02: passwords of 8 to 128 characters, whatever the characters are, work exactly as typed; a password of 7 characters is refused',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const refused = await signUp(sandbox, { password: '1234567' })
@@ -149,7 +158,7 @@ t.test(
   },
 )
 
-t.test('PS-02: a password that differs only after the first 72 bytes is wrong', async t => {
+t.test('PS-02: if a password is right only in its first 72 bytes, it is wrong', async t => {
   const sandbox = await buildTestSandbox(t)
   const head = 'z'.repeat(72)
   await signUp(sandbox, { password: `${head} and an end` })
@@ -170,7 +179,7 @@ t.test('PS-02: password fields hide the text, and tell password managers whether
   )
 })
 
-t.test('PS-03: neither the e-mail address nor its local part is accepted as a password', async t => {
+t.test('PS-03: the portal accepts neither the e-mail address nor the part before the @ as a password', async t => {
   const sandbox = await buildTestSandbox(t)
   for (const password of ['newcomer@example.test', 'NEWCOMER@example.test ', 'Newcomer']) {
     const refused = await signUp(sandbox, { password })
@@ -179,9 +188,9 @@ t.test('PS-03: neither the e-mail address nor its local part is accepted as a pa
   }
 })
 
-t.test('limit-sign-ups: from one address at most 100 sign-ups an hour succeed', async t => {
+t.test('limit-sign-ups: from one network address at most 100 sign-ups an hour succeed', async t => {
   const sandbox = await buildTestSandbox(t)
-  // Sends 25 at once, because the portal hashes two passwords at the same time and lets fifty wait.
+  // Send 25 forms at once, because the portal hashes two passwords at the same time and lets at most fifty wait.
   for (let first = 0; first < 100; first += 25) {
     const emails = Array.from({ length: 25 }, (_, index) => `user-${first + index}@example.test`)
     const answers = await Promise.all(emails.map(email => signUp(sandbox, { email })))
@@ -195,7 +204,7 @@ t.test('limit-sign-ups: from one address at most 100 sign-ups an hour succeed', 
   t.equal((await signUp(sandbox, { email: 'late@example.test' })).statusCode, 303)
 })
 
-t.test('neither names nor addresses nor passwords of a sign-up are logged', async t => {
+t.test('the portal does not log the name, the e-mail address or the password of a sign-up', async t => {
   const sandbox = await buildTestSandbox(t)
   await openAsNewcomer(sandbox)
   await signUp(sandbox, {})
@@ -203,17 +212,20 @@ t.test('neither names nor addresses nor passwords of a sign-up are logged', asyn
 })
 
 for (const database of databases) {
-  t.test(`of ten simultaneous sign-ups with the same address, one creates the account (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const answers = await Promise.all(
-      Array.from({ length: 10 }, (_, index) => signUp(sandbox, { password: `a pass phrase ${index}` })),
-    )
-    t.equal(answers.filter(answer => answer.statusCode === 303).length, 1)
-    t.equal(answers.filter(answer => answer.statusCode === 422).length, 9)
-  })
+  t.test(
+    `if ten sign-ups with the same e-mail address arrive at once, only one of them creates an account (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const answers = await Promise.all(
+        Array.from({ length: 10 }, (_, index) => signUp(sandbox, { password: `a pass phrase ${index}` })),
+      )
+      t.equal(answers.filter(answer => answer.statusCode === 303).length, 1)
+      t.equal(answers.filter(answer => answer.statusCode === 422).length, 9)
+    },
+  )
 
   t.test(
-    `PS-16: an address that only looks different belongs to the same account or is refused (${database.name})`,
+    `PS-16: if an e-mail address looks different but means the same, it belongs to the same account or is refused (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       t.equal((await signUp(sandbox, { email: ' User＠x.test' })).statusCode, 303)

@@ -29,7 +29,7 @@ function getMe({ portal }: TestSandbox, authorization?: string) {
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `calls-without-browser, name-call: a script can register, allow an application and sign in without a browser (${database.name})`,
+    `calls-without-browser, name-call: without a browser, a script can register a user, allow an application and sign in (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const registered = await post(sandbox, 'register', ada)
@@ -81,7 +81,7 @@ for (const database of await openDatabases(t)) {
   )
 }
 
-t.test('/api/register names every wrong field at once, with 422', async t => {
+t.test('if several fields of /api/register are wrong, one 422 answer names all of them', async t => {
   const sandbox = await buildTestSandbox(t)
   const answer = await post(sandbox, 'register', { email: 'nobody', password: '1234567' })
   t.equal(answer.statusCode, 422)
@@ -105,7 +105,7 @@ t.test('/api/register names every wrong field at once, with 422', async t => {
   t.match(await sandbox.portal.inject({ url }), { statusCode: 405, headers: { allow: 'POST' } })
 })
 
-t.test('PS-06: one address can make 100 accounts an hour', async t => {
+t.test('PS-06: from one network address, at most 100 accounts can be made in an hour', async t => {
   const sandbox = await buildTestSandbox(t)
   const at = sandbox.now().getTime() + 3_600_000
   await sandbox.store.write(db =>
@@ -120,28 +120,31 @@ t.test('PS-06: one address can make 100 accounts an hour', async t => {
   t.equal((await post(sandbox, 'register', { ...ada, email: 'next@example.test' })).statusCode, 201)
 })
 
-t.test('PS-05, PS-06: a wrong password and an unknown address get 403, and after ten failures 429', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const unknown = await post(sandbox, 'authorize', { ...startFields, email: 'x@example.test', password: 'wrong' })
-  for (let attempt = 0; attempt < 10; attempt += 1) {
-    const wrong = await post(sandbox, 'authorize', { ...startFields, email: seeded.email, password: 'wrong' })
-    t.equal(wrong.statusCode, 403)
-    t.strictSame(wrong.json(), { message: 'Permission denied' })
-    t.equal(wrong.body, unknown.body)
-  }
-  const refused = await post(sandbox, 'authorize', { ...startFields, ...credentials })
-  t.match(refused, { statusCode: 429, headers: { 'retry-after': /^\d+$/ } })
-  t.strictSame(refused.json(), { message: 'Too Many Requests' })
-  const url = { userId: 'x', clientId: seeded.clientId, ...credentials }
-  t.equal(
-    (await post(sandbox, 'authorizeApplication', url)).statusCode,
-    429,
-    'all calls that sign in must share one count',
-  )
-})
+t.test(
+  'PS-05, PS-06: at /api/authorize a wrong password and an unknown e-mail address get 403, and after ten failures 429',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const unknown = await post(sandbox, 'authorize', { ...startFields, email: 'x@example.test', password: 'wrong' })
+    for (let attempt = 0; attempt < 10; attempt += 1) {
+      const wrong = await post(sandbox, 'authorize', { ...startFields, email: seeded.email, password: 'wrong' })
+      t.equal(wrong.statusCode, 403)
+      t.strictSame(wrong.json(), { message: 'Permission denied' })
+      t.equal(wrong.body, unknown.body)
+    }
+    const refused = await post(sandbox, 'authorize', { ...startFields, ...credentials })
+    t.match(refused, { statusCode: 429, headers: { 'retry-after': /^\d+$/ } })
+    t.strictSame(refused.json(), { message: 'Too Many Requests' })
+    const url = { userId: 'x', clientId: seeded.clientId, ...credentials }
+    t.equal(
+      (await post(sandbox, 'authorizeApplication', url)).statusCode,
+      429,
+      'all calls that sign in must share one count',
+    )
+  },
+)
 
 t.test(
-  'AZ-01, AZ-02, AZ-03: /api/authorize checks the start parameters as the page does, and gives no code',
+  'AZ-01, AZ-02, AZ-03: /api/authorize checks the parameters of a start like the portal’s page, and a wrong start gets no code',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const [user] = await sandbox.store.read.selectFrom('users').select('id').execute()
@@ -175,30 +178,33 @@ t.test(
   },
 )
 
-t.test('/api/authorizeApplication accepts the portal’s session, but not from another site', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const browser = openBrowser(sandbox)
-  await signIn(browser)
-  const cookie = browser.cookieHeader()
-  const [user] = await sandbox.store.read.selectFrom('users').select('id').execute()
-  const fields = { userId: user?.id, clientId: seeded.clientId }
-  const foreign = [
-    { 'sec-fetch-site': 'cross-site' },
-    { 'sec-fetch-site': 'same-site' },
-    { origin: 'http://127.0.0.1:4001' },
-    { origin: 'null' },
-  ]
-  for (const headers of foreign)
-    t.equal((await post(sandbox, 'authorizeApplication', fields, { cookie, ...headers })).statusCode, 403)
-  t.match((await browser.get(startUrl())).body, /wants to sign you in/, 'no consent may be stored')
-  const answer = await post(sandbox, 'authorizeApplication', fields, { cookie })
-  t.equal(answer.statusCode, 200)
-  t.strictSame(answer.json(), fields)
-  t.equal((await browser.get(startUrl())).statusCode, 303, 'the portal must not ask for consent again')
-})
+t.test(
+  '/api/authorizeApplication accepts the cookie of a portal session, but not if another site sends the call',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const browser = openBrowser(sandbox)
+    await signIn(browser)
+    const cookie = browser.cookieHeader()
+    const [user] = await sandbox.store.read.selectFrom('users').select('id').execute()
+    const fields = { userId: user?.id, clientId: seeded.clientId }
+    const foreign = [
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+      { origin: 'http://127.0.0.1:4001' },
+      { origin: 'null' },
+    ]
+    for (const headers of foreign)
+      t.equal((await post(sandbox, 'authorizeApplication', fields, { cookie, ...headers })).statusCode, 403)
+    t.match((await browser.get(startUrl())).body, /wants to sign you in/, 'no consent may be stored')
+    const answer = await post(sandbox, 'authorizeApplication', fields, { cookie })
+    t.equal(answer.statusCode, 200)
+    t.strictSame(answer.json(), fields)
+    t.equal((await browser.get(startUrl())).statusCode, 303, 'the portal must not ask for consent again')
+  },
+)
 
 t.test(
-  '/api/authorizeApplication gives consent only for the user who sends the call, and only to an application that exists',
+  '/api/authorizeApplication stores consent only for the user who sends the call, and only for an application that exists',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { '@id': other } = (await post(sandbox, 'register', ada)).json()

@@ -1,4 +1,4 @@
-// The sandbox applies each SEED_ setting once. The sandbox must not undo the changes of people.
+// The sandbox applies each value of a SEED_ setting only once, so that it does not undo later changes by people.
 import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
@@ -11,7 +11,7 @@ import { openDatabases } from '../support/each-database.ts'
 import { addApplications, addGroups } from '../support/fill-groups.ts'
 import { getTokens, refresh } from '../support/tokens.ts'
 
-/** Whether the portal accepts this secret of the seeded client. */
+/** Returns whether the portal accepts this secret of the seeded client. */
 async function isValid(sandbox: TestSandbox, clientSecret: string): Promise<boolean> {
   const answer = await exchange(sandbox, { client_secret: clientSecret, code: 'a'.repeat(30) })
   return answer.json().error !== 'invalid_client'
@@ -36,7 +36,7 @@ for (const database of await openDatabases(t)) {
   const start = (t: Test, databaseUrl: string, settings = {}) => buildTestSandbox(t, { databaseUrl, ...settings })
 
   t.test(
-    `seeds: a restart does not restore an old client secret, and keeps the renewed secret (${database.name})`,
+    `seeds: after a client secret was renewed, a restart keeps the new secrets, and does not make the seeded secret valid again (${database.name})`,
     async t => {
       const url = await database.make(t)
       const first = await start(t, url)
@@ -56,20 +56,23 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`seeds: redirect URIs that a call has changed stay until the setting changes (${database.name})`, async t => {
-    const url = await database.make(t)
-    const first = await start(t, url)
-    const { call } = await callAsDeveloper(first)
-    const redirectUris = `${seeded.redirectUri},https://client.example.test/back`
-    t.equal((await call('PUT', `/apps/v1/${seeded.clientId}`, { name: 'Renamed', redirectUris })).statusCode, 200)
-    const read = async () => (await call('GET', `/apps/v1/${seeded.clientId}`)).json().client.redirectUris
-    await start(t, url)
-    t.equal(await read(), redirectUris)
-    await start(t, url, { redirectUris: ['https://other.example.test/back'] })
-    t.equal(await read(), 'https://other.example.test/back')
-  })
+  t.test(
+    `seeds: if an API call has changed the redirect URIs, they stay until the setting changes (${database.name})`,
+    async t => {
+      const url = await database.make(t)
+      const first = await start(t, url)
+      const { call } = await callAsDeveloper(first)
+      const redirectUris = `${seeded.redirectUri},https://client.example.test/back`
+      t.equal((await call('PUT', `/apps/v1/${seeded.clientId}`, { name: 'Renamed', redirectUris })).statusCode, 200)
+      const read = async () => (await call('GET', `/apps/v1/${seeded.clientId}`)).json().client.redirectUris
+      await start(t, url)
+      t.equal(await read(), redirectUris)
+      await start(t, url, { redirectUris: ['https://other.example.test/back'] })
+      t.equal(await read(), 'https://other.example.test/back')
+    },
+  )
 
-  t.test(`a restart does not restore a removed application (${database.name})`, async t => {
+  t.test(`if the seeded application was removed, a restart does not restore it (${database.name})`, async t => {
     const url = await database.make(t)
     const first = await start(t, url)
     const { call } = await callAsDeveloper(first)
@@ -88,7 +91,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `after a change of the settings, the old and the new secret are valid, and a new password ends sessions (${database.name})`,
+    `if the seeded secret and password are changed in the settings, the old and the new secret are valid, and old sessions end (${database.name})`,
     async t => {
       const url = await database.make(t)
       const first = await start(t, url)
@@ -103,36 +106,45 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`seeds: seeding does not take over an account that somebody made before (${database.name})`, async t => {
-    const url = await database.make(t)
-    const before = await start(t, url, { seed: false })
-    t.equal(await register(before, seeded.email, 'the password of somebody else'), 201)
-    const after = await start(t, url)
-    t.equal(after.seedReport?.applied.length, 0)
-    t.match(after.seedReport?.refused, [/SEED_USER_EMAIL names an account that seeding did not make/, /SEED_CLIENT_ID/])
-    t.match(after.logLines.join(''), /"code":"seed-refused"/)
-    const rows = await after.store.read.selectFrom('applications').selectAll().execute()
-    t.strictSame(rows, [], 'the seed must create no application')
-    const other = await start(t, url, { email: 'other@example.test' })
-    t.strictSame(other.seedReport?.refused, [])
-    t.equal(await isValid(other, seeded.clientSecret), true)
-  })
-
-  t.test(`seeds: seeding does not take over an application that somebody made (${database.name})`, async t => {
-    const url = await database.make(t)
-    const first = await start(t, url)
-    const { call, groupId } = await callAsDeveloper(first)
-    const { client } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
-    const after = await start(t, url, { clientId: client.clientId, redirectUris: ['https://evil.example.test/'] })
-    t.match(after.seedReport, {
-      applied: [],
-      refused: [/SEED_CLIENT_ID names an application that seeding did not make/],
-    })
-    t.equal((await call('GET', `/apps/v1/${client.clientId}`)).json().client.redirectUris, client.redirectUris)
-  })
+  t.test(
+    `seeds: if somebody has already made an account with the seeded e-mail address, seeding does not take over the account (${database.name})`,
+    async t => {
+      const url = await database.make(t)
+      const before = await start(t, url, { seed: false })
+      t.equal(await register(before, seeded.email, 'the password of somebody else'), 201)
+      const after = await start(t, url)
+      t.equal(after.seedReport?.applied.length, 0)
+      t.match(after.seedReport?.refused, [
+        /SEED_USER_EMAIL names an account that seeding did not make/,
+        /SEED_CLIENT_ID/,
+      ])
+      t.match(after.logLines.join(''), /"code":"seed-refused"/)
+      const rows = await after.store.read.selectFrom('applications').selectAll().execute()
+      t.strictSame(rows, [], 'the seed must create no application')
+      const other = await start(t, url, { email: 'other@example.test' })
+      t.strictSame(other.seedReport?.refused, [])
+      t.equal(await isValid(other, seeded.clientSecret), true)
+    },
+  )
 
   t.test(
-    `if secrets are renewed while several instances start, the seeded secret is stored once, and the two latest secrets are valid (${database.name})`,
+    `seeds: if the seeded client id belongs to an application that somebody has made, seeding does not take over the application (${database.name})`,
+    async t => {
+      const url = await database.make(t)
+      const first = await start(t, url)
+      const { call, groupId } = await callAsDeveloper(first)
+      const { client } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+      const after = await start(t, url, { clientId: client.clientId, redirectUris: ['https://evil.example.test/'] })
+      t.match(after.seedReport, {
+        applied: [],
+        refused: [/SEED_CLIENT_ID names an application that seeding did not make/],
+      })
+      t.equal((await call('GET', `/apps/v1/${client.clientId}`)).json().client.redirectUris, client.redirectUris)
+    },
+  )
+
+  t.test(
+    `if API calls renew the secret while several instances start, the seeded secret is stored once, and the two latest secrets are valid (${database.name})`,
     async t => {
       const url = await database.make(t)
       const first = await start(t, url)
@@ -153,7 +165,7 @@ for (const database of await openDatabases(t)) {
   )
 
   if (database.name === 'PostgreSQL')
-    t.test('a start that seeds a new secret waits for a running call that makes a secret', async t => {
+    t.test('if a start seeds a new secret while a call is making a secret, the start waits for the call', async t => {
       const url = await database.make(t)
       const { store, now } = await start(t, url)
       const clientSecret = 'another-secret-that-is-long-enough-34'
@@ -198,7 +210,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `if the limits leave no room for the seeded application, the start says so and continues (${database.name})`,
+    `if the limits of a group leave no room for the seeded application, the sandbox says so and starts without it (${database.name})`,
     async t => {
       const url = await database.make(t)
       const sandbox = await start(t, url)
@@ -230,39 +242,48 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`seeded redirect URIs must fit into the size limit of the group (${database.name})`, async t => {
-    const url = await database.make(t)
-    const sandbox = await start(t, url)
-    const { call, userId, groupId } = await callAsDeveloper(sandbox)
-    const fields = { description: 'x'.repeat(256 * 1024 - 1500) }
-    const [filler] = await addApplications(sandbox, { groupId, userId, count: 1, fields })
-    const redirectUris = [`https://client.example.test/${'a'.repeat(1500)}`]
-    const read = async () => (await call('GET', `/apps/v1/${seeded.clientId}`)).json().client.redirectUris
-    t.match((await start(t, url, { redirectUris })).seedReport, {
-      applied: [],
-      refused: [/^SEED_REDIRECT_URIS did not take effect: .* too much room/],
-    })
-    t.equal(await read(), seeded.redirectUri)
-    await call('DELETE', `/apps/v1/${filler}`)
-    t.match((await start(t, url, { redirectUris })).seedReport, { applied: ['SEED_REDIRECT_URIS'], refused: [] })
-    t.equal(await read(), redirectUris[0])
-  })
+  t.test(
+    `if seeded redirect URIs do not fit into the size limit of the group, the sandbox does not store them (${database.name})`,
+    async t => {
+      const url = await database.make(t)
+      const sandbox = await start(t, url)
+      const { call, userId, groupId } = await callAsDeveloper(sandbox)
+      const fields = { description: 'x'.repeat(256 * 1024 - 1500) }
+      const [filler] = await addApplications(sandbox, { groupId, userId, count: 1, fields })
+      const redirectUris = [`https://client.example.test/${'a'.repeat(1500)}`]
+      const read = async () => (await call('GET', `/apps/v1/${seeded.clientId}`)).json().client.redirectUris
+      t.match((await start(t, url, { redirectUris })).seedReport, {
+        applied: [],
+        refused: [/^SEED_REDIRECT_URIS did not take effect: .* too much room/],
+      })
+      t.equal(await read(), seeded.redirectUri)
+      await call('DELETE', `/apps/v1/${filler}`)
+      t.match((await start(t, url, { redirectUris })).seedReport, { applied: ['SEED_REDIRECT_URIS'], refused: [] })
+      t.equal(await read(), redirectUris[0])
+    },
+  )
 
-  t.test(`the database keeps no fast hash of the seeded password (${database.name})`, async t => {
-    const { store } = await start(t, await database.make(t))
-    const rows = await store.read.selectFrom('seeded_users').selectAll().execute()
-    t.match(rows, [{ email: seeded.email, password_hash: /^\$argon2id\$/ }])
-    t.strictSame(Object.keys(rows[0] ?? {}).sort(), ['email', 'password_hash', 'user_id'])
-  })
+  t.test(
+    `the database stores the seeded password only as an argon2id hash, and not as a fast hash (${database.name})`,
+    async t => {
+      const { store } = await start(t, await database.make(t))
+      const rows = await store.read.selectFrom('seeded_users').selectAll().execute()
+      t.match(rows, [{ email: seeded.email, password_hash: /^\$argon2id\$/ }])
+      t.strictSame(Object.keys(rows[0] ?? {}).sort(), ['email', 'password_hash', 'user_id'])
+    },
+  )
 
-  t.test(`two instances that start at once apply a changed password once (${database.name})`, async t => {
-    const url = await database.make(t)
-    await start(t, url)
-    const both = await Promise.all([1, 2].map(() => start(t, url, { password: 'another password of mine' })))
-    t.strictSame(
-      both.flatMap(({ seedReport }) => seedReport?.applied),
-      ['SEED_USER_PASSWORD'],
-    )
-    t.ok(await canSignIn(both[0]!, 'another password of mine'))
-  })
+  t.test(
+    `if two instances start at once with a changed seeded password, the password is applied only once (${database.name})`,
+    async t => {
+      const url = await database.make(t)
+      await start(t, url)
+      const both = await Promise.all([1, 2].map(() => start(t, url, { password: 'another password of mine' })))
+      t.strictSame(
+        both.flatMap(({ seedReport }) => seedReport?.applied),
+        ['SEED_USER_PASSWORD'],
+      )
+      t.ok(await canSignIn(both[0]!, 'another password of mine'))
+    },
+  )
 }

@@ -1,4 +1,5 @@
-// A backup that was made under load is restored with the commands of docs/backup.md, and a sandbox starts with it.
+// Makes a backup under load, restores it with the commands in docs/backup.md, and starts a sandbox with the restored
+// database.
 import { execFile } from 'node:child_process'
 import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { promisify } from 'node:util'
@@ -19,7 +20,7 @@ const pathOf = (sqliteUrl: string) => sqliteUrl.slice('sqlite:'.length)
 interface Place {
   url: string
   backUp(): Promise<unknown>
-  /** Resolves to the address of the restored database. */
+  /** Restores the backup, and resolves to the address of the restored database. */
   restore(): Promise<string>
 }
 
@@ -85,12 +86,12 @@ async function restoresWhole(t: Test, { url, backUp, restore }: Place): Promise<
   t.notMatch(restored.logLines.join(), 'new-database')
 }
 
-t.test('F-33: a backup that was made under load is restored completely (SQLite)', async t => {
+t.test('F-33: a backup of SQLite that was made under load can be restored completely', async t => {
   await restoresWhole(t, await makeSqlitePlace(t))
 })
 
 t.test(
-  'F-33: a backup that was made under load is restored completely (PostgreSQL)',
+  'F-33: a backup of PostgreSQL that was made under load can be restored completely',
   { skip: !installedPostgres && 'PostgreSQL with its tools is not installed here (apt-get install postgresql)' },
   async t => {
     await restoresWhole(t, await makePostgresPlace(t, installedPostgres ?? ''))
@@ -98,7 +99,7 @@ t.test(
 )
 
 t.test(
-  'sandbox:backup refuses to overwrite a file or to copy a damaged, missing or PostgreSQL database, and says why',
+  'sandbox:backup never overwrites a file, copies no database that is damaged, missing or PostgreSQL, and says why',
   async t => {
     const url = await makeSqliteUrl(t)
     const copy = `${pathOf(url)}.copy`

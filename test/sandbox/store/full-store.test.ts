@@ -7,7 +7,7 @@ import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
 import { findHalves } from '../support/check-promises.ts'
 import { startInVain, startSandbox } from '../support/start-sandbox.ts'
 
-/** Creates applications until the store accepts no more, and checks that everything else still works. */
+/** Creates applications until the store has no more room, and checks that everything else still works. */
 async function fillUp(t: Test, sandbox: Pick<TestSandbox, 'portal' | 'api'>, fault: string) {
   const { call, groupId } = await callAsDeveloper(sandbox)
   const create = () => call('POST', '/apps/v1', makeCreateBody(groupId, { description: 'd'.repeat(2000) }))
@@ -30,18 +30,21 @@ async function fillUp(t: Test, sandbox: Pick<TestSandbox, 'portal' | 'api'>, fau
   return { create }
 }
 
-t.test('F-31: on a full disk writes get 503 and reads work, and writes work again when there is room', async t => {
-  const sandbox = await buildTestSandbox(t)
-  // With this limit SQLite reports the same error as on a full disk.
-  await sandbox.store.write(db => sql`pragma max_page_count = 1`.execute(db))
-  const { create } = await fillUp(t, sandbox, 'full')
-  await sandbox.store.write(db => sql`pragma max_page_count = 1000000`.execute(db))
-  t.equal((await create()).statusCode, 201)
-  sandbox.passTime(1000)
-  t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
-})
+t.test(
+  'F-31: if the disk is full, writes get 503 and reads work; when the disk has room again, writes work again',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    // With this limit SQLite reports the same error as on a full disk.
+    await sandbox.store.write(db => sql`pragma max_page_count = 1`.execute(db))
+    const { create } = await fillUp(t, sandbox, 'full')
+    await sandbox.store.write(db => sql`pragma max_page_count = 1000000`.execute(db))
+    t.equal((await create()).statusCode, 201)
+    sandbox.passTime(1000)
+    t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
+  },
+)
 
-t.test('F-31: the readiness check needs more free space than a new application', async t => {
+t.test('F-31: the readiness check needs at least as much free disk space as a new application', async t => {
   const databaseUrl = await makeSqliteUrl(t)
   const sandbox = await buildTestSandbox(t, { databaseUrl })
   const { call, groupId } = await callAsDeveloper(sandbox)
@@ -61,25 +64,28 @@ t.test('F-31: the readiness check needs more free space than a new application',
   }
 })
 
-t.test('F-31: if a quota is used up, writes get 503, reads work, and no data is lost or damaged', async t => {
-  const databaseUrl = await makeSqliteUrl(t)
-  // The limit is the size of each file in blocks of 512 bytes. A write beyond the limit fails.
-  const limited = await startSandbox(t, { databaseUrl, prefix: ['sh', '-c', 'ulimit -f 2000; exec "$0" "$@"'] })
-  const { create } = await fillUp(t, limited, 'unreachable')
-  t.equal((await create()).statusCode, 503, 'the sandbox must still answer')
-  await limited.kill()
-  t.strictSame(await findHalves(databaseUrl), [])
-  const unlimited = await startSandbox(t, { databaseUrl })
-  const { call, groupId } = await callAsDeveloper(unlimited)
-  t.equal((await call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode, 201)
-})
+t.test(
+  'F-31: if the disk quota of the sandbox is used up, writes get 503, reads work, and no data is lost or damaged',
+  async t => {
+    const databaseUrl = await makeSqliteUrl(t)
+    // The limit is the size of each file in blocks of 512 bytes. A write beyond the limit fails.
+    const limited = await startSandbox(t, { databaseUrl, prefix: ['sh', '-c', 'ulimit -f 2000; exec "$0" "$@"'] })
+    const { create } = await fillUp(t, limited, 'unreachable')
+    t.equal((await create()).statusCode, 503, 'the sandbox must still answer')
+    await limited.kill()
+    t.strictSame(await findHalves(databaseUrl), [])
+    const unlimited = await startSandbox(t, { databaseUrl })
+    const { call, groupId } = await callAsDeveloper(unlimited)
+    t.equal((await call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode, 201)
+  },
+)
 
 t.test(
-  'F-31: while the database file is read-only, writes get 503, reads work, and the sandbox recovers by itself',
+  'F-31: if the database becomes read-only for a while, writes get 503, reads work, and the sandbox recovers by itself',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { call, groupId } = await callAsDeveloper(sandbox)
-    // SQLite then reports the same error as on a file system that is mounted read-only.
+    // With this setting SQLite reports the same error as on a file system that is mounted read-only.
     await sandbox.store.write(db => sql`pragma query_only = on`.execute(db))
     const refused = await call('POST', '/apps/v1', makeCreateBody(groupId))
     t.match(refused, { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
@@ -92,7 +98,7 @@ t.test(
   },
 )
 
-t.test('F-31: if the sandbox may only read the database file, it does not start', async t => {
+t.test('F-31: if the sandbox can read but not write the database file, it does not start', async t => {
   const databaseUrl = await makeSqliteUrl(t)
   await (await buildTestSandbox(t, { databaseUrl })).close()
   const path = databaseUrl.slice('sqlite:'.length)

@@ -5,9 +5,7 @@ import { storeFaultOf } from '../../../src/sandbox/store/store-fault.ts'
 import { buildTestSandbox, makeSqliteUrl, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { recordStatements } from '../support/record-statements.ts'
 
-/**
- * Adds rows at the same moment. Resolves to the result of each row: 'written', the fault of the store, or 'refused'.
- */
+/** Adds several rows at once. Resolves to the result of each row: 'written', the fault of the store, or 'refused'. */
 async function addAtOnce({ store }: TestSandbox, ids: string[]): Promise<string[]> {
   const writes = ids.map(id =>
     store.write(db => db.insertInto('finished_authorizations').values({ id, expires_at: 1 }).execute()),
@@ -21,14 +19,14 @@ async function listIds({ store }: TestSandbox): Promise<string[]> {
   return rows.map(row => row.id)
 }
 
-t.test('if one of several simultaneous statements is refused, the other statements succeed', async t => {
+t.test('if the database refuses one of several simultaneous statements, the other statements succeed', async t => {
   const sandbox = await buildTestSandbox(t)
   const become = await addAtOnce(sandbox, ['a', 'b', 'a', 'c'])
   t.strictSame(become, ['written', 'written', 'refused', 'written'])
   t.strictSame(await listIds(sandbox), ['a', 'b', 'c'])
 })
 
-t.test('simultaneous statements are one transaction', async t => {
+t.test('the store runs simultaneous statements in one transaction', async t => {
   const { databaseUrl, statements } = await recordStatements(t, await makeSqliteUrl(t))
   const sandbox = await buildTestSandbox(t, { databaseUrl })
   const before = statements.length
@@ -39,12 +37,12 @@ t.test('simultaneous statements are one transaction', async t => {
   t.equal(statements.at(-1), insert, 'a single statement must need no transaction')
 })
 
-t.test('F-31: on a full disk all simultaneous statements fail, and no change is stored', async t => {
+t.test('F-31: if the disk is full, all simultaneous statements fail, and none of their changes is stored', async t => {
   const sandbox = await buildTestSandbox(t)
   const { page_count: pages } = (await sql<{ page_count: number }>`pragma page_count`.execute(sandbox.store.read))
     .rows[0]!
   await sandbox.store.write(db => sql.raw(`pragma max_page_count = ${pages}`).execute(db))
-  // The first row would fit. SQLite rolls this row back when there is no room for the other rows.
+  // The first row would fit into the file. But SQLite rolls this row back, too, because the other rows do not fit.
   const ids = ['fits', ...Array.from({ length: 20 }, (_, index) => `${index} ${'x'.repeat(2000)}`)]
   t.strictSame(new Set(await addAtOnce(sandbox, ids)), new Set(['full']))
   t.strictSame(await listIds(sandbox), [])
@@ -52,13 +50,16 @@ t.test('F-31: on a full disk all simultaneous statements fail, and no change is 
   t.strictSame(new Set(await addAtOnce(sandbox, ids)), new Set(['written']))
 })
 
-t.test('F-30: simultaneous statements wait while another process writes, and are then written once each', async t => {
-  const databaseUrl = await makeSqliteUrl(t)
-  const sandbox = await buildTestSandbox(t, { databaseUrl })
-  const other = new DatabaseSync(databaseUrl.slice('sqlite:'.length))
-  t.teardown(() => other.close())
-  other.exec('begin immediate')
-  setTimeout(() => other.exec('commit'), 200)
-  t.strictSame(await addAtOnce(sandbox, ['a', 'b', 'c']), ['written', 'written', 'written'])
-  t.strictSame(await listIds(sandbox), ['a', 'b', 'c'])
-})
+t.test(
+  'F-30: if another process is writing, simultaneous statements wait, and then each of them is carried out once',
+  async t => {
+    const databaseUrl = await makeSqliteUrl(t)
+    const sandbox = await buildTestSandbox(t, { databaseUrl })
+    const other = new DatabaseSync(databaseUrl.slice('sqlite:'.length))
+    t.teardown(() => other.close())
+    other.exec('begin immediate')
+    setTimeout(() => other.exec('commit'), 200)
+    t.strictSame(await addAtOnce(sandbox, ['a', 'b', 'c']), ['written', 'written', 'written'])
+    t.strictSame(await listIds(sandbox), ['a', 'b', 'c'])
+  },
+)

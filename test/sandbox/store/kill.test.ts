@@ -10,13 +10,16 @@ import { prepareVisitor, putUnderLoad, removeApplications } from '../support/put
 import { quickArgon2, type SandboxProcess, startSandbox } from '../support/start-sandbox.ts'
 import { getCode } from '../support/tokens.ts'
 
-// To run more kills by hand: node test/sandbox/store/kill.test.ts 50
+// To run more kills by hand, give the number: node test/sandbox/store/kill.test.ts 50
 const kills = Number(process.argv[2] ?? 5)
 if (kills > 5) t.setTimeout(0)
 
 const clock = () => new Date()
 
-/** Starts a sandbox that ends itself, as by kill -9, when the database has carried out the statement. */
+/**
+ * Starts a sandbox that ends itself like kill -9, as soon as the database has carried out a statement that begins with
+ * `statement`.
+ */
 async function startEndingAfter(t: Test, databaseUrl: string, statement: string): Promise<SandboxProcess> {
   const nodeOptions = `--import ${fileURLToPath(new URL('../support/end-after.ts', import.meta.url))}`
   return startSandbox(t, { databaseUrl, nodeOptions, settings: { END_AFTER: statement } })
@@ -24,7 +27,7 @@ async function startEndingAfter(t: Test, databaseUrl: string, statement: string)
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `F-34: if the sandbox is killed after it has stored an application and before its secret, neither exists (${database.name})`,
+    `F-34: if the sandbox is killed after the statement for an application and before the statement for its secret, neither of them is stored (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const survivor = await buildTestSandbox(t, { databaseUrl, clock })
@@ -46,7 +49,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `TK-16: if the sandbox is killed after it has used a code and before it answers, the code stays used and a new login works (${database.name})`,
+    `TK-16: if the sandbox is killed after it has marked a code as used and before it answers, the code stays used, and a new login works (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const survivor = await buildTestSandbox(t, { databaseUrl, clock })
@@ -63,7 +66,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `F-28, F-34, TK-16: after ${kills} kills under load, the sandbox still has everything that it confirmed (${database.name})`,
+    `F-28, F-34, TK-16: after ${kills} kills under load, the sandbox still has every change that it has confirmed (${database.name})`,
     async t => {
       if (kills > 5) t.setTimeout(0)
       const databaseUrl = await database.make(t)
@@ -73,7 +76,8 @@ for (const database of await openDatabases(t)) {
       let victim = await start()
       const totals = { applications: 0, codes: 0, unanswered: 0 }
       for (let kill = 1; kill <= kills; kill += 1) {
-        // A user has at most 100 grants for one client. The logins of earlier rounds have ended the oldest grants.
+        // Get a new access token in each round: a user has at most 100 grants for one client, so the logins of earlier
+        // rounds may have ended the older grants.
         const visitor = { ...prepared, accessToken: await getAccessToken(survivor) }
         const loads = [putUnderLoad(victim, visitor), putUnderLoad(survivor, visitor, { workers: 1 })]
         const momentMs = 20 + Math.random() * 400

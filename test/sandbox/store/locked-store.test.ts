@@ -7,7 +7,7 @@ import { holdLock } from '../support/hold-lock.ts'
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `F-30: while another process holds the lock, writes get 503 after 2 s, and reads work (${database.name})`,
+    `F-30: if another process has locked the database, writes get 503 after 2 s, and reads work (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl })
@@ -15,7 +15,7 @@ for (const database of await openDatabases(t)) {
       const code = (await logIn(sandbox)).get('code') ?? ''
       const release = await holdLock(t, databaseUrl)
       const startedAt = performance.now()
-      // There are more writes than connections. Reads must not wait for writes.
+      // Send more writes than the store has connections. A read must not wait for the writes.
       const writes = Array.from({ length: 20 }, () => exchange(sandbox, { code }))
       const probes = Promise.all([sandbox.portal, sandbox.api].map(listener => listener.inject('/health/ready')))
       const first = await Promise.race([sandbox.api.inject({ url: '/apps/v1', headers }), ...writes])
@@ -33,7 +33,7 @@ for (const database of await openDatabases(t)) {
   )
 }
 
-t.test('F-30: a transaction waits until no other process writes, and then runs once', async t => {
+t.test('F-30: if another process is writing, a transaction waits for it, and then runs once', async t => {
   const url = await makeSqliteUrl(t)
   const sandbox = await buildTestSandbox(t, { databaseUrl: url })
   const other = new DatabaseSync(url.slice('sqlite:'.length))

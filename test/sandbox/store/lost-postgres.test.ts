@@ -18,7 +18,7 @@ async function list({ api }: Pick<TestSandbox, 'api'>, accessToken: string) {
 
 for (const end of ['stop', 'kill'] as const)
   t.test(
-    `F-32: while PostgreSQL is not available (${end}), requests get 503, and afterwards everything works`,
+    `F-32: while PostgreSQL is down (after ${end}), requests get 503; when it is up again, everything works`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await postgres.makeDatabase() })
       const accessToken = await getAccessToken(sandbox)
@@ -46,7 +46,8 @@ interface RoleAndDatabase {
   name: string
 }
 
-// Ways in which a running server refuses every new connection, and accepts connections again.
+// For each reason why a running server can refuse every new connection: the statement that makes it refuse connections,
+// and the statement that makes it accept them again.
 const refusals: Record<string, (at: RoleAndDatabase) => { refuse: string; accept: string }> = {
   'the database is closed to connections': ({ name }) => ({
     refuse: `alter database ${name} with allow_connections false`,
@@ -72,7 +73,7 @@ const refusals: Record<string, (at: RoleAndDatabase) => { refuse: string; accept
 
 for (const [index, [reason, statementsFor]] of Object.entries(refusals).entries())
   t.test(
-    `F-32: while PostgreSQL refuses connections (${reason}), every request gets 503, and afterwards everything works`,
+    `F-32: while PostgreSQL refuses connections (${reason}), every request gets 503; when it accepts connections again, everything works`,
     async t => {
       const address = new URL(await postgres.makeDatabase())
       const [role, name] = [`role_${index}`, address.pathname.slice(1)]
@@ -112,17 +113,20 @@ for (const [index, [reason, statementsFor]] of Object.entries(refusals).entries(
     },
   )
 
-/** Until the test calls `repair`, the portal answers an exchange of a wrong code with the status `meanwhile`. */
+/**
+ * Connections to the server were cut. Until the test calls `repair`, an exchange with a wrong code gets the status
+ * `meanwhile`.
+ */
 interface Cut {
   meanwhile: 401 | 503
   repair(): Promise<unknown>
 }
 
-// Faults of the server, or of the connections to it.
+// Each function causes one fault of the server, or of the connections to the server.
 const cuts: Record<string, (at: { databaseUrl: string; proxy: PostgresProxy }) => Promise<Cut>> = {
   async 'ended one by one'({ databaseUrl }) {
     await ask(databaseUrl, `select pg_terminate_backend(pid) ${waiting}`)
-    // Also waits until idle connections have ended. A request on a connection that is about to end would get another
+    // Wait until idle connections have ended, too. A later request on a connection that is about to end would get a
     // 503.
     await untilThere(databaseUrl, waiting, found => found === 0)
     return { meanwhile: 401, repair: async () => undefined }
@@ -137,75 +141,81 @@ const cuts: Record<string, (at: { databaseUrl: string; proxy: PostgresProxy }) =
   },
   async 'a failover to a server that takes no changes'({ databaseUrl }) {
     await setReadOnly(databaseUrl, 'on')
-    // When the server accepts changes again, its connections are not ended.
+    // The repair makes the server accept changes again, but does not end the connections.
     return { meanwhile: 503, repair: () => ask(databaseUrl, alterReadOnly(databaseUrl, 'off')) }
   },
 }
 
 for (const [name, cut] of Object.entries(cuts))
-  t.test(`F-32: the sandbox continues if connections are lost during statements (${name})`, async t => {
-    const databaseUrl = await postgres.makeDatabase()
-    const proxy = await startPostgresProxy(t, databaseUrl)
+  t.test(
+    `F-32: if connections to PostgreSQL are lost during statements, the sandbox keeps working (${name})`,
+    async t => {
+      const databaseUrl = await postgres.makeDatabase()
+      const proxy = await startPostgresProxy(t, databaseUrl)
+      const sandbox = await buildTestSandbox(t, { databaseUrl: proxy.url })
+      const accessToken = await getAccessToken(sandbox)
+      const code = (await logIn(sandbox)).get('code') ?? ''
+      // Hold a lock, so that one read and several writes are waiting in the middle of their queries.
+      const holder = new pg.Client({ connectionString: databaseUrl })
+      holder.on('error', () => undefined)
+      await holder.connect()
+      await holder.query('begin; lock table grants, failures in access exclusive mode')
+      const inFlight = [
+        list(sandbox, accessToken),
+        ...Array.from({ length: 3 }, () => exchange(sandbox, { code: 'a'.repeat(30) })),
+      ]
+      let given = 0
+      for (const answer of inFlight) answer.then(() => given++)
+      // On a slow machine a request may have already waited too long and got a 503.
+      await untilThere(databaseUrl, `${others} and wait_event_type = 'Lock'`, found => found + given >= inFlight.length)
+      const [{ meanwhile, repair }] = await Promise.all([
+        cut({ databaseUrl, proxy }),
+        ...inFlight.map(async answer => {
+          t.match(await answer, { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
+        }),
+      ])
+      await holder.end()
+      t.equal((await exchange(sandbox, { code: 'a'.repeat(30) })).statusCode, meanwhile)
+      await repair()
+      const repairedAt = performance.now()
+      t.equal((await list(sandbox, accessToken)).statusCode, 200)
+      const answers = []
+      while (performance.now() - repairedAt < 2000 && answers.at(-1) !== 200)
+        answers.push((await exchange(sandbox, { code })).statusCode)
+      t.equal(answers.at(-1), 200)
+      // Readiness checks the database once a second.
+      do sandbox.passTime(1000)
+      while (performance.now() - repairedAt < 3000 && (await sandbox.portal.inject('/health/ready')).statusCode !== 200)
+      t.equal((await sandbox.portal.inject('/health/ready')).statusCode, 200)
+      t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
+    },
+  )
+
+t.test(
+  'F-32: if connections to PostgreSQL no longer answer, the sandbox closes them in time, and opens new connections',
+  async t => {
+    const proxy = await startPostgresProxy(t, await postgres.makeDatabase())
     const sandbox = await buildTestSandbox(t, { databaseUrl: proxy.url })
     const accessToken = await getAccessToken(sandbox)
-    const code = (await logIn(sandbox)).get('code') ?? ''
-    // A reader and several writers wait for this lock in the middle of their queries.
-    const holder = new pg.Client({ connectionString: databaseUrl })
-    holder.on('error', () => undefined)
-    await holder.connect()
-    await holder.query('begin; lock table grants, failures in access exclusive mode')
-    const inFlight = [
-      list(sandbox, accessToken),
-      ...Array.from({ length: 3 }, () => exchange(sandbox, { code: 'a'.repeat(30) })),
-    ]
-    let given = 0
-    for (const answer of inFlight) answer.then(() => given++)
-    // On a slow machine a request may have got its 503 already, because it has waited too long.
-    await untilThere(databaseUrl, `${others} and wait_event_type = 'Lock'`, found => found + given >= inFlight.length)
-    const [{ meanwhile, repair }] = await Promise.all([
-      cut({ databaseUrl, proxy }),
-      ...inFlight.map(async answer => {
-        t.match(await answer, { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
-      }),
-    ])
-    await holder.end()
-    t.equal((await exchange(sandbox, { code: 'a'.repeat(30) })).statusCode, meanwhile)
-    await repair()
-    const repairedAt = performance.now()
-    t.equal((await list(sandbox, accessToken)).statusCode, 200)
-    const answers = []
-    while (performance.now() - repairedAt < 2000 && answers.at(-1) !== 200)
-      answers.push((await exchange(sandbox, { code })).statusCode)
-    t.equal(answers.at(-1), 200)
-    // Readiness checks the database once a second.
-    do sandbox.passTime(1000)
-    while (performance.now() - repairedAt < 3000 && (await sandbox.portal.inject('/health/ready')).statusCode !== 200)
-    t.equal((await sandbox.portal.inject('/health/ready')).statusCode, 200)
-    t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
-  })
+    const askOften = async () => {
+      sandbox.passTime(1000)
+      const lists = Array.from({ length: 20 }, () => list(sandbox, accessToken))
+      // The readiness check writes, so it uses the connections for writes.
+      const probes = Array.from({ length: 10 }, () => sandbox.api.inject('/health/ready'))
+      const answers = await Promise.all([...lists, ...probes])
+      return [...new Set(answers.map(answer => answer.statusCode))]
+    }
+    t.strictSame(await askOften(), [200])
+    proxy.fallSilent()
+    const startedAt = performance.now()
+    t.strictSame(await askOften(), [503])
+    t.ok(performance.now() - startedAt < 10_000)
+    proxy.speakAgain()
+    t.strictSame(await askOften(), [200])
+  },
+)
 
-t.test('F-32: connections that no longer answer are closed in time, and new connections replace them', async t => {
-  const proxy = await startPostgresProxy(t, await postgres.makeDatabase())
-  const sandbox = await buildTestSandbox(t, { databaseUrl: proxy.url })
-  const accessToken = await getAccessToken(sandbox)
-  const askOften = async () => {
-    sandbox.passTime(1000)
-    const lists = Array.from({ length: 20 }, () => list(sandbox, accessToken))
-    // Readiness writes, so it uses the connections of the writers.
-    const probes = Array.from({ length: 10 }, () => sandbox.api.inject('/health/ready'))
-    const answers = await Promise.all([...lists, ...probes])
-    return [...new Set(answers.map(answer => answer.statusCode))]
-  }
-  t.strictSame(await askOften(), [200])
-  proxy.fallSilent()
-  const startedAt = performance.now()
-  t.strictSame(await askOften(), [503])
-  t.ok(performance.now() - startedAt < 10_000)
-  proxy.speakAgain()
-  t.strictSame(await askOften(), [200])
-})
-
-t.test('F-32: if a statement takes too long, the sandbox stops waiting, and the server ends the statement', async t => {
+t.test('F-32: if an SQL statement takes too long, PostgreSQL cancels it, and the sandbox stops waiting', async t => {
   const { store } = await buildTestSandbox(t, { databaseUrl: await postgres.makeDatabase() })
   const sleep = (db: Store['read']) => sql`select pg_sleep(20)`.execute(db)
   await Promise.all([
@@ -214,7 +224,7 @@ t.test('F-32: if a statement takes too long, the sandbox stops waiting, and the 
   ])
 })
 
-t.test('F-32: the sandbox does not start if PostgreSQL cannot be reached or does not answer', async t => {
+t.test('F-32: if PostgreSQL cannot be reached or does not answer, the sandbox does not start', async t => {
   const mute = createServer(() => undefined).listen(0, '127.0.0.1')
   await once(mute, 'listening')
   t.teardown(() => mute.close())
@@ -232,7 +242,7 @@ t.test('F-32: the sandbox does not start if PostgreSQL cannot be reached or does
   }
 })
 
-t.test('F-31: while PostgreSQL accepts no changes, reads work, and afterwards everything works', async t => {
+t.test('F-31: while PostgreSQL is read-only, reads work and writes get 503; afterwards everything works', async t => {
   const databaseUrl = await postgres.makeDatabase()
   const sandbox = await buildTestSandbox(t, { databaseUrl })
   const accessToken = await getAccessToken(sandbox)
@@ -249,14 +259,14 @@ t.test('F-31: while PostgreSQL accepts no changes, reads work, and afterwards ev
 
 const others = 'from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()'
 /**
- * All except the connection that holds the lock. If a request gets the lock while it still has its connection, it gets
- * an answer.
+ * All connections except the connection that holds the lock. That connection must end last. Otherwise a waiting request
+ * could get the lock, and then an ordinary answer.
  */
 const waiting = `${others} and query not like 'begin; lock %'`
 
 async function setReadOnly(databaseUrl: string, value: 'on' | 'off'): Promise<void> {
   await ask(databaseUrl, alterReadOnly(databaseUrl, value))
-  // The setting is valid only for new connections, so the old connections are ended.
+  // The setting applies only to new connections, so end the old connections.
   for (const connections of [waiting, others]) {
     await ask(databaseUrl, `select pg_terminate_backend(pid) ${connections}`)
     await untilThere(databaseUrl, connections, found => found === 0)
@@ -267,7 +277,7 @@ function alterReadOnly(databaseUrl: string, value: 'on' | 'off'): string {
   return `alter database ${new URL(databaseUrl).pathname.slice(1)} set default_transaction_read_only = ${value}`
 }
 
-/** Resolves when `isEnough` returns true for the number of these connections. */
+/** Resolves when `isEnough` returns true for the number of the given connections. */
 async function untilThere(databaseUrl: string, connections: string, isEnough: (count: number) => boolean) {
   const client = await connect(databaseUrl)
   while (!isEnough((await client.query(`select 1 ${connections}`)).rows.length));

@@ -9,7 +9,7 @@ import type { Store } from '../../../src/sandbox/store/store.ts'
 import { Secret } from '../../../src/sandbox/values/secret.ts'
 import { openDatabases } from '../support/each-database.ts'
 
-/** Opens the database like a sandbox that has these steps. */
+/** Opens the database like a sandbox that has these migration steps. */
 async function openWith(t: Test, url: string, ...steps: Migration[]): Promise<Store> {
   const store = await openStore(new Secret(url), { clock: () => new Date(0), onLost: () => undefined }, steps)
   t.teardown(() => store.close())
@@ -41,7 +41,8 @@ const colours: Migration = {
 
 const nonsense: Migration = { name: 'nonsense', statements: ['no statement at all'] }
 
-// SQLite cannot remove a unique constraint. So the step makes a new table, and gives it the old table's name.
+// SQLite cannot remove a unique constraint. So this step makes a new table, and then renames the new table to the old
+// table's name.
 const sharedLinks: Migration = {
   name: 'shared links',
   statements: [
@@ -65,7 +66,7 @@ const sharedLinks: Migration = {
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `F-33: a database of an older sandbox gets all missing steps; if one step fails, the database stays unchanged (${database.name})`,
+    `F-33: a database of an older sandbox gets all missing migration steps; if one step fails, the database stays unchanged (${database.name})`,
     async t => {
       const url = await database.makeEmpty(t)
       const store = await openWith(t, url, firstSchema)
@@ -84,7 +85,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `F-33: rows that were written before the store recorded makers are kept, with an unknown maker (${database.name})`,
+    `F-33: if rows were written before the store recorded makers, a migration keeps the rows with an unknown maker (${database.name})`,
     async t => {
       const url = await database.makeEmpty(t)
       await fill(await openWith(t, url, firstSchema))
@@ -96,7 +97,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `F-33: rows that were stored before the sandbox had limits count like new rows (${database.name})`,
+    `F-33: if rows were stored before the sandbox had limits, they count towards the limits like new rows (${database.name})`,
     async t => {
       const url = await database.makeEmpty(t)
       const before = await openWith(t, url, firstSchema)
@@ -114,49 +115,55 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`if a step replaces a table, the rows of other tables that refer to it stay (${database.name})`, async t => {
-    const url = await database.makeEmpty(t)
-    await fill(await openWith(t, url, firstSchema))
-    const store = await openWith(t, url, firstSchema, sharedLinks)
-    for (const table of ['applications', 'client_secrets', 'consents'])
-      t.equal((await rowsOf(store, table)).length, 1, table)
-    await store.write(db => sql`delete from applications`.execute(db))
-    for (const table of ['client_secrets', 'consents'])
-      t.strictSame(await rowsOf(store, table), [], `${table}: foreign keys count again, for the new table`)
-  })
-
-  t.test(`an update keeps only the last 100 replaced refresh tokens of each family (${database.name})`, async t => {
-    const url = await database.makeEmpty(t)
-    const earlier = migrations.slice(0, migrations.indexOf(boundsOfGrants))
-    const before = await openWith(t, url, firstSchema)
-    await fill(before)
-    await before.transaction(async db => {
-      for (const [id, generation] of [
-        ['long', 150],
-        ['short', 20],
-      ] as const) {
-        await sql`insert into grants (id, user_id, application_id, created_at, expires_at, redirect_uri, state_hash,
-          code_challenge, generation) values (${id}, 'ann', 'app', 0, 0, '', '', '', ${generation})`.execute(db)
-        for (let number = 1; number <= generation; number += 1)
-          await sql`insert into spent_refresh_tokens values (${`${id} ${number}`}, ${id}, ${number}, 0)`.execute(db)
-      }
-    })
-    await before.close()
-    const store = await openWith(t, url, ...earlier, boundsOfGrants)
-    const { rows } = await sql<{ grant_id: string; count: number; oldest: number }>`
-      select grant_id, count(*) as count, min(generation) as oldest from spent_refresh_tokens
-      group by grant_id order by grant_id`.execute(store.read)
-    t.strictSame(
-      rows.map(row => [row.grant_id, Number(row.count), Number(row.oldest)]),
-      [
-        ['long', 100, 51],
-        ['short', 20, 1],
-      ],
-    )
-  })
+  t.test(
+    `if a migration step replaces a table, rows of other tables that refer to this table stay (${database.name})`,
+    async t => {
+      const url = await database.makeEmpty(t)
+      await fill(await openWith(t, url, firstSchema))
+      const store = await openWith(t, url, firstSchema, sharedLinks)
+      for (const table of ['applications', 'client_secrets', 'consents'])
+        t.equal((await rowsOf(store, table)).length, 1, table)
+      await store.write(db => sql`delete from applications`.execute(db))
+      for (const table of ['client_secrets', 'consents'])
+        t.strictSame(await rowsOf(store, table), [], `${table}: foreign keys count again, for the new table`)
+    },
+  )
 
   t.test(
-    `if a step leaves rows that refer to a missing row, the migration fails and is undone (${database.name})`,
+    `a migration deletes all replaced refresh tokens except the last 100 of each family (${database.name})`,
+    async t => {
+      const url = await database.makeEmpty(t)
+      const earlier = migrations.slice(0, migrations.indexOf(boundsOfGrants))
+      const before = await openWith(t, url, firstSchema)
+      await fill(before)
+      await before.transaction(async db => {
+        for (const [id, generation] of [
+          ['long', 150],
+          ['short', 20],
+        ] as const) {
+          await sql`insert into grants (id, user_id, application_id, created_at, expires_at, redirect_uri, state_hash,
+          code_challenge, generation) values (${id}, 'ann', 'app', 0, 0, '', '', '', ${generation})`.execute(db)
+          for (let number = 1; number <= generation; number += 1)
+            await sql`insert into spent_refresh_tokens values (${`${id} ${number}`}, ${id}, ${number}, 0)`.execute(db)
+        }
+      })
+      await before.close()
+      const store = await openWith(t, url, ...earlier, boundsOfGrants)
+      const { rows } = await sql<{ grant_id: string; count: number; oldest: number }>`
+      select grant_id, count(*) as count, min(generation) as oldest from spent_refresh_tokens
+      group by grant_id order by grant_id`.execute(store.read)
+      t.strictSame(
+        rows.map(row => [row.grant_id, Number(row.count), Number(row.oldest)]),
+        [
+          ['long', 100, 51],
+          ['short', 20, 1],
+        ],
+      )
+    },
+  )
+
+  t.test(
+    `if a migration step leaves rows that refer to a missing row, the migration fails and is undone (${database.name})`,
     async t => {
       const url = await database.makeEmpty(t)
       const store = await openWith(t, url, firstSchema)

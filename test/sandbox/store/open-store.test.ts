@@ -14,24 +14,27 @@ function pathOf(databaseUrl: string): string {
 const databases = await openDatabases(t)
 
 for (const database of databases) {
-  t.test(`F-33: a database of another program is refused and not changed (${database.name})`, async t => {
-    const url = await database.makeEmpty(t)
-    const foreign = 'create table customers (name text)'
-    if (database.name === 'SQLite') new DatabaseSync(pathOf(url)).exec(foreign)
-    else await query(url, foreign)
-    await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /tables of another program/ })
-    const tables =
-      database.name === 'SQLite'
-        ? new DatabaseSync(pathOf(url)).prepare('select name from sqlite_master').all()
-        : await query(url, "select table_name as name from information_schema.tables where table_schema = 'public'")
-    t.strictSame(
-      tables.map(table => table.name),
-      ['customers'],
-    )
-  })
+  t.test(
+    `F-33: the sandbox refuses to start with a database of another program, and does not change the database (${database.name})`,
+    async t => {
+      const url = await database.makeEmpty(t)
+      const foreign = 'create table customers (name text)'
+      if (database.name === 'SQLite') new DatabaseSync(pathOf(url)).exec(foreign)
+      else await query(url, foreign)
+      await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /tables of another program/ })
+      const tables =
+        database.name === 'SQLite'
+          ? new DatabaseSync(pathOf(url)).prepare('select name from sqlite_master').all()
+          : await query(url, "select table_name as name from information_schema.tables where table_schema = 'public'")
+      t.strictSame(
+        tables.map(table => table.name),
+        ['customers'],
+      )
+    },
+  )
 
   t.test(
-    `F-33: a database with an invalid version is refused, and no step of the schema runs (${database.name})`,
+    `F-33: if a database has an invalid version number, the sandbox refuses it, and runs no migration step (${database.name})`,
     async t => {
       const url = await database.makeEmpty(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl: url })
@@ -51,7 +54,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `F-33: creating the schema in an existing database is logged once as a warning (${database.name})`,
+    `F-33: if the sandbox creates its schema in an existing database, it logs one warning (${database.name})`,
     async t => {
       const url = await database.makeEmpty(t)
       if (database.name === 'SQLite') writeFileSync(pathOf(url), '')
@@ -68,22 +71,25 @@ for (const database of databases) {
     },
   )
 
-  t.test(`F-33: a database of a newer sandbox is refused (${database.name})`, async t => {
+  t.test(`F-33: the sandbox refuses to start with a database of a newer sandbox (${database.name})`, async t => {
     const url = await database.makeEmpty(t)
     const sandbox = await buildTestSandbox(t, { databaseUrl: url })
     await sandbox.store.write(db => db.updateTable('sandbox_schema').set({ version: 999 }).execute())
     await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /newer version of the sandbox \(schema 999/ })
   })
 
-  t.test(`F-35: a database without its signing keys is refused (${database.name})`, async t => {
-    const url = await database.makeEmpty(t)
-    const sandbox = await buildTestSandbox(t, { databaseUrl: url })
-    await sandbox.store.write(db => db.deleteFrom('keys').where('kind', '=', 'signing').execute())
-    await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /signing or sealing key/ })
-  })
+  t.test(
+    `F-35: if the signing keys are missing from a database, the sandbox refuses to start with it (${database.name})`,
+    async t => {
+      const url = await database.makeEmpty(t)
+      const sandbox = await buildTestSandbox(t, { databaseUrl: url })
+      await sandbox.store.write(db => db.deleteFrom('keys').where('kind', '=', 'signing').execute())
+      await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /signing or sealing key/ })
+    },
+  )
 
   t.test(
-    `F-35: a database whose signing key cannot be parsed is refused, and the key is not shown (${database.name})`,
+    `F-35: if the signing key in a database cannot be parsed, the sandbox refuses to start, and does not show the key (${database.name})`,
     async t => {
       const url = await database.makeEmpty(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl: url })
@@ -101,37 +107,43 @@ for (const database of databases) {
     },
   )
 
-  t.test(`two instances that start at the same time make one schema and one seed (${database.name})`, async t => {
-    const url = await database.makeEmpty(t)
-    const [one, other] = await Promise.all([
-      buildTestSandbox(t, { databaseUrl: url }),
-      buildTestSandbox(t, { databaseUrl: url }),
-    ])
-    const accessToken = await getAccessToken(one)
-    const list = await other.api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${accessToken}` } })
-    t.equal(list.statusCode, 200)
-    t.match(list.json(), { ItemList: [{ '@id': seeded.clientId }] })
-    t.equal(list.json().ItemList.length, 1)
-  })
+  t.test(
+    `if two instances start at the same time with an empty database, the schema and the seeds are made only once (${database.name})`,
+    async t => {
+      const url = await database.makeEmpty(t)
+      const [one, other] = await Promise.all([
+        buildTestSandbox(t, { databaseUrl: url }),
+        buildTestSandbox(t, { databaseUrl: url }),
+      ])
+      const accessToken = await getAccessToken(one)
+      const list = await other.api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${accessToken}` } })
+      t.equal(list.statusCode, 200)
+      t.match(list.json(), { ItemList: [{ '@id': seeded.clientId }] })
+      t.equal(list.json().ItemList.length, 1)
+    },
+  )
 
-  t.test(`a second start changes only a redirect URI that was changed in the settings (${database.name})`, async t => {
-    const url = await database.makeEmpty(t)
-    const first = await buildTestSandbox(t, { databaseUrl: url })
-    const accessToken = await getAccessToken(first)
-    await first.close()
-    const moved = 'http://localhost:3999/exchangeToken'
-    const second = await buildTestSandbox(t, { databaseUrl: url, redirectUris: [moved] })
-    const headers = { authorization: `Bearer ${accessToken}` }
-    const list = await second.api.inject({ url: '/apps/v1', headers })
-    t.equal(list.json().ItemList.length, 1, 'the old token still works, and there is still one application')
-    const application = await second.api.inject({ url: `/apps/v1/${seeded.clientId}`, headers })
-    t.equal(application.json().client.redirectUris, moved)
-    t.equal((await openBrowser(second).get(startUrl({ redirect_uri: seeded.redirectUri }))).statusCode, 400)
-  })
+  t.test(
+    `if a redirect URI was changed in the settings, the next start changes this URI and nothing else (${database.name})`,
+    async t => {
+      const url = await database.makeEmpty(t)
+      const first = await buildTestSandbox(t, { databaseUrl: url })
+      const accessToken = await getAccessToken(first)
+      await first.close()
+      const moved = 'http://localhost:3999/exchangeToken'
+      const second = await buildTestSandbox(t, { databaseUrl: url, redirectUris: [moved] })
+      const headers = { authorization: `Bearer ${accessToken}` }
+      const list = await second.api.inject({ url: '/apps/v1', headers })
+      t.equal(list.json().ItemList.length, 1, 'the old token still works, and there is still one application')
+      const application = await second.api.inject({ url: `/apps/v1/${seeded.clientId}`, headers })
+      t.equal(application.json().client.redirectUris, moved)
+      t.equal((await openBrowser(second).get(startUrl({ redirect_uri: seeded.redirectUri }))).statusCode, 400)
+    },
+  )
 }
 
 t.test(
-  'F-33: a PostgreSQL database counts as empty if it has views of an extension, but not if it has other views',
+  'F-33: a PostgreSQL database with views of an extension counts as empty, and a database with other views does not',
   async t => {
     const postgres = databases.find(({ name }) => name === 'PostgreSQL')!
     const databaseUrl = await postgres.makeEmpty(t)
@@ -149,27 +161,33 @@ t.test(
   },
 )
 
-t.test('F-33: a damaged file is refused and not changed', async t => {
-  const url = await makeSqliteUrl(t)
-  writeFileSync(pathOf(url), 'this is no database, and has never been one; it is a letter to a friend. '.repeat(50))
-  const before = readFileSync(pathOf(url))
-  await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /damaged, or is not a SQLite database/ })
-  t.ok(before.equals(readFileSync(pathOf(url))))
-})
+t.test(
+  'F-33: the sandbox refuses to start with a file that is not a database, and does not change the file',
+  async t => {
+    const url = await makeSqliteUrl(t)
+    writeFileSync(pathOf(url), 'this is no database, and has never been one; it is a letter to a friend. '.repeat(50))
+    const before = readFileSync(pathOf(url))
+    await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /damaged, or is not a SQLite database/ })
+    t.ok(before.equals(readFileSync(pathOf(url))))
+  },
+)
 
-t.test('F-33: a file with one damaged page is refused, even if the start does not read that page', async t => {
-  const url = await makeSqliteUrl(t)
-  const sandbox = await buildTestSandbox(t, { databaseUrl: url })
-  await sandbox.close()
-  const bytes = readFileSync(pathOf(url))
-  const pageSize = 4096
-  bytes.fill(0xff, bytes.length - pageSize)
-  writeFileSync(pathOf(url), bytes)
-  await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /damaged/ })
-  t.ok(bytes.equals(readFileSync(pathOf(url))))
-})
+t.test(
+  'F-33: if one page of a database file is damaged, the sandbox refuses to start, even if the start does not need this page',
+  async t => {
+    const url = await makeSqliteUrl(t)
+    const sandbox = await buildTestSandbox(t, { databaseUrl: url })
+    await sandbox.close()
+    const bytes = readFileSync(pathOf(url))
+    const pageSize = 4096
+    bytes.fill(0xff, bytes.length - pageSize)
+    writeFileSync(pathOf(url), bytes)
+    await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /damaged/ })
+    t.ok(bytes.equals(readFileSync(pathOf(url))))
+  },
+)
 
-t.test('F-34: a database file with an incomplete record is refused', async t => {
+t.test('F-34: if a record in a database file is incomplete, the sandbox refuses to start', async t => {
   const halves: [string, RegExp][] = [
     ['delete from client_secrets', /damaged \(the application [\w-]+ has no client secret\)/],
     [
@@ -187,7 +205,7 @@ t.test('F-34: a database file with an incomplete record is refused', async t => 
   }
 })
 
-t.test('F-33: a large file with one damaged page is refused', async t => {
+t.test('F-33: if a page of a large database file is damaged, the sandbox refuses to start', async t => {
   const url = await makeSqliteUrl(t)
   await (await buildTestSandbox(t, { databaseUrl: url })).close()
   const other = new DatabaseSync(pathOf(url))
@@ -200,13 +218,16 @@ t.test('F-33: a large file with one damaged page is refused', async t => {
   await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /damaged/ })
 })
 
-t.test('F-35: a file that others may read is made private, because the keys are in it', async t => {
-  const url = await makeSqliteUrl(t)
-  await (await buildTestSandbox(t, { databaseUrl: url })).close()
-  chmodSync(pathOf(url), 0o666)
-  await buildTestSandbox(t, { databaseUrl: url })
-  for (const suffix of ['', '-wal', '-shm']) t.equal(statSync(pathOf(url) + suffix).mode & 0o777, 0o600, suffix)
-})
+t.test(
+  'F-35: if other users can read the database file, the sandbox makes the file private, because it contains the keys',
+  async t => {
+    const url = await makeSqliteUrl(t)
+    await (await buildTestSandbox(t, { databaseUrl: url })).close()
+    chmodSync(pathOf(url), 0o666)
+    await buildTestSandbox(t, { databaseUrl: url })
+    for (const suffix of ['', '-wal', '-shm']) t.equal(statSync(pathOf(url) + suffix).mode & 0o777, 0o600, suffix)
+  },
+)
 
 async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url })

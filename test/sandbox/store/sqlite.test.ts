@@ -7,15 +7,18 @@ import { getAccessToken } from '../support/browser.ts'
 import { buildTestSandbox, makeSqliteUrl } from '../support/build-test-sandbox.ts'
 import { isAccepted } from '../support/tokens.ts'
 
-t.test('a change is on the disk before the store confirms it, and only the owner may open the folder', async t => {
-  const folder = join(dirname((await makeSqliteUrl(t)).slice('sqlite:'.length)), 'data')
-  const { store } = await buildTestSandbox(t, { databaseUrl: `sqlite:${join(folder, 'sandbox.db')}` })
-  const { rows } = await store.write(db => sql<{ synchronous: number }>`pragma synchronous`.execute(db))
-  t.equal(rows[0]?.synchronous, 2, 'full')
-  t.equal(statSync(folder).mode & 0o777, 0o700)
-})
+t.test(
+  'SQLite writes a change to the disk before the store confirms the change, and only the owner can open the database folder',
+  async t => {
+    const folder = join(dirname((await makeSqliteUrl(t)).slice('sqlite:'.length)), 'data')
+    const { store } = await buildTestSandbox(t, { databaseUrl: `sqlite:${join(folder, 'sandbox.db')}` })
+    const { rows } = await store.write(db => sql<{ synchronous: number }>`pragma synchronous`.execute(db))
+    t.equal(rows[0]?.synchronous, 2, 'full')
+    t.equal(statSync(folder).mode & 0o777, 0o700)
+  },
+)
 
-t.test('sqlite::memory: is one database for readers and writers, and leaves no files', async t => {
+t.test('sqlite::memory: gives readers and writers the same database, and leaves no files', async t => {
   const sandbox = await buildTestSandbox(t, { databaseUrl: 'sqlite::memory:' })
   t.ok(await isAccepted(sandbox, await getAccessToken(sandbox)))
   const { rows } = await sql<{ file: string }>`pragma database_list`.execute(sandbox.store.read)
@@ -30,16 +33,19 @@ t.test('sqlite::memory: is one database for readers and writers, and leaves no f
   t.notOk(existsSync(dirname(path)))
 })
 
-t.test('all temporary databases share one exit listener, and closing the last database removes it', async t => {
-  const before = process.listenerCount('exit')
-  const files = Array.from({ length: 12 }, makeTemporaryFile)
-  t.equal(process.listenerCount('exit'), before + 1)
-  for (const { remove } of [...files, ...files]) remove()
-  t.equal(process.listenerCount('exit'), before)
-  for (const { path } of files) t.notOk(existsSync(dirname(path)))
-})
+t.test(
+  'all temporary databases share one exit listener, and the listener is removed with the last database',
+  async t => {
+    const before = process.listenerCount('exit')
+    const files = Array.from({ length: 12 }, makeTemporaryFile)
+    t.equal(process.listenerCount('exit'), before + 1)
+    for (const { remove } of [...files, ...files]) remove()
+    t.equal(process.listenerCount('exit'), before)
+    for (const { path } of files) t.notOk(existsSync(dirname(path)))
+  },
+)
 
-t.test('a removed key is not trusted after the clock was set back', async t => {
+t.test('if a signing key was removed, the sandbox does not trust it, even after the clock was set back', async t => {
   const sandbox = await buildTestSandbox(t)
   const token = await getAccessToken(sandbox)
   await sandbox.store.write(db => db.updateTable('keys').set({ id: 'another' }).where('kind', '=', 'signing').execute())

@@ -11,7 +11,7 @@ import { link, openTwo, unlink } from '../support/group-calls.ts'
 import { refresh } from '../support/put-under-load.ts'
 import { type Recorder, recordStatements } from '../support/record-statements.ts'
 
-/** The statements that were sent to the database during the work. */
+/** Runs `work`, and returns the statements that were sent to the database meanwhile. */
 async function during(recorder: Recorder, work: () => Promise<unknown>): Promise<string[]> {
   const before = recorder.statements.length
   await work()
@@ -20,7 +20,7 @@ async function during(recorder: Recorder, work: () => Promise<unknown>): Promise
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `a list of many applications takes as many statements as a list of one application (${database.name})`,
+    `a list of many applications needs as many SQL statements as a list of one application (${database.name})`,
     async t => {
       const recorder = await recordStatements(t, await database.make(t))
       const { call, groupId } = await callAsDeveloper(await buildTestSandbox(t, { databaseUrl: recorder.databaseUrl }))
@@ -34,7 +34,7 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`no statement reads a table from the first row to the last (${database.name})`, async t => {
+  t.test(`no SQL statement of the sandbox reads all rows of a large table (${database.name})`, async t => {
     const recorder = await recordStatements(t, await database.make(t))
     const { sandbox, lab } = await buildTestLab(t, { databaseUrl: recorder.databaseUrl })
     const statements = await during(recorder, async () => {
@@ -47,7 +47,7 @@ for (const database of await openDatabases(t)) {
     t.ok(asked.length > 20, `${asked.length} statements`)
     for (const statement of asked) {
       const scans = await recorder.findScans(statement)
-      // These tables may be scanned: one has one row, one has few rows, and `portion` is limited by an inner query.
+      // These three may be scanned: sandbox_schema has one row, keys has few rows, and an inner query limits `portion`.
       t.strictSame(
         scans.filter(scan => !/\b(sandbox_schema|keys|portion)\b/.test(scan)),
         [],

@@ -11,7 +11,7 @@ import { addApplications, addGroups, addUsers } from '../support/fill-groups.ts'
 import { openTwo, unlink } from '../support/group-calls.ts'
 import { getTokens, isAccepted, refresh } from '../support/tokens.ts'
 
-// To run the test with more grants by hand: node test/sandbox/store/sweep.test.ts 150000
+// To run the test with more grants by hand, give the number: node test/sandbox/store/sweep.test.ts 150000
 const manyGrants = Number(process.argv[2] ?? 1200)
 if (manyGrants > 1200) t.setTimeout(0)
 
@@ -32,8 +32,8 @@ async function count(store: Store, table: Table): Promise<number> {
 }
 
 /**
- * The store, and how many rows each of its changes has deleted. After each change, `hear` is called with the
- * number of changes so far.
+ * Returns a store that records how many rows each of its changes has deleted. After each change, it calls `hear` with
+ * the number of changes so far.
  */
 function watchPortions(store: Store, hear: (portions: number) => void): { store: Store; portions: number[] } {
   const portions: number[] = []
@@ -47,7 +47,7 @@ function watchPortions(store: Store, hear: (portions: number) => void): { store:
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`DO-10: only expired rows are deleted (${database.name})`, async t => {
+  t.test(`DO-10: the sweep deletes only expired rows (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { store } = sandbox
     const accessToken = await getAccessToken(sandbox)
@@ -79,11 +79,11 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `the sweep keeps an access token that is still valid after the end of its family (${database.name})`,
+    `if an access token is still valid after its token family has expired, the sweep keeps the token (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       let tokens = await getTokens(sandbox)
-      // After these steps, one hour of the ninety days is left.
+      // After these renewals, one hour of the ninety days is left.
       for (const days of [13, 13, 13, 13, 13, 13, 12 - 1 / 24]) {
         sandbox.passTime(days * dayMs)
         tokens = (await refresh(sandbox, tokens.refresh_token)).json()
@@ -101,7 +101,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `AP-18: an application with ${manyGrants} grants is removed at once, and its rows are deleted in portions (${database.name})`,
+    `AP-18: if an application with ${manyGrants} grants is removed, the call answers at once, and the sweep deletes the rows in portions (${database.name})`,
     async t => {
       if (manyGrants > 1200) t.setTimeout(0)
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
@@ -124,7 +124,7 @@ for (const database of await openDatabases(t)) {
       t.ok((await count(store, 'grants')) > before, 'the sweep must stop when it is told to')
       const waits: number[] = []
       let isSwept = false
-      // Counts turns of the event loop. In each turn the process could begin a request.
+      // Counts the turns of the event loop, because in each turn the process could begin a request.
       let turns = 0
       const turn = () => {
         turns += 1
@@ -156,19 +156,22 @@ for (const database of await openDatabases(t)) {
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`all 230 removed applications are deleted, although a portion has only 100 (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { groupId, userId } = await callAsDeveloper(sandbox)
-    await addApplications(sandbox, { groupId, userId, count: 230 })
-    await sandbox.store.write(db =>
-      db.updateTable('applications').set({ removed_at: 1 }).where('id', '!=', seeded.clientId).execute(),
-    )
-    t.equal(await sweep(sandbox.store, sandbox.now()), 230)
-    t.equal(await count(sandbox.store, 'applications'), 1)
-  })
+  t.test(
+    `if 230 applications were removed, one sweep deletes all of them, in portions of 100 (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { groupId, userId } = await callAsDeveloper(sandbox)
+      await addApplications(sandbox, { groupId, userId, count: 230 })
+      await sandbox.store.write(db =>
+        db.updateTable('applications').set({ removed_at: 1 }).where('id', '!=', seeded.clientId).execute(),
+      )
+      t.equal(await sweep(sandbox.store, sandbox.now()), 230)
+      t.equal(await count(sandbox.store, 'applications'), 1)
+    },
+  )
 
   t.test(
-    `the sweep deletes a group without members together with its last application, and keeps other groups (${database.name})`,
+    `if a group has no members, the sweep deletes the group together with its last application, and keeps other groups (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { maker } = await openTwo(sandbox)
@@ -188,7 +191,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `if two sweeps run at the same time, they delete every row directly, and no row by a cascade (${database.name})`,
+    `if two sweeps run at the same time, they delete every row with a statement of their own, and no row by a cascade (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { store } = sandbox
@@ -218,12 +221,12 @@ for (const database of await openDatabases(t)) {
   )
 }
 
-/** One of the grants has a long history of refresh tokens. */
+/** Adds many grants. One of the grants has a long history of refresh tokens. */
 async function fillWithGrants(store: Store, applicationId: string, userId: string): Promise<void> {
   const numbers = (first: number, last: number) => sql`with recursive numbers (n) as (
     select ${sql.lit(first)} union all select n + 1 from numbers where n < ${sql.lit(last)}
   )`
-  // No statement may take longer than three seconds.
+  // Insert in portions, because no statement may take longer than three seconds.
   for (let first = 1; first <= manyGrants; first += 10_000)
     await store.write(db =>
       sql`
@@ -247,14 +250,14 @@ async function timeOf(work: () => Promise<unknown>): Promise<number> {
   return Math.round(performance.now() - startedAt)
 }
 
-t.test('one sweep deletes all expired rows, even if they do not fit into one batch', async t => {
+t.test('one sweep deletes all expired rows, even if the rows do not fit into one batch', async t => {
   const { store, now } = await buildTestSandbox(t)
   const rows = Array.from({ length: 1200 }, (_, id) => ({ id: `${id}`, expires_at: now().getTime() - 1 }))
   await store.write(db => db.insertInto('finished_authorizations').values(rows).execute())
   t.equal(await sweep(store, now()), 1200)
 })
 
-t.test('the sweep uses the real clock, even if the sandbox’s clock was moved', async t => {
+t.test('the sweep uses the real time, even if the sandbox’s clock was moved', async t => {
   const sandbox = await buildTestSandbox(t, { at: new Date() })
   const { store } = sandbox
   await logIn(sandbox)
@@ -267,7 +270,7 @@ t.test('the sweep uses the real clock, even if the sandbox’s clock was moved',
   sweeper.start()
   for (const time of ['once', 'and again']) {
     await expire()
-    // Reading the file never waits for anything. Without setImmediate, the timer of the sweep would not get a turn.
+    // A read from the file never waits. Without setImmediate, this loop would not let the timer of the sweep run.
     while ((await rows()) > before) await setImmediate()
     t.pass(time)
   }

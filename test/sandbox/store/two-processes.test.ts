@@ -11,8 +11,8 @@ const [sqlite, postgres] = await openDatabases(t)
 const stores: { name: string; isSlow?: true; make: (t: Test) => Promise<string> }[] = [
   { name: 'SQLite', make: t => sqlite!.makeEmpty(t) },
   { name: 'PostgreSQL', make: t => postgres!.makeEmpty(t) },
-  // A delay between the statements makes races visible: a test fails if another process can change something after a
-  // check and before the write that depends on it.
+  // A delay between the statements makes races visible: a test fails if another process can change a value between its
+  // check and the write that depends on the check.
   {
     name: 'PostgreSQL, 5 ms slower',
     isSlow: true,
@@ -26,7 +26,7 @@ function countByStatus(answers: LightMyRequestResponse[]): Record<number, number
   return counts
 }
 
-/** Sends the same request `count` times at once, by turns to each process. */
+/** Sends the same request `count` times at once, in turn to each process. */
 function atOnce<T>(count: number, processes: SandboxProcess[], send: (process: SandboxProcess) => Promise<T>) {
   return Promise.all(
     Array.from({ length: count }, (_, index) => send(processes[index % processes.length] as SandboxProcess)),
@@ -48,13 +48,13 @@ async function untilItsTurn(t: Test, send: () => Promise<LightMyRequestResponse>
 }
 
 for (const store of stores) {
-  t.test(`two processes on one database (${store.name})`, async t => {
+  t.test(`two sandbox processes share one database (${store.name})`, async t => {
     const databaseUrl = await store.make(t)
     const start = () => startSandbox(t, { databaseUrl, nodeOptions: quickArgon2 })
     const processes = await Promise.all([start(), start()])
     const [one, other] = processes
 
-    await t.test('AZ-11: if one consent page is answered 20 times at once, exactly one answer counts', async t => {
+    await t.test('AZ-11: if one consent page is answered 20 times at once, exactly one answer gets a code', async t => {
       const browser = openBrowser(one)
       const page = await signIn(browser)
       const answers = await atOnce(20, processes, process =>
@@ -74,23 +74,30 @@ for (const store of stores) {
       t.strictSame([...new Set(errors)], ['invalid_grant'])
     })
 
-    await t.test('RF-02: 20 simultaneous renewals with one refresh token all get the same valid new token', async t => {
-      const code = (await logIn(one)).get('code') ?? ''
-      const { refresh_token: first } = (await exchange(other, { code })).json()
-      const answers = await atOnce(20, processes, process => refresh(process, first))
-      t.strictSame(countByStatus(answers), { 200: 20 })
-      const successors = new Set(answers.map(answer => answer.json().refresh_token as string))
-      t.equal(successors.size, 1)
-      for (const answer of answers)
-        t.equal((await callApi(other, answer.json().access_token)).statusCode, 200, 'every access token must be valid')
-      const [successor = ''] = successors
-      t.equal((await refresh(one, successor)).statusCode, 200)
-      t.equal((await refresh(other, first)).statusCode, 401, 'an older token must be refused')
-      t.equal((await refresh(one, successor)).statusCode, 401, 'the family must end')
-    })
+    await t.test(
+      'RF-02: if one refresh token is renewed 20 times at once, all renewals get the same new refresh token, and it is valid',
+      async t => {
+        const code = (await logIn(one)).get('code') ?? ''
+        const { refresh_token: first } = (await exchange(other, { code })).json()
+        const answers = await atOnce(20, processes, process => refresh(process, first))
+        t.strictSame(countByStatus(answers), { 200: 20 })
+        const successors = new Set(answers.map(answer => answer.json().refresh_token as string))
+        t.equal(successors.size, 1)
+        for (const answer of answers)
+          t.equal(
+            (await callApi(other, answer.json().access_token)).statusCode,
+            200,
+            'every access token must be valid',
+          )
+        const [successor = ''] = successors
+        t.equal((await refresh(one, successor)).statusCode, 200)
+        t.equal((await refresh(other, first)).statusCode, 401, 'an older token must be refused')
+        t.equal((await refresh(one, successor)).statusCode, 401, 'the family must end')
+      },
+    )
 
     await t.test(
-      'AP-16: 10 simultaneous renewals of a secret all succeed, and two of the new secrets work',
+      'AP-16: if a client secret is renewed 10 times at once, all calls succeed, and two of the new secrets are valid',
       async t => {
         const { call, groupId } = await callAsDeveloper(one)
         const { client } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
@@ -106,43 +113,52 @@ for (const store of stores) {
       },
     )
 
-    await t.test('PS-02: if one address is registered 20 times at once, exactly one registration succeeds', async t => {
-      const payload = {
-        email: 'twenty@example.test',
-        password: 'twenty times at once',
-        firstName: 'A',
-        lastName: 'B',
-        termsAccepted: 'true',
-      }
-      const answers = await atOnce(20, processes, process =>
-        process.portal.inject({ method: 'POST', url: '/api/register', payload }),
-      )
-      t.equal(answers.filter(answer => answer.statusCode === 201).length, 1)
-      t.notOk(answers.some(answer => answer.statusCode === 500))
-    })
+    await t.test(
+      'PS-02: if one e-mail address is registered 20 times at once, exactly one registration succeeds',
+      async t => {
+        const payload = {
+          email: 'twenty@example.test',
+          password: 'twenty times at once',
+          firstName: 'A',
+          lastName: 'B',
+          termsAccepted: 'true',
+        }
+        const answers = await atOnce(20, processes, process =>
+          process.portal.inject({ method: 'POST', url: '/api/register', payload }),
+        )
+        t.equal(answers.filter(answer => answer.statusCode === 201).length, 1)
+        t.notOk(answers.some(answer => answer.statusCode === 500))
+      },
+    )
 
-    await t.test('PS-06: the limit of failed sign-ins counts the failures in both processes', async t => {
-      const wrong = { code: 'none', client_id: 'nobody', client_secret: 'wrong' }
-      const failures = Array.from({ length: 10 }, (_, index) => exchange(processes[index % 2]!, wrong))
-      t.strictSame(countByStatus(await Promise.all(failures)), { 401: 10 })
-      t.strictSame(countByStatus(await atOnce(2, processes, process => exchange(process, wrong))), { 429: 2 })
-    })
+    await t.test(
+      'PS-06: if two processes share a database, wrong client secrets in both processes count towards one limit',
+      async t => {
+        const wrong = { code: 'none', client_id: 'nobody', client_secret: 'wrong' }
+        const failures = Array.from({ length: 10 }, (_, index) => exchange(processes[index % 2]!, wrong))
+        t.strictSame(countByStatus(await Promise.all(failures)), { 401: 10 })
+        t.strictSame(countByStatus(await atOnce(2, processes, process => exchange(process, wrong))), { 429: 2 })
+      },
+    )
 
-    await t.test('AP-14: 20 simultaneous calls create 20 applications', async t => {
-      const { call, accessToken, groupId } = await callAsDeveloper(one)
-      const headers = { authorization: `Bearer ${accessToken}` }
-      const idsOf = (list: LightMyRequestResponse) =>
-        (list.json().ItemList as { '@id': string }[]).map(item => item['@id'])
-      const before = idsOf(await call('GET', '/apps/v1'))
-      const create = ({ api }: SandboxProcess) =>
-        api.inject({ method: 'POST', url: '/apps/v1', headers, payload: makeCreateBody(groupId) })
-      const answers = await atOnce(20, processes, process =>
-        store.isSlow ? untilItsTurn(t, () => create(process)) : create(process),
-      )
-      t.strictSame(countByStatus(answers), { 201: 20 })
-      const expected = [...before, ...answers.map(answer => answer.json()['@id'] as string)]
-      t.strictSame(idsOf(await callApi(other, accessToken)).sort(), expected.sort())
-    })
+    await t.test(
+      'AP-14: if 20 calls create an application at the same time, all 20 applications are created',
+      async t => {
+        const { call, accessToken, groupId } = await callAsDeveloper(one)
+        const headers = { authorization: `Bearer ${accessToken}` }
+        const idsOf = (list: LightMyRequestResponse) =>
+          (list.json().ItemList as { '@id': string }[]).map(item => item['@id'])
+        const before = idsOf(await call('GET', '/apps/v1'))
+        const create = ({ api }: SandboxProcess) =>
+          api.inject({ method: 'POST', url: '/apps/v1', headers, payload: makeCreateBody(groupId) })
+        const answers = await atOnce(20, processes, process =>
+          store.isSlow ? untilItsTurn(t, () => create(process)) : create(process),
+        )
+        t.strictSame(countByStatus(answers), { 201: 20 })
+        const expected = [...before, ...answers.map(answer => answer.json()['@id'] as string)]
+        t.strictSame(idsOf(await callApi(other, accessToken)).sort(), expected.sort())
+      },
+    )
   })
 }
 

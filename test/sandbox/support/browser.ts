@@ -5,14 +5,14 @@ import { portalUrl, seeded, type TestSandbox } from './build-test-sandbox.ts'
 
 export type Browser = TestBrowser
 
-/** A new browser at the portal. */
+/** Opens a test browser without cookies. */
 export function openBrowser({ portal }: { portal: Pick<FastifyInstance, 'inject'> }): Browser {
   return new TestBrowser(portal, portalUrl)
 }
 
 export type StartParameters = Record<string, string | undefined>
 
-/** The address that starts a login of the seeded client. The value undefined leaves a parameter out. */
+/** Returns the address that starts a login of the seeded client. The value undefined leaves a parameter out. */
 export function startUrl(parameters: StartParameters = {}): string {
   const all = {
     grant_type: 'authorization',
@@ -38,7 +38,7 @@ export async function signIn(
   return answer.statusCode === 303 ? browser.get(locationOf(answer)) : answer
 }
 
-/** Does a whole login: signs in and gives consent. Resolves to the parameters that the client gets. */
+/** Signs in and gives consent. Resolves to the parameters that the client gets. */
 export async function logIn(
   sandbox: Pick<TestSandbox, 'portal'>,
   parameters: StartParameters = {},
@@ -56,7 +56,7 @@ export function locationOf(response: LightMyRequestResponse): string {
   return location
 }
 
-/** Exchanges a code for the seeded client. The value undefined leaves a field out. */
+/** Exchanges a code for tokens, as the seeded client. The value undefined leaves a field out. */
 export async function exchange(
   { portal }: { portal: FastifyInstance },
   fields: Record<string, string | undefined>,
@@ -78,7 +78,7 @@ export async function exchange(
   })
 }
 
-/** An access token of the seeded user, from a whole login. */
+/** Makes a whole login, and resolves to an access token of the seeded user. */
 export async function getAccessToken(sandbox: Pick<TestSandbox, 'portal'>): Promise<string> {
   const code = (await logIn(sandbox)).get('code') ?? ''
   const response = await exchange(sandbox, { code })

@@ -1,5 +1,5 @@
-// A sandbox for one test, with its own database and clock, and one seeded user and client. The sandbox closes itself
-// after the test.
+// Builds a sandbox for one test, with its own database and clock, one seeded user and one seeded client. The sandbox is
+// closed after the test.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -30,14 +30,14 @@ export interface TestSandbox extends Sandbox {
   logLines: string[]
   config: SandboxConfig
   now(): Date
-  /** Moves the clock. passTime has no effect on a sandbox that was built with its own clock. */
+  /** Moves the clock of the sandbox. passTime has no effect if the sandbox was built with the option `clock`. */
   passTime(ms: number): void
 }
 
 /**
  * `databaseUrl` is an existing database, such as PostgreSQL or a database that two sandboxes share. The default is a
- * new SQLite database. Set `portalUrl` and `apiUrl` if the sandbox really listens. `redirectUris` and the four options
- * after it change the seeds.
+ * new SQLite database. Set `portalUrl` and `apiUrl` if the sandbox listens on real ports. The options from
+ * `redirectUris` to `clientSecret` change the seeds.
  */
 export async function buildTestSandbox(
   t: Test,
@@ -110,10 +110,13 @@ export async function buildTestSandbox(
 
 let newDatabase: Promise<Buffer> | undefined
 
-/** Makes a new database of a sandbox, with tables and keys only. Resolves to its address. */
+/**
+ * Makes a new SQLite database for a sandbox, with tables and keys and no other rows. Resolves to the address of the
+ * database.
+ */
 export async function makeSqliteDatabase(t: Test): Promise<string> {
   const url = await makeSqliteUrl(t)
-  // The database is made once and copied, because creating the tables takes a fifth of the time of a start.
+  // Make the database once and copy it, because creating the tables takes a fifth of the start time.
   newDatabase ??= makeNewDatabase(t)
   await writeFile(pathOf(url), await newDatabase)
   return url
@@ -135,7 +138,9 @@ function pathOf(url: string): string {
   return url.slice('sqlite:'.length)
 }
 
-/** `sqlite:` and the path of a file that does not exist yet. The file is removed after the test. */
+/**
+ * Makes a database URL: `sqlite:` and the path of a file that does not exist yet. The file is removed after the test.
+ */
 export async function makeSqliteUrl(t: Test): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'sandbox-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))

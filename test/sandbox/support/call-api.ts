@@ -1,4 +1,4 @@
-// Calls the application API as a signed-in user, and checks every answer against the description.
+// Calls the application API as a signed-in user, and checks every answer against the API's OpenAPI document.
 import type { LightMyRequestResponse } from 'fastify'
 import { type Browser, exchange, getAccessToken, locationOf, openBrowser, signIn } from './browser.ts'
 import type { TestSandbox } from './build-test-sandbox.ts'
@@ -16,21 +16,24 @@ type Call = (
 export interface ApiCaller {
   userId: string
   accessToken: string
-  /** Throws if the answer does not match the API's own description. */
+  /** Calls the API. Throws if the answer does not match the API's own OpenAPI document. */
   call: Call
 }
 
-/** All sandboxes of a process have the same description. */
+/** All sandboxes of a process have the same OpenAPI document. */
 let description: Promise<CheckAnswer> | undefined
 
-/** The seeded user with a token from a whole login. The user is the only member of the seeded group. */
+/**
+ * Returns a caller for the seeded user, with a token from a whole login. The user is the only member of the seeded
+ * group.
+ */
 export async function callAsDeveloper(sandbox: Api): Promise<ApiCaller & { groupId: string }> {
   const caller = await callWith(sandbox, await getAccessToken(sandbox))
   const links = await caller.call('GET', `/identities/v1/${caller.userId}/links?type=MemberOf`)
   return { ...caller, groupId: links.json().ItemList[0].to }
 }
 
-/** Another user, who has just signed up and is in no group. */
+/** Returns a caller for another user, who has just signed up and is in no group. */
 export async function callAsStranger(sandbox: Api, email = 'stranger@example.test'): Promise<ApiCaller> {
   const password = 'a long password of a stranger'
   const person = { email, password, firstName: 'S', lastName: 'T', termsAccepted: 'true' }
@@ -47,7 +50,7 @@ export async function callAsStranger(sandbox: Api, email = 'stranger@example.tes
   return callWith(sandbox, tokens.json().access_token)
 }
 
-/** A caller with a token that the signed-in user has made on the portal's page for access tokens. */
+/** Returns a caller with a token that the browser's user makes on the portal's token page. */
 export async function callFromPortal(sandbox: Api, browser: Browser): Promise<ApiCaller> {
   const shown = await submitForm(browser, await browser.get('/account/token'), '/account/token')
   const accessToken = /data-copy="access token">([^<]+)</.exec(shown.body)?.[1]
@@ -55,7 +58,7 @@ export async function callFromPortal(sandbox: Api, browser: Browser): Promise<Ap
   return callWith(sandbox, accessToken)
 }
 
-/** A caller with this access token. */
+/** Returns a caller with this access token. */
 export async function callWith({ api }: Api, accessToken: string): Promise<ApiCaller> {
   description ??= readDescription(api)
   const checkAnswer = await description
@@ -74,8 +77,8 @@ export async function callWith({ api }: Api, accessToken: string): Promise<ApiCa
 }
 
 /**
- * The body of a call that creates an application, with good values. `fields` replaces values. The value undefined
- * leaves a field out.
+ * Makes a correct body for the call that creates an application. `fields` replaces values. The value undefined leaves a
+ * field out.
  */
 export function makeCreateBody(groupId: string, fields: Record<string, unknown> = {}) {
   return {

@@ -1,4 +1,4 @@
-// Calls the laboratory of a test's sandbox as a script would.
+// Calls the laboratory of a test sandbox as a script would.
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { buildTestSandbox, type TestSandbox } from './build-test-sandbox.ts'
 import { type CheckAnswer, readDescription } from './check-answer.ts'
@@ -15,8 +15,8 @@ const local = { host: '127.0.0.1:4002', 'content-type': 'application/json' }
 let description: Promise<CheckAnswer> | undefined
 
 /**
- * Throws if the answer does not match the laboratory's own description. The description is the same for all sandboxes
- * of a process.
+ * Throws if the answer does not match the laboratory's own OpenAPI document. All sandboxes of a process have the same
+ * document.
  */
 export async function checkLabAnswer(
   server: FastifyInstance,
@@ -28,8 +28,8 @@ export async function checkLabAnswer(
 }
 
 /**
- * A sandbox with its laboratory, and a function that calls the laboratory and checks every answer against the
- * description.
+ * Builds a sandbox with a laboratory, and a function that calls the laboratory and checks every answer against its
+ * OpenAPI document.
  */
 export async function buildTestLab(
   t: Parameters<typeof buildTestSandbox>[0],

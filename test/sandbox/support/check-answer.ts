@@ -5,7 +5,7 @@ import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fas
 
 type Operations = Record<string, { responses: Record<string, { content?: object }> }>
 
-/** Throws if the status, the content type or the fields of the answer do not match the document. */
+/** Throws if the status, the content type or the fields of the answer do not match the OpenAPI document. */
 export type CheckAnswer = (method: string, url: string, answer: LightMyRequestResponse) => void
 
 export async function readDescription(
@@ -13,8 +13,8 @@ export async function readDescription(
   call: InjectOptions = { url: '/apps/v1/openapi.json' },
 ): Promise<CheckAnswer> {
   const document = closeObjects((await server.inject(call)).json()) as { paths: Record<string, Operations> }
-  // The tests of the documents validate the schemas. Validating the schemas here would take longer than
-  // checking all answers.
+  // Do not validate the schemas here, because that takes longer than checking all answers. Other tests validate the
+  // documents.
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
   addFormats.default(ajv)
   ajv.addSchema(document, 'api')
@@ -54,8 +54,8 @@ export async function readDescription(
 }
 
 /**
- * The document allows unknown fields, because callers should ignore them. But a field that the document does not name
- * is a mistake in the document.
+ * Forbids unknown fields. The document itself allows unknown fields, because callers should ignore them. But if an
+ * answer has a field that the document does not name, the document has a mistake.
  */
 function closeObjects(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closeObjects)

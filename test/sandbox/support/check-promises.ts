@@ -1,15 +1,15 @@
-// Checks that the sandbox still has everything that it confirmed, and looks for half-finished changes.
+// Checks that the sandbox still has every change that it has confirmed, and looks for half-finished changes.
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { exchange } from './browser.ts'
 import { type Promises, refresh } from './put-under-load.ts'
 import type { SandboxProcess } from './start-sandbox.ts'
 
-/** Resolves to a sentence for each confirmed change that is missing. */
+/** Resolves to one sentence for each change that the sandbox has confirmed but no longer has. */
 export async function findBrokenPromises(sandbox: SandboxProcess, promises: Promises): Promise<string[]> {
   const { portal, api } = sandbox
   const broken = [...promises.surprises]
-  // The refresh tokens come first, because a replaced refresh token stays usable for only ten seconds.
+  // Check the refresh tokens first, because a replaced refresh token can be used again for only ten seconds.
   for (const refreshToken of promises.refreshTokens) {
     const { statusCode } = await refresh(sandbox, refreshToken)
     if (statusCode !== 200) broken.push(`a refresh token that was given answers ${statusCode}`)
@@ -20,7 +20,7 @@ export async function findBrokenPromises(sandbox: SandboxProcess, promises: Prom
       const { statusCode, body } = await api.inject({ url: `/apps/v1/${id}`, headers })
       if (statusCode !== 200) broken.push(`application ${id} was created, and now answers ${statusCode} ${body}`)
     }
-    // The secret is right, and the code does not exist.
+    // The code does not exist, so the error shows whether the portal accepts the secret.
     const payload = { grant_type: 'authorization_code', code: 'none', redirect_uri: 'none', client_id: id }
     const url = '/api/exchangeToken'
     const answer = await portal.inject({ method: 'POST', url, payload: { ...payload, client_secret: clientSecret } })
@@ -30,7 +30,7 @@ export async function findBrokenPromises(sandbox: SandboxProcess, promises: Prom
     const { statusCode } = await api.inject({ url: '/apps/v1/none', headers: { authorization: `Bearer ${token}` } })
     if (statusCode !== 404) broken.push(`an access token that was given answers ${statusCode}`)
   }
-  // The codes come last, because a code that is used twice ends its family.
+  // Check the codes last, because a code that is used twice ends its token family.
   for (const [code, outcome] of promises.codes) {
     const statuses = [(await exchange(sandbox, { code })).statusCode, (await exchange(sandbox, { code })).statusCode]
     const allowed = outcome === 'unanswered' ? ['200,401', '401,401'] : ['401,401']
@@ -57,7 +57,7 @@ const halves = {
     where case when generation < 100 then generation else 100 end <> (select count(*) from spent_refresh_tokens where grant_id = grants.id)`,
 }
 
-/** Resolves to a sentence for each half-finished change in the database, and for each damage of the file. */
+/** Resolves to one sentence for each half-finished change in the database, and for each damage of the database file. */
 export async function findHalves(databaseUrl: string): Promise<string[]> {
   const query = await openDatabase(databaseUrl)
   const found: string[] = []

@@ -9,15 +9,18 @@ import { newDatabase, startPostgres } from './start-postgres.ts'
 export interface TestDatabase {
   name: 'SQLite' | 'PostgreSQL'
   /**
-   * Makes a new database of a sandbox, with tables and keys only. Resolves to its address. The database is removed
-   * after the test.
+   * Makes a new database for a sandbox, with tables and keys and no other rows. Resolves to the address of the
+   * database. The database is removed after the test.
    */
   make(t: Test): Promise<string>
-  /** The same without tables. */
+  /** Makes an empty database, without tables, and resolves to its address. */
   makeEmpty(t: Test): Promise<string>
 }
 
-/** Starts the databases, and stops them at the end of the given test. Usually this is the test of the whole file. */
+/**
+ * Opens SQLite and PostgreSQL for tests, and closes them at the end of the test `t`, which is usually the test of the
+ * whole file.
+ */
 export async function openDatabases(t: Test): Promise<TestDatabase[]> {
   const url = (await findSharedServer('postgres')) ?? (await startPostgres(t, { isShared: true })).url
   const postgres = new pg.Client({ connectionString: url })

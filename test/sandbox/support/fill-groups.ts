@@ -16,7 +16,7 @@ const noFields: ApplicationFields = {
   defaultRedirectUri: 'https://filler.example.test/',
 }
 
-/** Ids of new users, who have no password. */
+/** Adds users without a password. Returns their ids. */
 export async function addUsers({ store, now }: Filled, count: number, name = 'user'): Promise<string[]> {
   const fieldsOf = (index: number) => ({ email: `${name}-${index}@example.test`, lastName: `Last ${index}` })
   return store.transaction(async db => {
@@ -31,7 +31,7 @@ export async function addUsers({ store, now }: Filled, count: number, name = 'us
   })
 }
 
-/** Ids of new groups, made by this user. */
+/** Adds groups that this user has made. Returns the ids of the groups. */
 export async function addGroups({ store, now }: Filled, userId: string, count: number): Promise<string[]> {
   return store.transaction(async db => {
     const ids: string[] = []
@@ -40,7 +40,7 @@ export async function addGroups({ store, now }: Filled, userId: string, count: n
   })
 }
 
-/** Adds `count` applications with the same fields to one group, at most 1,000. Resolves to their ids. */
+/** Adds `count` applications (at most 1,000) with the same fields to one group. Resolves to their ids. */
 export async function addApplications(
   { store, now }: Filled,
   {

@@ -3,7 +3,9 @@ import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { type Browser, openBrowser } from './browser.ts'
 import { seeded } from './build-test-sandbox.ts'
 
-/** The hidden fields of the first form that leads to `action`. Throws if there is no such form. */
+/**
+ * Returns the hidden fields of the first form on the page that leads to `action`. Throws if the page has no such form.
+ */
 export function readHiddenFields(page: LightMyRequestResponse, action: string): Record<string, string> {
   const form = [...page.body.matchAll(/<form\b.*?<\/form>/gs)].find(([text]) =>
     text.includes(`action="${action}"`),
@@ -13,7 +15,7 @@ export function readHiddenFields(page: LightMyRequestResponse, action: string): 
   return Object.fromEntries(hidden.map(([, name, value]) => [name, value]))
 }
 
-/** Sends the first form that leads to `action`, with the given fields. */
+/** Sends the first form on the page that leads to `action`, with its hidden fields and the given fields. */
 export async function submitForm(
   browser: Browser,
   page: LightMyRequestResponse,
@@ -24,8 +26,8 @@ export async function submitForm(
 }
 
 /**
- * The page that asks for confirmation before the first application on the list loses its access. Resolves to the list
- * if it is empty.
+ * Opens the page that asks for confirmation before the first application on the list loses its access. If the list is
+ * empty, resolves to the page with the list.
  */
 export async function askToWithdraw(browser: Browser): Promise<LightMyRequestResponse> {
   const list = await browser.get('/account/applications')
@@ -42,7 +44,7 @@ export const newcomer = {
   termsAccepted: 'true',
 }
 
-/** A new user's browser, signed in at the portal and nowhere else. */
+/** Opens a browser that signs up as a new user. The user is signed in at the portal, and at no client. */
 export async function openAsNewcomer(sandbox: { portal: FastifyInstance }, fields = newcomer): Promise<Browser> {
   const browser = openBrowser(sandbox)
   const answer = await submitForm(browser, await browser.get('/account'), '/sign-up', fields)
@@ -50,7 +52,7 @@ export async function openAsNewcomer(sandbox: { portal: FastifyInstance }, field
   return browser
 }
 
-/** The seeded user's browser, signed in at the portal and nowhere else. */
+/** Opens a browser that signs in as the seeded user at the portal, and at no client. */
 export async function openAsDeveloper(sandbox: { portal: FastifyInstance }): Promise<Browser> {
   const browser = openBrowser(sandbox)
   const { email, password } = seeded

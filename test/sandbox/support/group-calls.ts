@@ -1,4 +1,4 @@
-// The calls of the API about groups and their members.
+// Calls of the application API for groups and their members.
 import type { LightMyRequestResponse } from 'fastify'
 import { contexts } from '../../../src/sandbox/api/schemas.ts'
 import type { TestSandbox } from './build-test-sandbox.ts'
@@ -15,30 +15,32 @@ export async function createGroup({ call }: ApiCaller, name = 'Weather people'):
   return (await call('POST', '/identities/v1', makeGroupBody(name))).json()['@id']
 }
 
-/** Invites the user. If the caller is the user, accepts the invitation. */
+/** Invites the user to the group. If the caller is the user, accepts the invitation. */
 export function link({ call }: ApiCaller, userId: string, groupId: string): Promise<LightMyRequestResponse> {
   return call('POST', `/identities/v1/${userId}/link/${groupId}`, newMember)
 }
 
-/** Removes the user from the group, or ends the user's invitation. The caller may be the user. */
+/** Removes the user from the group, or ends the user's invitation. The caller can be the user or another member. */
 export function unlink({ call }: ApiCaller, userId: string, groupId: string): Promise<LightMyRequestResponse> {
   return call('DELETE', `/identities/v1/${userId}/link/${groupId}`)
 }
 
-/** The caller's groups, as the API lists them. */
+/** Returns the caller's groups, as the API lists them. */
 export async function listLinks({ call, userId }: ApiCaller) {
   const answer = await call('GET', `/identities/v1/${userId}/links?type=MemberOf`)
   return answer.json().ItemList as { '@id': string; to: string; data: { name: string; status: string } }[]
 }
 
-/** Two users with tokens from the portal's own page. The first has made a group, and the second is in no group. */
+/**
+ * Makes two users with tokens from the portal's own page. The maker has made a group, and the friend is in no group.
+ */
 export async function openTwo(sandbox: TestSandbox) {
   const maker = await callFromPortal(sandbox, await openAsDeveloper(sandbox))
   const friend = await callFromPortal(sandbox, await openAsNewcomer(sandbox))
   return { maker, friend, groupId: await createGroup(maker) }
 }
 
-/** Signs up another user. Resolves to a caller with a token from the portal's own page. */
+/** Signs up another user. Resolves to a caller with a token that this user made on the portal's own page. */
 export async function openAnother(sandbox: TestSandbox, email: string): Promise<ApiCaller> {
   return callFromPortal(sandbox, await openAsNewcomer(sandbox, { ...newcomer, email }))
 }

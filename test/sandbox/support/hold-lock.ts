@@ -1,4 +1,4 @@
-// Another process that locks the database for as long as the test needs.
+// Locks a database from outside the sandbox, for as long as a test needs.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import pg from 'pg'

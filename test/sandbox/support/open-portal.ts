@@ -1,4 +1,5 @@
-// The sandbox on real ports, and a client on another site that records its requests. For tests in a browser.
+// For tests in a browser: opens the sandbox on real ports, and a client on another site that records the requests to
+// it.
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -10,18 +11,18 @@ export interface OpenPortal {
   sandbox: TestSandbox
   portalUrl: string
   apiUrl: string
-  /** The origin of the client. The redirect URI and the cancel_url of this client are registered. */
+  /** The origin of the client. The client's redirect URI is registered. */
   clientUrl: string
-  /** All requests that the client has received. */
+  /** All requests that the client has received, with the oldest request first. */
   arrivals: { method: string; url: string; headers: IncomingHttpHeaders; body: string }[]
-  /** The address that starts a login. */
+  /** The address that starts a login of the client. */
   startUrl: string
 }
 
 export async function openPortal(t: Test): Promise<OpenPortal> {
   const { clientUrl, arrivals } = await openClient(t)
   const [portalPort, apiPort, labPort] = [await findFreePort(), await findFreePort(), await findFreePort()]
-  // The addresses are part of the settings, so the ports must be known before anything listens on them.
+  // The settings contain the addresses, so the ports must be known before the sandbox listens.
   const portalUrl = `http://127.0.0.1:${portalPort}`
   const apiUrl = `http://127.0.0.1:${apiPort}`
   const redirectUri = `${clientUrl}/exchangeToken`

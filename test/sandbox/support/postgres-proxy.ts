@@ -3,19 +3,19 @@ import { connect, createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'
 
 export interface PostgresProxy {
-  /** The address of the database through the proxy. */
+  /** The address at which the database can be reached through the proxy. */
   url: string
-  /** Every statement sent so far, as text. */
+  /** Every statement that was sent through the proxy so far, as text. */
   statements: string[]
-  /** Stops forwarding on all open connections, without closing them. New ones are refused. */
+  /** Stops forwarding on all open connections, without closing the connections. Refuses new connections. */
   fallSilent(): void
-  /** Resets every open TCP connection, on both sides. New ones pass. */
+  /** Resets every open TCP connection, on both sides. New connections work. */
   reset(): void
   /** Accepts new connections again. Connections on which fallSilent has stopped the traffic stay silent. */
   speakAgain(): void
 }
 
-/** `delayMs` is the additional time of each statement. */
+/** Starts a proxy. `delayMs` is the time by which the proxy delays each statement. */
 export async function startPostgresProxy(
   t: Test,
   databaseUrl: string,
@@ -34,8 +34,8 @@ export async function startPostgresProxy(
       socket.on('error', () => undefined)
     }
     const read = readStatements(text => statements.push(text))
-    // A statement and its values arrive in one piece, so each piece is a statement. Timers with the same delay run in
-    // their order.
+    // A statement and its values arrive in one piece, so the proxy treats each piece as a statement. Timers with the
+    // same delay keep the order of the pieces.
     inbound.on('data', piece => {
       read(piece)
       if (silenced.has(inbound)) return
@@ -73,8 +73,8 @@ export async function startPostgresProxy(
   }
 }
 
-// Messages of the protocol (manual, part VIII, 54.7): a letter, four bytes of length, content. The first message of a
-// connection has no letter.
+// Reads messages of the PostgreSQL protocol (manual, part VIII, 54.7). A message is a letter, four bytes with the
+// length, and the content. The first message of a connection has no letter.
 function readStatements(onStatement: (text: string) => void): (piece: Buffer) => void {
   let rest = Buffer.alloc(0)
   let isStarted = false
@@ -88,7 +88,7 @@ function readStatements(onStatement: (text: string) => void): (piece: Buffer) =>
       const type = isStarted ? String.fromCharCode(rest[0] as number) : ''
       const content = rest.toString('utf8', head + 4, end - 1)
       if (type === 'Q') onStatement(content)
-      // Parse: the statement's name, then its text.
+      // P is the message Parse. It contains the name of the statement, and then the text.
       if (type === 'P') onStatement(content.split('\0')[1] ?? '')
       rest = rest.subarray(end)
       isStarted = true

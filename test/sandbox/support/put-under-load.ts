@@ -1,5 +1,5 @@
-// Logs in, exchanges, refreshes and creates applications without pause, and records every answer. A test later compares
-// these answers with the database.
+// Signs in, exchanges codes, renews tokens and creates applications without pause, and records every answer. Afterwards
+// a test compares these answers with the database.
 import { limits } from '../../../src/sandbox/groups/limits.ts'
 import { type Browser, exchange, locationOf, openBrowser, signIn, startUrl } from './browser.ts'
 import { seeded } from './build-test-sandbox.ts'
@@ -7,21 +7,27 @@ import { callAsDeveloper, makeCreateBody } from './call-api.ts'
 import { createGroup } from './group-calls.ts'
 import type { SandboxProcess } from './start-sandbox.ts'
 
-/** A signed-in user who has given consent. The user exists for every process on the same database. */
+/** A signed-in user who has given consent. All sandbox processes on the same database know this user. */
 export interface Visitor {
   browser: Browser
   accessToken: string
-  /** As many groups as a user may have, because a group can have only 100 applications. */
+  /**
+   * The ids of as many groups as a user may have. One group is not enough, because a group can have only 100
+   * applications.
+   */
   groupIds: string[]
 }
 
-/** What was promised. Requests without an answer may be done or not done, but must not be half done. */
+/**
+ * The changes that the sandbox has confirmed. If a request got no answer, its change may be stored completely or not at
+ * all, but not in part.
+ */
 export interface Promises {
   applications: { id: string; clientSecret: string; tokens: string[] }[]
-  /** Issued codes, and whether their exchange got tokens, a refusal, or no answer. */
+  /** Each issued code, and whether its exchange got tokens, a refusal, or no answer. */
   codes: Map<string, 'redeemed' | 'refused' | 'unanswered'>
   accessTokens: string[]
-  /** Refresh tokens that were not used, or whose renewal got no answer. */
+  /** Refresh tokens that were not used yet, or whose renewal got no answer. */
   refreshTokens: string[]
   /** Unexpected answers, as text. */
   surprises: string[]
@@ -41,7 +47,7 @@ export async function prepareVisitor(sandbox: SandboxProcess): Promise<Visitor> 
   return { browser, accessToken: developer.accessToken, groupIds }
 }
 
-/** `stop` resolves when the last request has been answered or broken off. */
+/** Starts the load. `stop` ends it, and resolves when the last request was answered or its connection has broken. */
 export function putUnderLoad(
   sandbox: SandboxProcess,
   visitor: Visitor,
@@ -99,7 +105,7 @@ async function createOne({ api }: SandboxProcess, visitor: Visitor, promises: Pr
   })
 }
 
-/** Removes the applications of a load, so that the next load has room for new ones. */
+/** Removes the applications that a load has created, so that the next load has room for new applications. */
 export async function removeApplications({ api }: SandboxProcess, visitor: Visitor, { applications }: Promises) {
   const headers = { authorization: `Bearer ${visitor.accessToken}` }
   for (const { id } of applications) {
@@ -126,7 +132,7 @@ async function logInOnce(sandbox: SandboxProcess, visitor: Visitor, promises: Pr
   promises.refreshTokens.splice(promises.refreshTokens.indexOf(refreshToken), 1, second.json().refresh_token)
 }
 
-/** Uses a refresh token of the seeded client. */
+/** Renews with a refresh token of the seeded client. */
 export function refresh({ portal }: Pick<SandboxProcess, 'portal'>, refreshToken: string) {
   return portal.inject({
     method: 'POST',

@@ -1,4 +1,5 @@
-// Loaded into a sandbox process before its own code. Passwords are then hashed at almost no cost, as by quickPasswords.
+// A test loads this file into a sandbox process before the sandbox's own code. Then the process hashes passwords at
+// almost no cost, like quickPasswords.
 import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 

@@ -1,4 +1,4 @@
-// Records the statements that reach the database, and finds out how the database would carry them out.
+// Records the statements that reach the database, and finds out which statements read all rows of a table.
 import { DatabaseSync, StatementSync } from 'node:sqlite'
 import pg from 'pg'
 import type { Test } from 'tap'
@@ -7,9 +7,9 @@ import { startPostgresProxy } from './postgres-proxy.ts'
 export interface Recorder {
   /** The address of the database that the sandbox must use. */
   databaseUrl: string
-  /** All statements since the start, including begin and commit. */
+  /** All statements since the recorder was started, including begin and commit. */
   statements: string[]
-  /** Tables (or indexes) that the statement reads from the first row to the last. */
+  /** Returns the tables or indexes of which the statement reads all rows. */
   findScans(statement: string): Promise<string[]>
 }
 
@@ -35,8 +35,8 @@ function recordSqlite(t: Test, databaseUrl: string): Recorder {
       const database = new DatabaseSync(databaseUrl.slice('sqlite:'.length), { readOnly: true })
       const steps = database.prepare(`explain query plan ${statement}`).all()
       database.close()
-      // A statement may read a list of values completely, and also the result of a subquery or a `with`, because an
-      // index has already found those rows.
+      // A statement may read all rows of a list of values, of a subquery or of a `with` clause, because an index has
+      // found these rows.
       const named = [...statement.matchAll(/(?:^with|,)\s+"?(\w+)"? as \(/g)].map(([, name]) => `${name}$`)
       const isHarmless = new RegExp(`^SCAN (${['CONSTANT ROW', '\\d+-ROW VALUES', '\\(subquery', ...named].join('|')})`)
       const scans = steps.map(step => String(step.detail)).filter(detail => detail.startsWith('SCAN'))
@@ -57,7 +57,8 @@ async function recordPostgres(t: Test, databaseUrl: string): Promise<Recorder> {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
   t.teardown(() => client.end())
-  // PostgreSQL prefers to scan the small tables of a test. With this setting it scans only if it cannot use an index.
+  // In a test the tables are small, so PostgreSQL prefers to scan them. With this setting it scans a table only if it
+  // cannot use an index.
   await client.query('set enable_seqscan = off')
   const listScans = (node: PlanNode): string[] => {
     const isScan = /^(Seq|Index|Index Only|Bitmap Index) Scan$/.test(node['Node Type'])

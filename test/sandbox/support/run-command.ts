@@ -1,12 +1,12 @@
-// Runs a command of the sandbox as an operator would, in a separate process. Most tests call the command's function instead,
-// which is faster.
+// Runs a command of the sandbox as an operator would, in a separate process. This is slow, so most tests call the
+// command's function instead.
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
 const folder = new URL('../../../src/sandbox/commands/', import.meta.url)
 
-/** The environment of the command has only `settings` and the folder for compiled code. */
+/** Runs a command. Its environment contains only `settings` and the folder for compiled code. */
 export async function runCommand(
   name: 'backup' | 'register' | 'rotate-keys' | 'seed',
   settings: Record<string, string>,

@@ -11,14 +11,17 @@ import type { Teardown } from '../../support/teardown.ts'
 import { makeTables } from './build-test-sandbox.ts'
 
 export interface TestPostgres {
-  /** The address of a database that always exists. */
+  /** The address of the database postgres, which always exists. */
   url: string
-  /** Makes an empty database and gives its address. */
+  /** Makes an empty database, and resolves to its address. */
   makeDatabase(): Promise<string>
   stop(): Promise<void>
-  /** Sends kill -9 to all processes of the server. Only the data on the disk is left. */
+  /** Sends kill -9 to all processes of the server. The server keeps only the data that is already on the disk. */
   kill(): Promise<void>
-  /** Stops like `pg_ctl stop -m immediate`: the server tells all clients and does not wait for them. */
+  /**
+   * Stops the server like `pg_ctl stop -m immediate`: the server informs all connected clients, and does not wait for
+   * them.
+   */
   stopAtOnce(): Promise<void>
   /** Starts the server again after `stop`, `kill` or `stopAtOnce`. */
   startAgain(): Promise<void>
@@ -27,21 +30,21 @@ export interface TestPostgres {
 const password = 'only-for-this-test'
 
 /**
- * Settings of a shared server. The server does not wait for the disk, because its data need not survive a crash of the
- * machine.
+ * Settings of a server that many tests share. The server does not wait for the disk, because its data need not survive
+ * a crash of the machine.
  */
 const shared = ['fsync=off', 'full_page_writes=off', 'max_connections=500'].flatMap(setting => ['-c', setting])
 
-/** A new database of a sandbox in a shared server. Tests copy it. */
+/** The name of a database with the tables and keys of a new sandbox, in a shared server. Tests copy this database. */
 export const newDatabase = 'new_database'
 
 /**
- * Starts a server that stops at the end of the given test, usually the test of the whole file. Set `isShared` for the
- * server of a whole test run.
+ * Starts a server. The server stops at the end of the test `t`, which is usually the test of the whole file. Set
+ * `isShared` for a server that all tests of a run share.
  */
 export async function startPostgres(t: Teardown, { isShared = false } = {}): Promise<TestPostgres> {
   const folder = await mkdtemp(join(tmpdir(), 'postgres-'))
-  // The server refuses to run as root, so its account must be able to open the folder.
+  // The server refuses to run as root, so it runs under another account, which must be able to open the folder.
   await chmod(folder, 0o755)
   const port = await findFreePort()
   const server = new EmbeddedPostgres({
@@ -64,8 +67,8 @@ export async function startPostgres(t: Teardown, { isShared = false } = {}): Pro
     isRunning = false
   }
   async function startAgain(): Promise<void> {
-    // A new start fails while a process of the old server is left. After a kill the processes end at once. After
-    // `stopAtOnce` they end a little later.
+    // A start fails while a process of the old server is still running. After `kill` the processes end at once, and
+    // after `stopAtOnce` a little later. So try several times.
     for (let tries = 0; !isRunning; tries += 1) {
       try {
         await server.start()
@@ -90,12 +93,12 @@ export async function startPostgres(t: Teardown, { isShared = false } = {}): Pro
     const pid = await readPid()
     const children = await listChildren(pid)
     process.kill(pid, 'SIGKILL')
-    // Processes that serve a connection would otherwise continue for a while.
+    // Kill the child processes, too, because a process that serves a connection would continue for a while.
     for (const child of children) {
       try {
         process.kill(child, 'SIGKILL')
       } catch (error) {
-        // The process may have ended already.
+        // Ignore a process that has already ended.
         if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
       }
     }
@@ -103,7 +106,7 @@ export async function startPostgres(t: Teardown, { isShared = false } = {}): Pro
   }
   async function stopAtOnce(): Promise<void> {
     process.kill(await readPid(), 'SIGQUIT')
-    // Waits until the server has ended.
+    // This call waits until the server has ended.
     await stop()
   }
   return {
@@ -120,7 +123,10 @@ export async function startPostgres(t: Teardown, { isShared = false } = {}): Pro
   }
 }
 
-/** Uses `ps` of POSIX, because only Linux has /proc, and pg_stat_activity needs a server that still answers. */
+/**
+ * Returns the ids of the child processes. Uses the POSIX command `ps`, because only Linux has /proc, and because
+ * pg_stat_activity needs a server that still answers.
+ */
 async function listChildren(pid: number): Promise<number[]> {
   const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'ppid=,pid='])
   const pairs = stdout.split('\n').map(line => line.trim().split(/ +/).map(Number))

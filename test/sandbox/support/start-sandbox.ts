@@ -1,4 +1,4 @@
-// Starts the sandbox as a process, sends it requests over real connections, and kills it.
+// Starts the sandbox as a process, sends requests to the process over real connections, and can stop or kill it.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
@@ -19,26 +19,26 @@ export interface SandboxProcess {
   pid: number
   /** All lines of the standard output. */
   logLines: string[]
-  /** kill -9. Resolves when the process is gone. */
+  /** Sends kill -9. Resolves when the process has ended. */
   kill(): Promise<void>
-  /** Resolves to the exit code. */
+  /** Stops the sandbox in the normal way. Resolves to the exit code. */
   stop(): Promise<number | null>
-  /** Resolves when the process has ended for any reason. */
+  /** Resolves when the process has ended, for whatever reason. */
   ended: Promise<Exit>
-  /** Stops reading the output of the process. */
+  /** From now on, the test does not read the output of the process any more. */
   neglectLog(): void
 }
 
 export interface StartOptions {
   databaseUrl: string
   settings?: Record<string, string>
-  /** A command that starts the sandbox, such as `['prlimit', '--fsize=1000000']`. */
+  /** A command that runs the sandbox, such as `['prlimit', '--fsize=1000000']`. */
   prefix?: string[]
-  /** NODE_OPTIONS of the process, such as `--max-old-space-size=128`. */
+  /** The value of NODE_OPTIONS for the process, such as `--max-old-space-size=128`. */
   nodeOptions?: string
-  /** The ports, for a test that cannot read them from the log. */
+  /** The ports to use. Set them if the test cannot read the ports from the log. */
   ports?: { portalPort: number; apiPort: number }
-  /** Runs the sandbox without the rights of root, because root may write to every file. */
+  /** Runs the sandbox as a user other than root, because root can write to every file. */
   isUnprivileged?: boolean
 }
 
@@ -49,7 +49,10 @@ interface Exit {
   stderr: string
 }
 
-/** Resolves when the sandbox is ready, and rejects if it ends before. Ends with the test. */
+/**
+ * Starts a sandbox process. Resolves when the sandbox is ready, and rejects if the process ends earlier. The process
+ * ends with the test.
+ */
 export async function startSandbox(t: Test, options: StartOptions): Promise<SandboxProcess> {
   const { child, exited, logLines } = spawnSandbox(t, options)
   const ready = new Promise<{ portalPort: number; apiPort: number }>(resolve => {
@@ -63,8 +66,8 @@ export async function startSandbox(t: Test, options: StartOptions): Promise<Sand
     throw new Error(`the sandbox ended with ${code}: ${stderr}`)
   })
   const { portalPort, apiPort } = await Promise.race([ready, failed])
-  // The agent uses connections again, which takes a third of the time. The agent opens a connection for each simultaneous
-  // request.
+  // This agent reuses connections, so requests take only a third of the time. It opens one connection for each
+  // simultaneous request.
   const agent = new Agent({ keepAlive: true })
   t.teardown(() => agent.destroy())
   return {
@@ -102,12 +105,12 @@ async function untilItAccepts(port: number): Promise<void> {
 }
 
 /**
- * Node options that make password hashes cheap, for tests with many sign-ins. A sandbox without these options refuses
- * the passwords.
+ * Node options that make password hashes cheap, for tests with many sign-ins. A sandbox that runs without these options
+ * refuses passwords that were hashed with them.
  */
 export const quickArgon2 = `--import ${new URL('./quick-argon2.ts', import.meta.url).href}`
 
-/** Starts a sandbox that must fail. Resolves to the exit code and the errors. */
+/** Starts a sandbox that must fail to start. Resolves to the exit code and the text on stderr. */
 export async function startInVain(t: Test, options: StartOptions): Promise<Exit> {
   const { child, exited } = spawnSandbox(t, options)
   child.stdout?.resume()
@@ -118,8 +121,8 @@ function spawnSandbox(
   t: Test,
   { databaseUrl, settings, prefix = [], nodeOptions, ports, isUnprivileged }: StartOptions,
 ) {
-  // tap adds NODE_OPTIONS to every process that a test starts, and writes its own files when the process ends. Writing
-  // these files would fail under a quota or as a user without rights.
+  // Leave out the NODE_OPTIONS that tap adds to every process that a test starts. With these options the process writes
+  // files for tap when it ends, which would fail under a quota or as another user.
   const ownOptions = nodeOptions ? [`NODE_OPTIONS=${nodeOptions}`] : ['-u', 'NODE_OPTIONS']
   const isLimited = isUnprivileged || prefix.length > 0
   const child: ChildProcess = spawn('env', [...ownOptions, ...prefix, process.execPath, 'src/sandbox/main.ts'], {
@@ -135,8 +138,8 @@ function spawnSandbox(
       SEED_REDIRECT_URIS: seeded.redirectUri,
       SEED_USER_EMAIL: seeded.email,
       SEED_USER_PASSWORD: seeded.password,
-      // The compile cache makes starts faster. If the number of file descriptors is limited, the process has
-      // none left for the cache.
+      // The compile cache makes starts faster. Leave it out if the test limits file descriptors, because then none is
+      // left for the cache.
       ...(!isLimited && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
       ...settings,
     },

@@ -15,12 +15,12 @@ export async function getCode(sandbox: Portal, parameters: StartParameters = {})
   return (await logIn(sandbox, parameters)).get('code') ?? ''
 }
 
-/** The tokens of a new login. */
+/** Makes a new login, and resolves to its tokens. */
 export async function getTokens(sandbox: Portal): Promise<Tokens> {
   return (await exchange(sandbox, { code: await getCode(sandbox) })).json()
 }
 
-/** Renews with a refresh token. `fields` replaces fields of the form. The value undefined leaves a field out. */
+/** Renews tokens with a refresh token. `fields` replaces fields of the form. The value undefined leaves a field out. */
 export async function refresh(
   sandbox: Portal,
   refreshToken: string | undefined,
@@ -35,13 +35,13 @@ export async function refresh(
   })
 }
 
-/** Whether the application API accepts the access token. */
+/** Returns whether the application API accepts the access token. */
 export async function isAccepted({ api }: Pick<TestSandbox, 'api'>, accessToken: string): Promise<boolean> {
   const answer = await api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${accessToken}` } })
   return answer.statusCode === 200
 }
 
-/** Makes a second application. Returns the fields with which the client of this application authenticates. */
+/** Creates another application. Returns the client_id and the client_secret of its client. */
 export async function makeOtherClient(sandbox: TestSandbox) {
   const { call, groupId } = await callAsDeveloper(sandbox)
   const { client } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()

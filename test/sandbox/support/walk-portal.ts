@@ -1,4 +1,4 @@
-// Leads a browser to every page of the portal and to every state that looks different.
+// Leads a browser to every page of the portal, and to every variant of a page that looks different.
 import { randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
 import { createGroup } from '../../../src/sandbox/store/groups.ts'
@@ -14,7 +14,7 @@ const longName = `A very long name ${'Donaudampfschifffahrtsgesellschaft'.repeat
 const newPassword = 'a password nobody had before'
 const paragraph = 'What an application says about itself, in a few sentences. '.repeat(12)
 
-/** `look` is called on each page, with a name for it. */
+/** Opens each page of the portal, and calls `look` there with a name for the page. */
 export async function walkPortal(portal: OpenPortal, page: Page, look: (name: string) => Promise<void>): Promise<void> {
   const { sandbox, portalUrl, startUrl } = portal
   const press = (name: string | RegExp) => page.getByRole('button', { name }).first().click()
@@ -149,7 +149,7 @@ export async function walkPortal(portal: OpenPortal, page: Page, look: (name: st
   await look('account-sign-in')
 }
 
-/** Resets a forgotten password. The mailbox is a page of the laboratory. */
+/** Resets a forgotten password. The link for the reset is in the mailbox, which is a page of the laboratory. */
 async function walkReset({ portalUrl }: OpenPortal, page: Page, look: (name: string) => Promise<void>): Promise<void> {
   await page.getByRole('link', { name: 'Forgot your password?' }).click()
   await look('forgot-password')
@@ -177,7 +177,7 @@ async function walkReset({ portalUrl }: OpenPortal, page: Page, look: (name: str
 }
 
 /**
- * Opens the pages of groups with received and sent invitations, as the maker and as a member of a group called
+ * Opens the pages for groups with received and sent invitations, as the maker and as a member of a group with the name
  * `longName`.
  */
 async function walkGroups({ sandbox, portalUrl }: OpenPortal, page: Page, look: (name: string) => Promise<void>) {
@@ -233,7 +233,8 @@ async function walkGroups({ sandbox, portalUrl }: OpenPortal, page: Page, look: 
 }
 
 /**
- * Fills in the form for a new account on the page to sign in. A refused sign-up shows its form again without the link.
+ * Fills in the form for a new account. On the page to sign in, a link leads to this form. After a refused sign-up, the
+ * page shows the form without this link.
  */
 export async function fillSignUp(page: Page, email: string): Promise<void> {
   const link = page.getByRole('link', { name: 'Create an account' })
@@ -247,7 +248,7 @@ export async function fillSignUp(page: Page, email: string): Promise<void> {
 }
 
 /**
- * Makes applications and secrets in the user's name, through the client of the last login, and one secret without a
+ * As the client of the last login, makes applications and secrets in the user's name. Also makes one secret without a
  * known maker.
  */
 export async function makeThroughClient({ sandbox, clientUrl, arrivals }: OpenPortal): Promise<void> {

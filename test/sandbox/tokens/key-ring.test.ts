@@ -1,4 +1,5 @@
-// The keys in memory: how often the sandbox reads them from the store, and how soon it uses a new key.
+// The sandbox keeps signing keys in memory. These tests check how often it reads the keys from the store, and how soon
+// it accepts a new key.
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
@@ -8,19 +9,19 @@ import { callAsDeveloper } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'
 import { recordStatements } from '../support/record-statements.ts'
 
-/** The status of a call with this token. */
+/** Calls the API with this token. Returns the status of the answer. */
 async function use({ api }: TestSandbox, token: string): Promise<number> {
   const answer = await api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${token}` } })
   return answer.statusCode
 }
 
-/** The token with the id of a key that does not exist. */
+/** Returns the same token with another key id in its header. No key has this id. */
 function underMadeUpKey(token: string): string {
   const header = Buffer.from(JSON.stringify({ alg: 'ES256', typ: 'at+jwt', kid: randomUUID() })).toString('base64url')
   return [header, ...token.split('.').slice(1)].join('.')
 }
 
-/** A token signed with a key that the given sandbox has not seen yet. */
+/** Returns a token that is signed with a new key. The given sandbox has not read this key yet. */
 async function signWithNewKey(t: Test, sandbox: TestSandbox): Promise<string> {
   await sandbox.store.transaction(db => addSigningKey(db, sandbox.now()))
   const other = await buildTestSandbox(t, { databaseUrl: sandbox.config.databaseUrl.reveal(), at: sandbox.now() })
@@ -28,7 +29,7 @@ async function signWithNewKey(t: Test, sandbox: TestSandbox): Promise<string> {
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`SE-06: tokens with made-up key ids cause at most one query a second (${database.name})`, async t => {
+  t.test(`SE-06: tokens with made-up key ids cause at most one database query a second (${database.name})`, async t => {
     const recorder = await recordStatements(t, await database.make(t))
     const sandbox = await buildTestSandbox(t, { databaseUrl: recorder.databaseUrl })
     const { accessToken } = await callAsDeveloper(sandbox)
@@ -52,16 +53,19 @@ for (const database of await openDatabases(t)) {
     t.ok(own > 0, 'a token with a known key must cause queries')
   })
 
-  t.test(`F-35: simultaneous calls with a new key are accepted at once (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const token = await signWithNewKey(t, sandbox)
-    sandbox.passTime(1000)
-    const statuses = await Promise.all(Array.from({ length: 5 }, () => use(sandbox, token)))
-    t.strictSame(statuses, [200, 200, 200, 200, 200])
-  })
+  t.test(
+    `F-35: if several simultaneous calls have tokens that are signed with a new key, the API accepts all of them at once (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const token = await signWithNewKey(t, sandbox)
+      sandbox.passTime(1000)
+      const statuses = await Promise.all(Array.from({ length: 5 }, () => use(sandbox, token)))
+      t.strictSame(statuses, [200, 200, 200, 200, 200])
+    },
+  )
 
   t.test(
-    `F-35: tokens with made-up key ids delay the use of a new key by a second at most (${database.name})`,
+    `F-35: tokens with made-up key ids can delay the acceptance of a new key by at most one second (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       sandbox.passTime(1000)
@@ -73,7 +77,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `F-35: while the keys cannot be read, the API does not treat a good token as a bad one (${database.name})`,
+    `F-35: if the API cannot read the keys, it answers 500 and does not refuse a valid token as invalid (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const token = await signWithNewKey(t, sandbox)

@@ -1,25 +1,26 @@
 import t from 'tap'
 import { deriveSuccessor, makeAlphanumericToken, makeSecret } from '../../../src/sandbox/tokens/opaque-token.ts'
 
-t.test('AZ-10: of 10,000 codes no two are the same, and every character is as likely as any other', async t => {
+t.test('AZ-10: among 10,000 codes no two are equal, and all characters occur equally often', async t => {
   const codes = Array.from({ length: 10_000 }, makeAlphanumericToken)
   t.equal(new Set(codes).size, 10_000)
   for (const code of codes) if (!/^[A-Za-z0-9]{30}$/.test(code)) t.fail(code)
   const counts = new Map<string, number>()
   for (const character of codes.join('')) counts.set(character, (counts.get(character) ?? 0) + 1)
   t.equal(counts.size, 62)
-  // Of 300,000 characters, each occurs about 4,839 times. Eight standard deviations are 553.
+  // In 300,000 characters, each of the 62 characters should occur about 4,839 times. The limit of 553 is eight standard
+  // deviations.
   for (const [character, count] of counts) t.ok(Math.abs(count - 300_000 / 62) < 553, `${count} × ${character}`)
 })
 
-t.test('SE-01: a secret has 256 bits, and no two secrets are the same', async t => {
+t.test('SE-01: a client secret has 256 bits, and no two client secrets are equal', async t => {
   const secrets = Array.from({ length: 1000 }, makeSecret)
   t.equal(new Set(secrets).size, 1000)
   for (const secret of secrets) if (!/^[\w-]{43}$/.test(secret)) t.fail(secret)
 })
 
 t.test(
-  'RF-02: a new refresh token can be computed from the old token together with the key, but not from only one of the two',
+  'RF-02: a new refresh token is computed from the old token and the key; the token alone or the key alone is not enough',
   async t => {
     const [key, otherKey] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
     const token = makeAlphanumericToken()

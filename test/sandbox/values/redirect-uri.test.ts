@@ -2,7 +2,7 @@ import t from 'tap'
 import { buildTestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
 
-t.test('AZ-14: a redirect URI without TLS can be registered for loopback hosts only', async t => {
+t.test('AZ-14: a redirect URI with http can be registered only if its host is a loopback host', async t => {
   const { call, groupId } = await callAsDeveloper(await buildTestSandbox(t))
   const register = async (uri: string) => {
     const fields = { redirectUris: uri, defaultRedirectUri: uri }

@@ -111,7 +111,7 @@ async function finishLogin(request: IncomingMessage, response: ServerResponse, q
   const [state, verifier] = (cookieOf(request, 'login') ?? '').split('.')
   const isOwn = state && verifier && (has('no state') || query.get('state') === state)
   if (query.has('error') || !isOwn) return showPage(response, 'Sign-in failed')
-  // The visitor has to follow a link first. Meanwhile the test lets the code expire.
+  // With this mistake the visitor must first follow a link. Meanwhile the test lets the code expire.
   if (has('code exchanged late') && !query.has('now'))
     return showPage(response, 'Almost there', { main: `<a href="/exchangeToken?${query}&now=1">Continue</a>` })
   const code = query.get('code') ?? ''
@@ -137,7 +137,7 @@ function keepTokens(id: string, { access_token, refresh_token, expires_in }: Tok
   sessions.set(id, { accessToken: access_token, refreshToken: refresh_token, expiresAt })
 }
 
-/** The access token of a session, renewed if it ends within half a minute. */
+/** Returns the access token of a session. If the token expires within half a minute, renews it first. */
 async function tokenOf(id: string): Promise<string> {
   const session = sessions.get(id)!
   if (session.expiresAt - Date.now() < 30_000 && !has('expired token')) {

@@ -44,7 +44,7 @@ export async function buildFaultLab(t: Test, options: Parameters<typeof buildTes
     sandbox,
     call,
 
-    /** Throws if the order is refused. */
+    /** Orders a fault. Throws if the laboratory refuses the order. */
     async order(fault: string, more: object = {}): Promise<ToldFault> {
       const answer = await call('POST', '/lab/v1/faults', { fault, ...more })
       if (answer.statusCode !== 201) throw new Error(answer.body)
@@ -58,7 +58,7 @@ export async function buildFaultLab(t: Test, options: Parameters<typeof buildTes
       while ((await show(id)).consumed === 0) await setImmediate()
     },
 
-    /** All recorded steps. The steps of the newest login come first. */
+    /** Returns all recorded steps. The steps of the newest login come first. */
     async steps(): Promise<ToldStep[]> {
       const { logins } = (await call('GET', '/lab/v1/logins')).json() as { logins: { id: string }[] }
       const told = await Promise.all(logins.map(async ({ id }) => (await call('GET', `/lab/v1/logins/${id}`)).json()))

@@ -1,4 +1,4 @@
-// Records as many steps in the laboratory as its arguments say. The script runs as a separate process with a small heap.
+// Records thousands of large steps in the laboratory. A test runs this script as a separate process with a small heap.
 import { randomBytes } from 'node:crypto'
 import { createHide } from '../../../../src/sandbox/lab/record/hide.ts'
 import { createLogins } from '../../../../src/sandbox/lab/record/logins.ts'
@@ -31,10 +31,13 @@ function record(kind: Step['kind'], query: Record<string, string>, body: unknown
   logins.record(recordStep(step, hide))
 }
 
-/** As many fields as a request in JSON may have: 21 KB. */
+/** As many fields as a JSON request may have. They take 21 KB. */
 const manyFields = () =>
   Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`f${index}`, Array.from({ length: 100 }, () => 1)]))
-/** One field that the laboratory shows. The text is a slice of a longer text, like a text that a form parser returns. */
+/**
+ * One field that the laboratory shows. Its text is a slice of a longer text, as in a parsed form. A slice keeps the
+ * whole text in memory.
+ */
 const longField = () => ({ name: `${random().repeat(1_300)}!`.slice(1) })
 
 for (let count = 0; count < 600; count += 1) record('exchange', {}, manyFields())

@@ -1,4 +1,5 @@
-// One call for each place of a fault, and a function that checks in the store whether the platform has acted.
+// For each place of a fault: a call to this place, and a function that checks in the store whether the platform has
+// acted.
 import { randomUUID } from 'node:crypto'
 import { findApplication } from '../../../../src/sandbox/store/applications.ts'
 import { listSecretHashes } from '../../../../src/sandbox/store/client-secrets.ts'
@@ -24,7 +25,10 @@ const credentials = { client_id: seeded.clientId, client_secret: seeded.clientSe
 const groupContext = 'https://standards.oftrust.net/v2/Context/Identity/Group/'
 const memberContext = 'https://standards.oftrust.net/v2/Context/Link/Role/MemberOf/'
 
-/** One function for each place. The function prepares and returns a new call that the platform would accept. */
+/**
+ * Returns one function for each place of a fault. The function prepares and returns a new call that the platform would
+ * accept.
+ */
 export async function platformCalls(sandbox: TestSandbox) {
   const { store } = sandbox
   const browser = openBrowser(sandbox)
@@ -76,7 +80,7 @@ export async function platformCalls(sandbox: TestSandbox) {
     store.read.selectFrom('invitations').select('id').where('user_id', '=', stranger.userId).execute()
   const link = `/identities/v1/${stranger.userId}/link/${groupId}`
   const invite = { context: memberContext, type: 'MemberOf' }
-  /** Deletes the open invitations, and the counted failures. */
+  /** Deletes the stranger's open invitations, and all counted failures. */
   const forgetInvitations = () =>
     store.transaction(async db => {
       await db.deleteFrom('invitations').where('user_id', '=', stranger.userId).execute()
@@ -141,7 +145,7 @@ export async function platformCalls(sandbox: TestSandbox) {
       const body = { context: groupContext, type: 'Group', data: { name } }
       return write('POST', '/identities/v1', body, async () => {
         const made = await store.read.selectFrom('groups').select('id').where('name', '=', name).execute()
-        // The group is removed again, because a person may have only a limited number of groups.
+        // Remove the group again, because a person may have only a limited number of groups.
         for (const { id } of made) await store.write(db => endGroup(db, id))
         return made.length > 0
       })

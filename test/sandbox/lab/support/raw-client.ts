@@ -1,4 +1,5 @@
-// A client that reads raw bytes. The client returns the answer, the number of pieces, and how the connection ended.
+// A client that reads raw bytes. It returns three things: the answer, the number of pieces in which it arrived, and how
+// the connection ended.
 import type { FastifyInstance } from 'fastify'
 import { openSocket } from '../../../support/raw-socket.ts'
 import type { PlatformCall } from './platform-calls.ts'
@@ -8,14 +9,17 @@ export interface Raw {
   headers: Record<string, string>
   /** As latin1. */
   body: string
-  /** Everything, headers included. */
+  /** The whole answer, with its headers. */
   text: string
   pieces: number
   isReset: boolean
   ms: number
 }
 
-/** Stops reading when `enough` returns true for the text so far, or when `untilThen` has resolved. */
+/**
+ * Sends a call and reads the answer. Stops reading when `enough` returns true for the text so far, or when `untilThen`
+ * has resolved.
+ */
 export async function askRaw(
   listener: FastifyInstance,
   { method, url, headers, body }: PlatformCall,

@@ -1,4 +1,4 @@
-// Steps and logins as the laboratory records them, for tests of its notices and verdicts.
+// Makes steps and logins as the laboratory records them, for tests of the laboratory's notices and verdicts.
 import { randomBytes } from 'node:crypto'
 import { createHide } from '../../../../src/sandbox/lab/record/hide.ts'
 import { recordStep } from '../../../../src/sandbox/lab/record/record.ts'
@@ -15,7 +15,7 @@ export type More = Pick<Partial<LabStep>, 'reason' | 'about' | 'fault' | 'checks
   route?: string
   status?: number
   answer?: Record<string, unknown>
-  /** The Location header of the answer. */
+  /** The value of the answer's Location header. */
   location?: string
 }
 

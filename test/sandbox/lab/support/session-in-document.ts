@@ -1,7 +1,7 @@
 // Reads the example sessions of docs/clients-in-other-languages.md, so that tests can run these sessions.
 import { readFileSync } from 'node:fs'
 
-/** The session under one heading in the last part of the document, and the output of that session. */
+/** Returns the example session under this heading in the document, and its printed output. */
 export function sessionUnder(heading: string, language: string): { program: string; printed: string } {
   const text = readFileSync('docs/clients-in-other-languages.md', 'utf8')
   const block = (name: string) => String.raw`\n\x60\x60\x60${name}\n([\s\S]*?)\x60\x60\x60\n`
