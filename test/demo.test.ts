@@ -15,7 +15,7 @@ import { HttpBrowser } from './journey/support/http-browser.ts'
 import { logIn } from './journey/support/log-in.ts'
 import { findFreePort } from './support/free-port.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(600_000)
 
 const doctor = resolve('src/client/operations/doctor.ts')
 

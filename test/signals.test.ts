@@ -10,7 +10,7 @@ import t, { type Test } from 'tap'
 import { productEnvironment } from './client/support/product-environment.ts'
 import { findFreePort } from './support/free-port.ts'
 
-t.setTimeout(240_000)
+t.setTimeout(600_000)
 
 /** Makes a folder with its own `data` folder. All other files are those of the project. */
 function makeFolder(t: Test): string {
