@@ -96,12 +96,13 @@ t.test(
     const { accessToken } = await makeLargeApplication(t, databaseUrl)
     const sandbox = await startSandbox(t, { databaseUrl })
     const { portalPort, apiPort } = sandbox
-    const post = 'POST /api/exchangeToken HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
-    const halfHead = await openAndSend(portalPort, post)
-    const halfBody = await openAndSend(portalPort, `${post}Content-Length: 100\r\n\r\n{`)
     const list = `GET /apps/v1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${accessToken}\r\n\r\n`
     const reader = await openAndSend(apiPort, list)
     await once(reader, 'readable')
+    // These requests come last, because the sandbox closes their connections after a few seconds.
+    const post = 'POST /api/exchangeToken HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
+    const halfHead = await openAndSend(portalPort, post)
+    const halfBody = await openAndSend(portalPort, `${post}Content-Length: 100\r\n\r\n{`)
     // When this request is answered, the sandbox has read the bytes that were sent earlier.
     t.equal((await sandbox.portal.inject('/health/live')).statusCode, 200)
     const startedAt = performance.now()

@@ -263,7 +263,7 @@ t.test(
       ])
       t.match(
         login.noticed.find(({ id }: { id: string }) => id === 'followed-redirect'),
-        { why: /client secret/, mend: /redirects off/ },
+        { why: /client secret/, mend: /Turn off redirects/ },
       )
       t.equal(typeof login.steps.at(-1).request.body.client_secret, status === 302 ? 'undefined' : 'object', 'hidden')
       t.match(

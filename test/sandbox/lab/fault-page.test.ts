@@ -228,7 +228,7 @@ t.test(
       ],
       ['exchange-expires-in', { 'options.value': '{"a":' }, 'options.value', /any JSON/],
       ['list-headers', { 'options.headers': 'no colon here' }, 'options.headers', /at most 20 headers/],
-      ['list-headers', { 'options.headers': 'content-length: 5' }, 'options.headers', /none of them content-length/],
+      ['list-headers', { 'options.headers': 'content-length: 5' }, 'options.headers', /without content-length/],
       ['exchange-503', { 'options.retryAfter': 'ä' }, 'options.retryAfter', /printable/],
       ['list-503', { times: '0' }, 'times', /from 1 to 1000/],
       ['list-503', { skip: '1.5' }, 'skip', /from 0 to 1000/],
