@@ -113,7 +113,7 @@ export const metadata = {
     'The client revokes tokens at the portal only if the metadata lists a revocation_endpoint.',
   ),
   'metadata-remembered': decision(
-    'If the client cannot read the metadata for a while, it still uses the features that the last metadata listed.',
+    'If the client cannot read the metadata for a while, the client still uses the features that the last metadata listed.',
   ),
   'metadata-kept': should(
     decision(
@@ -450,7 +450,7 @@ export const renewal = {
   ),
   'RF-09': decision('The answer to the request that caused the renewal sets the cookies with the new tokens.'),
   'RF-10': decision(
-    'The client renews a session only when the access token expires. It never renews at every request, even if tokens are valid only for a short time.',
+    'The client renews a session only when the access token expires. Even if tokens are valid only for a short time, the client does not renew the session at every request.',
   ),
   'CK-09': decision(
     'The refresh token is in a separate cookie, which lives longer than the access token. A renewal does not extend the lifetime of this cookie.',

@@ -42,7 +42,7 @@ export const running = {
     'If one replica has a different cookie key, the health check of this replica shows the difference, and visitors get no errors.',
   ),
   'F-37': decision(
-    'If a program has no free file descriptors, it refuses new connections and still serves open connections. It recovers when file descriptors are free again.',
+    'If a program has no free file descriptors, the program refuses new connections and still serves open connections. The program recovers when file descriptors are free again.',
   ),
   'F-38': decision(
     "If the client's process is paused for five seconds, the client afterwards uses the answers that arrived during the pause, and continues to work.",

@@ -193,7 +193,7 @@ export const callbackParameters: CheckDefinition[] = [
     id: 'callback-redirect-uri-other',
     title: 'The client never uses the redirect_uri parameter of a callback',
     rule: 'CL-11',
-    why: 'An attacker can choose the redirect_uri of a callback. The exchange must contain the redirect_uri with which the login began.',
+    why: 'An attacker can add the parameter redirect_uri to a callback. The exchange must contain the redirect_uri with which the login began.',
     fix: 'Take the redirect URI only from the configuration.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)

@@ -181,7 +181,7 @@ export const log: CheckDefinition[] = [
   },
   {
     id: 'log-refused-tokens',
-    title: 'When the client refuses a token response, it does not print the tokens',
+    title: 'When the client refuses a token response, the client does not print the tokens',
     rule: 'LG-02',
     why: 'The tokens of a refused response are valid. Anybody who reads them in the log can act as the visitor.',
     fix: 'Log only the name of the wrong field, never the response itself.',
@@ -203,7 +203,7 @@ export const log: CheckDefinition[] = [
   },
   {
     id: 'log-refused-renewal',
-    title: 'When the client refuses the token response of a renewal, it does not print the tokens',
+    title: 'When the client refuses the token response of a renewal, the client does not print the tokens',
     rule: 'LG-02',
     why: 'The tokens of a refused response are valid. Anybody who reads them in the log can act as the visitor.',
     fix: 'Log only the name of the wrong field, never the response itself.',

@@ -183,7 +183,7 @@ const others: CheckDefinition[] = [
   },
   {
     id: 'metadata-read-later',
-    title: 'If the client could not read the metadata when it started, it tries again at a later login',
+    title: 'If the client could not read the metadata when it started, the client tries again at a later login',
     rule: 'metadata-kept',
     why: 'If the portal is down for one minute and the client never asks again, all later logins have no PKCE. Without PKCE, an attacker who gets a code can use it.',
     fix: 'If there is no document, ask for it again when the next login begins.',
@@ -629,7 +629,7 @@ export const metadata: CheckDefinition[] = [
   {
     id: 'metadata-not-forgotten',
     title:
-      'If the client cannot read the metadata for a while, it still uses the features that the last metadata listed',
+      'If the client cannot read the metadata for a while, the client still uses the features that the last metadata listed',
     rule: 'metadata-remembered',
     why: 'If the client forgets the features, an attacker can switch off PKCE by disturbing one request for the metadata.',
     fix: 'Keep the last document, and use it until you can read a new document.',

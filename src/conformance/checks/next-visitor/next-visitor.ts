@@ -101,7 +101,10 @@ async function endSession(context: CheckContext, browser: Browser, names: string
     throw new Undecided('The visitor is still signed in without the cookies that the client set at sign-in.')
 }
 
-/** Signs out with the sign-out form of the open page, because another page could already show and delete the secret. */
+/**
+ * Signs out with the sign-out form of the open page. If this function opened a page for its form, the client could show
+ * the secret on that page, and then delete the secret.
+ */
 async function signOutFrom(context: CheckContext, { browser, page }: OpenForm): Promise<void> {
   const form = signOutFormOf(context, page)
   if (form) await browser.submit(page, form)
@@ -333,7 +336,7 @@ export const nextVisitor: CheckDefinition[] = [
   },
   {
     id: 'next-visitor-refused-no-store',
-    title: 'If the client refuses a form, it forbids browsers to store the page with the typed values',
+    title: 'If the client refuses a form, the client forbids browsers to store the page with the typed values',
     rule: 'PG-11',
     why: 'When the next person presses Back, the browser shows a stored page with the typed values.',
     fix: 'Send Cache-Control: no-store with every answer to a form, whatever its status.',

@@ -91,7 +91,8 @@ export const changing: CheckDefinition[] = [
   },
   {
     id: 'edit-overtaken-kept',
-    title: 'If the client refuses a form because the application has changed, it shows the text that the visitor typed',
+    title:
+      'If the client refuses a form because the application has changed, the client shows the text that the visitor typed',
     rule: 'form-kept',
     why: 'The visitor has to choose between the two versions, and cannot do so if the typed text is lost.',
     fix: 'Show the form again, with the typed values and the values that the API has now.',

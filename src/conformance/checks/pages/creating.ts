@@ -205,7 +205,7 @@ export const creating: CheckDefinition[] = [
   },
   {
     id: 'create-secret-head',
-    title: 'If a HEAD request comes first, the page that shows the secret of a new application still shows it',
+    title: 'The page with the secret of a new application shows the secret even after a HEAD request for this page',
     rule: 'head-as-get',
     why: 'Link checkers and browser extensions send HEAD requests. If such a request deletes the kept secret, the visitor never sees it.',
     fix: 'Answer HEAD requests for pages of visitors with 405. Or make sure that a HEAD request changes nothing, and deletes no kept secret.',

@@ -264,7 +264,11 @@ export const everyForm: CheckDefinition[] = [
         if ((await changesSince(context, person, before)).length > 0) continue
         const again = await sendAgain(context, browser, found)
         if (!again?.calls.some(isDone)) continue
-        expect(false, `With Origin: ${origin} and without Sec-Fetch-Site, the client did not carry out a form.`, answer)
+        expect(
+          false,
+          `With Origin: ${origin} and without Sec-Fetch-Site, the client did not do what a form asks.`,
+          answer,
+        )
       }
     },
   },
@@ -291,7 +295,7 @@ export const everyForm: CheckDefinition[] = [
   {
     id: 'forms-other-visitor',
     title:
-      'If one visitor opened a form about an application and another visitor has signed in since, the client does not carry out the form',
+      "If one visitor opened a form about an application and another visitor has signed in since, the form changes nothing in the second visitor's name",
     rule: 'form-of-its-visitor',
     why: 'Another person may sign in in another tab before the visitor sends the form.',
     fix: 'Bind every form to the visitor who opened it.',
@@ -338,7 +342,7 @@ export const everyForm: CheckDefinition[] = [
   {
     id: 'forms-other-methods',
     title:
-      'If another site sends a form with another method or with a method override, the client does not carry out the form',
+      "If another site sends a form with a different method or with a method override, the client changes nothing in the visitor's name",
     rule: 'PG-01',
     why: 'Some frameworks take the method from a parameter or a header. Others check the origin only of POST, and not of PUT and DELETE.',
     fix: 'Switch off method overrides, and check the origin of every request that is not GET or HEAD.',

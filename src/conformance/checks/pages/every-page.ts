@@ -209,7 +209,7 @@ export const everyPage: CheckDefinition[] = [
       title: 'No answer contains the address of the API or a network error, neither in its body nor in a header',
       rule: 'PG-20',
       why: 'Such an answer tells an attacker how the client is built and which hosts it can reach.',
-      fix: 'Answer with fixed words and a request id, also in headers. Keep the details in the log.',
+      fix: 'In the body and the headers of an error answer, write only fixed words and a request id. Keep the details in the log.',
     },
     ({ exchange }, _tour, { platform }) => {
       const headers = 'headers' in exchange.response ? [...exchange.response.headers] : []

@@ -485,7 +485,7 @@ const kept: CheckDefinition[] = [
     {
       id: 'refresh-tokens-not-in-browser',
       title:
-        'If the client sends the new tokens of a renewal to the browser, it sends them only in cookies that no script can read',
+        'If the client sends the new tokens of a renewal to the browser, the client sends them only in cookies that no script can read',
       rule: 'CK-08',
       why: 'Scripts and browser extensions can read everything on a page.',
       fix: 'Keep tokens in HttpOnly cookies or at the server. Write no token into a page, an address or another header.',

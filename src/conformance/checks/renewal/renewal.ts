@@ -174,7 +174,7 @@ export const renewal: CheckDefinition[] = [
   },
   {
     id: 'refresh-delivered-after-401',
-    title: 'If the client renews because the API refused the access token, it stores the new tokens',
+    title: 'If the client renews because the API refused the access token, the client stores the new tokens',
     rule: 'RF-09',
     why: 'The portal can end an access token before it expires. If the client then loses the new tokens, the next page sends the old refresh token. The portal then revokes all tokens, and the session ends.',
     fix: 'After every renewal, set the new cookies in the answer to the browser, even if a 401 from the API caused the renewal.',
@@ -188,7 +188,8 @@ export const renewal: CheckDefinition[] = [
   },
   {
     id: 'refresh-delivered-after-form',
-    title: 'If the client renews because the API refused to create an application with 401, it stores the new tokens',
+    title:
+      'If the API answers 401 to a form for a new application, and the client renews, the client stores the new tokens',
     rule: 'RF-09',
     why: 'The access token can become invalid while the visitor fills in a form. If the client then loses the new tokens, the next page sends the old refresh token. The portal then revokes all tokens, and the session ends.',
     fix: 'After every renewal, set the new cookies in the answer to the browser, even if this answer is the redirect after a form.',

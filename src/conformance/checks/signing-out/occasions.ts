@@ -119,7 +119,7 @@ export const signingOutOccasions: CheckDefinition[] = [
   },
   {
     id: 'replica-sign-out-revokes',
-    title: 'If another instance of the client receives the sign-out, it revokes the refresh token',
+    title: 'If another instance of the client receives the sign-out, this instance revokes the refresh token',
     rule: 'CK-15',
     why: 'Any instance can receive the sign-out. If only the instance that handled the login knows the refresh token, a copy of the token stays valid.',
     fix: 'Read the refresh token from its cookie, or keep the token in a store that all instances share.',

@@ -233,7 +233,7 @@ export const signingOut: CheckDefinition[] = [
   ),
   {
     id: 'logout-during-renewal',
-    title: 'If a renewal ends only after the visitor has signed out, it does not sign the visitor in again',
+    title: 'If a renewal ends only after the visitor has signed out, the renewal does not sign the visitor in again',
     rule: 'late-renewal',
     why: 'A page can wait for a renewal while the visitor signs out in another tab. The answer to this page then arrives after the answer to the sign-out. In this check the revocation fails, because any call can fail. This check only warns, because without shared memory an instance of the client cannot know that the visitor has signed out at another instance.',
     fix: 'After a renewal, check whether the visitor has signed out in the meantime. If so, set no cookies, do not store the new tokens, and revoke the new tokens.',

@@ -221,7 +221,8 @@ export const tabs: CheckDefinition[] = [
   },
   {
     id: 'tabs-other-visitor-without-refresh-token',
-    title: 'If another user signs in and gets no refresh token, the earlier visitor is not signed in again later',
+    title:
+      'If another user signs in and gets no refresh token, the earlier visitor is not signed in again when the new session ends',
     rule: 'CL-20',
     why: 'If the client keeps the refresh token of the earlier visitor, the next renewal signs the other user in as the earlier visitor.',
     fix: 'At each login, replace or delete every cookie of the earlier session, even if the token response has no refresh token.',
