@@ -156,8 +156,8 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
   }
 
   /**
-   * Returns the token for a form that is shown again. In most cases the form keeps its token, so that the client still
-   * carries out the form only once. If the result is undefined, the form gets a new token.
+   * Returns the token for a form that is shown again. In most cases the form keeps its token, so that the client does
+   * what the form asks only once. If the result is undefined, the form gets a new token.
    */
   function tokenAfter(error: PublicError, formToken: string | undefined): string | undefined {
     const token = unsealToken(formToken)

@@ -54,7 +54,7 @@ function isTooDeep(json: string): boolean {
 type FindProblems = (data: Record<string, unknown>, bySchema: FieldProblems) => FieldProblems
 
 /**
- * Returns the data of the body, whether the body has an envelope or not. `Data` is the type of the data's schema.
+ * Returns the data of the body, whether the body has an envelope or not. The schema describes the type `Data`.
  * Routes with `attachValidation` call this function after they have checked what the caller may do. Throws ApiError 400
  * if there is no body, and InvalidFields with all problems of the fields.
  */

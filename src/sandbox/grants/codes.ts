@@ -93,7 +93,7 @@ export async function redeemCode(
     codeHash: hashToken(exchange.code),
     clientId: exchange.clientId,
     redirectUri: exchange.redirectUri,
-    // If the exchange has no state, compare a hash that no login can have.
+    // If the exchange has no state, this value matches no login, because no hash is `-`.
     stateHash: exchange.state === undefined ? '-' : hashToken(exchange.state),
     // hashToken is SHA-256 in base64url, like the method S256 of RFC 7636. If the login had no challenge, no verifier
     // matches.

@@ -30,7 +30,8 @@ export async function findMade(
 }
 
 /**
- * Ends the secrets and tokens that the client knows, and makes a new secret. Each form works only once. Throws Refusal.
+ * Ends the secrets and tokens that the client knows, and makes a new secret. If the visitor sends the same form again,
+ * the function changes nothing. Throws Refusal.
  */
 export async function renewMadeByClient(
   { store, clock }: Pick<Services, 'store' | 'clock'>,

@@ -54,10 +54,9 @@ const longestUrl = 2048
 const buildValidator = AjvCompiler()
 
 /**
- * Makes a Fastify instance without routes. Every option that matters is set here. `toBody` makes the body of an error
- * that happens before Fastify has found a route, for example because of a broken percent-encoding in the address, or
- * too many headers. The log names the `dialect` of such an error. If `dialect` is left out, these errors are not
- * reported.
+ * Makes a Fastify instance without routes. Every option that matters is set here. If a request fails before Fastify has
+ * found a route, `toBody` makes the body of the answer. Such a request has, for example, a broken percent-encoding in
+ * its address, or too many headers. If `dialect` is given, an address that cannot be read is reported under this name.
  */
 export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?: 'api' | 'call'): FastifyInstance {
   const server = Fastify({

@@ -1,5 +1,6 @@
 // Every reason for which the portal or the API refuses a request, in words for developers. The laboratory, the portal's error
-// pages and the conformance suite use these texts. The tables of the dialects have the texts for visitors.
+// pages and the conformance suite use these texts. Each kind of error answer has its own table with
+// texts, for example `pages` in portal/error-pages.ts with the texts for visitors.
 
 export interface Guidance {
   /** What was wrong with the request. Each of these texts has one or two sentences. */

@@ -155,7 +155,7 @@ export const loginSchemas: Record<string, Schema> = {
           bits: {
             type: 'number',
             description:
-              'Only for a state: the most random bits that the state can have, estimated from its length and its alphabet.',
+              'Only for a state: the maximum number of random bits in the state, estimated from its length and its alphabet.',
           },
           beginning: {
             ...text,

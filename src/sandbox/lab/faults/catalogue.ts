@@ -1,4 +1,4 @@
-// Every fault by name. A fault is data: a place, a kind, a time (before or after the platform has acted) and options.
+// Every fault by name. A fault is data: a place, a kind, a time (before or after the platform acts) and options.
 import { apiKindsAt } from './api-kinds.ts'
 import { connectionKinds } from './connection-kinds.ts'
 import { adviceFor } from './good-client.ts'
@@ -11,7 +11,7 @@ import { tokenKinds } from './token-kinds.ts'
 
 export interface Fault {
   /**
-   * `<place>-<kind or preset>`. If a fault kind is possible both before and after the platform has acted, there are two
+   * `<place>-<kind or preset>`. If a fault kind is possible both before and after the platform acts, there are two
    * faults. The name of the second fault ends in `-after`.
    */
   name: string

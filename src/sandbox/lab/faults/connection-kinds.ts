@@ -72,7 +72,7 @@ export const connectionKinds: Kinds = {
     run: ({ answer, connection }) => stream(answer, cut(half(answer.body), connection), Buffer.byteLength(answer.body)),
   },
   late: {
-    does: 'The answer comes late. If the fault happens before the platform acts, the platform acts after the delay, unless the client has closed the connection.',
+    does: 'The answer comes late. If the fault happens before the platform acts, the platform acts after the delay. It does not act if the client has closed the connection by then.',
     when: both,
     options: {
       seconds: numberFrom(0, longestSeconds, { about: 'The delay in seconds.', default: 5, unit: 'seconds' }),

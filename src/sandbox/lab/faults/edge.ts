@@ -14,8 +14,8 @@ import { findRedirectBack } from './redirect-kinds.ts'
 import type { Traps } from './traps.ts'
 
 /**
- * What faults need from the platform: they find the client of a request, change access tokens, and note what happened
- * to the request.
+ * The functions of the platform that faults use. They find the client of a request, change access tokens, and note what
+ * happened to the request.
  */
 export interface PlatformAccess {
   /** The client of a request, if the platform has already identified it. */

@@ -1,5 +1,5 @@
-// What faults need from the platform: the client that has sent a request, access tokens in other forms, and a note in
-// the step.
+// Functions of the platform that faults use: they find the client of a request, change access tokens, and add the fault
+// to the step of the request.
 import { randomBytes } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { Step } from '../../observe/steps.ts'

@@ -31,7 +31,7 @@ export interface Hidden {
 
 /** A hidden state, and how hard it is to guess. */
 export interface HiddenState extends Hidden {
-  /** The most random bits that the state can have, estimated from the length and the alphabet. */
+  /** The maximum number of random bits in the state, estimated from its length and its alphabet. */
   bits: number
   /**
    * The hash of the first half of the state. If several states begin in the same way, they can be guessed. Empty if the
