@@ -208,7 +208,7 @@ t.test(
 )
 
 t.test(
-  'F-23: if a form is sent after the session has expired, and the session can be renewed, the client renews it and carries out the form',
+  'F-23: if a form is sent after the session has expired, and the session can be renewed, the client renews the session and does what the form asks',
   async t => {
     const { browser, form, platform, changes } = await openFormAndWait(t, '/applications/new', '/applications')
     platform.answer('POST /api/exchangeToken', giveTokens())

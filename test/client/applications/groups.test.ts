@@ -112,18 +112,21 @@ t.test('if the API creates the new group but refuses the application, the group 
   t.equal(made().length, 1)
 })
 
-t.test('F-41: a form with a new group that is delivered twice creates one group and one application', async t => {
-  const { browser, platform, form, made } = await withoutGroup(t)
-  const sent = { ...form, groupName: 'Weather people' }
-  const copies = [browser.copy(), browser.copy()]
-  const answers = await Promise.all(copies.map(copy => copy.post('/applications', sent)))
-  t.same(
-    answers.map(({ statusCode }) => statusCode),
-    [303, 303],
-  )
-  t.equal(made().length, 1)
-  t.equal(platform.received('POST /apps/v1').length, 1)
-})
+t.test(
+  'F-41: if a form with a new group is delivered twice, the client creates one group and one application',
+  async t => {
+    const { browser, platform, form, made } = await withoutGroup(t)
+    const sent = { ...form, groupName: 'Weather people' }
+    const copies = [browser.copy(), browser.copy()]
+    const answers = await Promise.all(copies.map(copy => copy.post('/applications', sent)))
+    t.same(
+      answers.map(({ statusCode }) => statusCode),
+      [303, 303],
+    )
+    t.equal(made().length, 1)
+    t.equal(platform.received('POST /apps/v1').length, 1)
+  },
+)
 
 t.test(
   'F-28: if the API has created a group but its answer was lost, the client finds the group by name and does not create it again',

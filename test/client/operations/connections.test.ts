@@ -10,8 +10,8 @@ import { smallHeap, spawnClient, waitUntilListening } from '../support/spawn-cli
 const health = 'GET /health/live HTTP/1.1\r\nhost: localhost:3000\r\n\r\n'
 
 /**
- * Opens a connection, gets one answer, and keeps the connection open. Returns undefined if the connection was closed
- * without an answer.
+ * Opens a connection, gets one answer, and keeps the connection open. Returns undefined if the client closes the
+ * connection without an answer.
  */
 async function open(t: Test, port: string, address: string, request = health): Promise<Socket | undefined> {
   const socket = connect(Number(port), address).on('error', () => {})

@@ -59,7 +59,7 @@ t.test(
     t.same(await visit(), [200, 200, 200])
 
     const flood = await openConnections(client, 300)
-    // The number varies, because some connections find a file descriptor that has become free.
+    // The number varies: if a file descriptor becomes free, the client accepts one more connection.
     t.ok(flood.refused() > 0, `${flood.refused()} refused`)
     t.same(await visit(), [200, 200, 200], 'requests on an open connection must succeed')
 

@@ -152,14 +152,14 @@ t.test('F-39, LG-07: if the disk of the log is full, the client keeps working an
 })
 
 t.test(
-  'F-39, LG-07: the log continues when the disk has space again, even if a mebibyte of lines was lost',
+  'F-39, LG-07: when the disk has space again, the client writes to its log again, even if it has lost a mebibyte of lines',
   async t => {
     const client = await spawnClient(t, { NODE_OPTIONS: preload(fillDisk) })
     client.child.kill('SIGUSR2')
     await askOften(client.url, '/exchangeToken?code=x', 4_000)
     t.ok(client.output().length < 300_000, `${client.output().length} bytes before`)
     client.child.kill('SIGUSR2')
-    // Lines that were logged before the first successful write are lost, too.
+    // The client also loses the lines that it logs before its first successful write.
     while (!client.output().includes('after-the-flood')) {
       await client.get('/nowhere', { 'x-request-id': 'after-the-flood' })
       await setTimeout(20)

@@ -151,7 +151,7 @@ t.test(
 )
 
 t.test(
-  'F-23: if the session expired while the form was open, the client renews the session and carries out the form',
+  'F-23: if the session expired while the form was open, the client renews the session and does what the form asks',
   async t => {
     const { browser, form, platform, sent } = await openFormAndWait(t)
     platform.answer('POST /api/exchangeToken', giveTokens())
@@ -375,7 +375,7 @@ for (const [what, text] of [
   )
 
 t.test(
-  'PG-14: a long text is shown after the session has ended, even if the product shows its form only to a visitor',
+  'PG-14: the client shows a long text after the session has ended, even if the form’s page needs a visitor who is signed in',
   async t => {
     const { browser, form } = await openFormAndWait(t, {
       ...smallProduct,

@@ -135,14 +135,17 @@ for (const [when, seconds] of [
   })
 }
 
-t.test('CL-07: forged login cookies of another program on this host are removed before real logins', async t => {
-  const { browser } = await buildTestClient(t)
-  const started = await beginLogin(browser)
-  const planted = { value: 'x', sameSite: 'lax', expiresAt: Number.POSITIVE_INFINITY }
-  for (let index = 0; index < 5; index++) browser.cookies.set(`__Host-login-${'x'.repeat(21)}${index}`, planted)
-  await beginLogin(browser)
-  t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
-})
+t.test(
+  'CL-07: the client removes login cookies that another program on this host has forged before it removes real login cookies',
+  async t => {
+    const { browser } = await buildTestClient(t)
+    const started = await beginLogin(browser)
+    const planted = { value: 'x', sameSite: 'lax', expiresAt: Number.POSITIVE_INFINITY }
+    for (let index = 0; index < 5; index++) browser.cookies.set(`__Host-login-${'x'.repeat(21)}${index}`, planted)
+    await beginLogin(browser)
+    t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
+  },
+)
 
 t.test(
   'CL-08: the login cookie is sealed, Secure, HttpOnly, Lax, __Host-, and lives for at most ten minutes',

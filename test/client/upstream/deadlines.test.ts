@@ -16,7 +16,7 @@ import { giveTokens, type Received, type Script, send } from '../support/scripte
 import { smallApi } from '../support/small-product.ts'
 import { startUnacceptingPort } from '../support/unaccepting-port.ts'
 
-// The tests only wait, so they run at the same time and take as long as the longest one.
+// The tests only wait, so they run at the same time. Together they take as long as the longest test.
 t.jobs = 8
 
 const drip = (start: string) => (socket: Socket) => {

@@ -49,7 +49,7 @@ t.test(
   },
 )
 
-t.test('F-45: a sender that waits for 100 Continue gets it', async t => {
+t.test('F-45: if a sender waits for 100 Continue, the client sends this answer', async t => {
   const { client } = await buildTestClient(t)
   const socket = await openSocket(client)
   const head =
@@ -60,7 +60,7 @@ t.test('F-45: a sender that waits for 100 Continue gets it', async t => {
   socket.destroy()
 })
 
-/** Sends `start` at once, and then an `x` every 200 ms. Returns the answer when the connection is closed. */
+/** Sends `start`, and then an `x` every 200 ms until the connection is closed. Returns the answer. */
 async function drip(socket: Socket, start: string): Promise<string> {
   const answer = text(socket).catch(() => '')
   socket.write(start)
@@ -74,25 +74,31 @@ const form =
   `POST /logout HTTP/1.1\r\nhost: localhost:3000\r\norigin: ${publicUrl}\r\n` +
   'content-type: application/x-www-form-urlencoded\r\n'
 
-t.test('DO-02: headers or a body that arrive very slowly get a 408, and other requests do not wait', async t => {
-  const { client } = await buildTestClient(t)
-  // The seconds include the interval in which Node checks its deadlines.
-  const cases = [
-    ['headers', 'GET / HTTP/1.1\r\nhost: localhost:3000\r\nx-slow: ', 10],
-    ['a body', `${form}content-length: 20000\r\n\r\na=`, 15],
-    ['chunks', `${form}transfer-encoding: chunked\r\n\r\n4000\r\n`, 15],
-  ] as const
-  const drips = cases.map(async ([what, start, most]) => {
-    const [answer, took] = await timed(drip(await openSocket(client), start))
-    t.match(answer, /^HTTP\/1\.1 408 /, what)
-    t.match(answer, /\r\nx-content-type-options: nosniff\r\n/i, what)
-    t.ok(took.wall > most - 1 && took.own < most + 3, `${what}: ${took.own} s`)
-  })
-  t.match(await exchangeRaw(client, rawGet('/')), /^HTTP\/1\.1 200 /)
-  await Promise.all(drips)
-})
+t.test(
+  'DO-02: if headers or a body arrive very slowly, the client answers with 408, and other requests do not wait',
+  async t => {
+    const { client } = await buildTestClient(t)
+    // The seconds include the interval in which Node checks its deadlines.
+    const cases = [
+      ['headers', 'GET / HTTP/1.1\r\nhost: localhost:3000\r\nx-slow: ', 10],
+      ['a body', `${form}content-length: 20000\r\n\r\na=`, 15],
+      ['chunks', `${form}transfer-encoding: chunked\r\n\r\n4000\r\n`, 15],
+    ] as const
+    const drips = cases.map(async ([what, start, most]) => {
+      const [answer, took] = await timed(drip(await openSocket(client), start))
+      t.match(answer, /^HTTP\/1\.1 408 /, what)
+      t.match(answer, /\r\nx-content-type-options: nosniff\r\n/i, what)
+      t.ok(took.wall > most - 1 && took.own < most + 3, `${what}: ${took.own} s`)
+    })
+    t.match(await exchangeRaw(client, rawGet('/')), /^HTTP\/1\.1 200 /)
+    await Promise.all(drips)
+  },
+)
 
-/** Sends `start`, and an `x` every 100 ms after the first answer. The sender never closes its own side of the connection. */
+/**
+ * Sends `start`. When the client has ended its side of the connection, this function keeps its own side open, and sends
+ * an `x` every 100 ms for at most 5 seconds.
+ */
 async function ignoreTheEnd(client: FastifyInstance, start: string) {
   const { port } = client.server.address() as AddressInfo
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => {})
@@ -110,23 +116,26 @@ async function ignoreTheEnd(client: FastifyInstance, start: string) {
   return { answer, closed, took }
 }
 
-t.test('DO-02: after a 408, 400 or 431 the connection is closed, even if the sender keeps sending', async t => {
-  const { client } = await buildTestClient(t)
-  await client.listen({ host: '127.0.0.1', port: 0 })
-  const cases = [
-    [400, 'no request\r\n\r\n'],
-    [431, `GET / HTTP/1.1\r\nhost: localhost:3000\r\nx-large: ${'x'.repeat(17_000)}`],
-    [408, 'GET / HTTP/1.1\r\nhost: localhost:3000\r\nx-slow: '],
-    [408, `${form}content-length: 20000\r\n\r\na=`],
-  ] as const
-  for (const [status, start] of cases) {
-    if (status === 408) Object.assign(client.server, { headersTimeout: 200, requestTimeout: 200 })
-    const { answer, closed, took } = await ignoreTheEnd(client, start)
-    t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `))
-    t.equal(closed, 'closed', `${status}`)
-    t.ok(took.own < 2.5, `${status}: ${took.own} s after the end`)
-  }
-})
+t.test(
+  'DO-02: after a 408, 400 or 431, the client closes the connection, even if the sender keeps sending',
+  async t => {
+    const { client } = await buildTestClient(t)
+    await client.listen({ host: '127.0.0.1', port: 0 })
+    const cases = [
+      [400, 'no request\r\n\r\n'],
+      [431, `GET / HTTP/1.1\r\nhost: localhost:3000\r\nx-large: ${'x'.repeat(17_000)}`],
+      [408, 'GET / HTTP/1.1\r\nhost: localhost:3000\r\nx-slow: '],
+      [408, `${form}content-length: 20000\r\n\r\na=`],
+    ] as const
+    for (const [status, start] of cases) {
+      if (status === 408) Object.assign(client.server, { headersTimeout: 200, requestTimeout: 200 })
+      const { answer, closed, took } = await ignoreTheEnd(client, start)
+      t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `))
+      t.equal(closed, 'closed', `${status}`)
+      t.ok(took.own < 2.5, `${status}: ${took.own} s after the end`)
+    }
+  },
+)
 
 t.test('DO-02: if the body of a request arrives after the 408, the client does not carry out the request', async t => {
   const handled: string[] = []

@@ -34,7 +34,7 @@ t.test('F-40: if the tab is closed during the exchange, there is no session and 
 })
 
 t.test(
-  'F-40: if the visitor presses Stop while a form is sent, the client carries out the form, but only once, even if the form is sent again',
+  'F-40: if the visitor presses Stop while a form is sent, the client does what the form asks, but only once, even if the form is sent again',
   async t => {
     const { browser, client, platform, log } = await buildTestClient(t, { scripts: smallApi })
     await signIn(browser)
