@@ -49,7 +49,7 @@ t.test(
 )
 
 t.test(
-  'if the check that would report the cause is not in the run, exactly one other check fails and reports it',
+  'if the run does not include the check for the cause, exactly one other check fails and reports the cause',
   async t => {
     const results = await judge(wrongCancelUrl, /^(state-missing|exchange-code)$/)
     t.same(briefly(results), { 'state-missing': 'failed', 'exchange-code': 'state-missing' })

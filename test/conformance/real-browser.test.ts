@@ -22,7 +22,7 @@ const buildScriptClient = (settings: Settings) => buildClient(settings, { ...rig
 const shared = { shareChromium: () => shareChromium('chromium') }
 const tell = ({ id, verdict, reason }: Result) => `${id} ${verdict}: ${reason}`
 
-t.test('if no real browser is used, a client that needs JavaScript fails no check', async t => {
+t.test('without a real browser, a client that needs JavaScript fails no check', async t => {
   const stage = await openStage([], { hasBrowser: false })
   t.teardown(stage.close)
   const results = await stage.judgeRun(buildScriptClient, checks)
@@ -34,7 +34,7 @@ t.test('if no real browser is used, a client that needs JavaScript fails no chec
 })
 
 t.test(
-  'if no real browser is used, a client that needs JavaScript for only one step of the login or of its pages fails no check',
+  'without a real browser, a client fails no check if only its start, its callback or its pages need JavaScript',
   async t => {
     for (const task of ['start', 'callback', 'pages'] as const) {
       const stage = await openStage([], { hasBrowser: false })

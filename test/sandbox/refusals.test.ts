@@ -26,16 +26,19 @@ function reasonsIn(...paths: string[]): Reason[] {
   return [...new Set(quoted)].filter((text): text is Reason => text in reasons)
 }
 
-t.test('the application API has an answer for every reason in the code of applications and groups', async t => {
-  const found = reasonsIn('applications', 'groups')
-  t.ok(found.includes('last-member'))
-  // The reason fields-invalid gets its messages from the error InvalidFields.
-  for (const reason of found.filter(reason => reason !== 'fields-invalid'))
-    t.ok(toApiError(new Refusal(reason)).statusCode < 500, reason)
-})
+t.test(
+  'the application API has an answer for every reason that the files about applications and groups use',
+  async t => {
+    const found = reasonsIn('applications', 'groups')
+    t.ok(found.includes('last-member'))
+    // The reason fields-invalid gets its messages from the error InvalidFields.
+    for (const reason of found.filter(reason => reason !== 'fields-invalid'))
+      t.ok(toApiError(new Refusal(reason)).statusCode < 500, reason)
+  },
+)
 
 t.test(
-  'the portal’s calls for clients have an OAuth error for every reason in the code of codes and tokens',
+  'the portal’s calls for clients have an OAuth error for every reason that the files about codes and tokens use',
   async t => {
     const found = reasonsIn(
       'grants/clients.ts',
@@ -51,7 +54,7 @@ t.test(
   },
 )
 
-t.test('the pages for groups have a message for every reason in the code of groups', async t => {
+t.test('the pages for groups have a message for every reason that the file about groups uses', async t => {
   // Only the API changes applications, so the pages do not need these reasons.
   const ofApplications: Reason[] = ['too-many-applications', 'too-many-bytes']
   for (const reason of reasonsIn('groups').filter(reason => !ofApplications.includes(reason)))
@@ -59,7 +62,7 @@ t.test('the pages for groups have a message for every reason in the code of grou
 })
 
 t.test(
-  'the other pages of the portal have a message for every reason in the code of accounts, consents and clients',
+  'the other pages of the portal have a message for every reason that the files about accounts, consents and clients use',
   async t => {
     const found = reasonsIn(
       'people',

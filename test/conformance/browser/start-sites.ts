@@ -15,8 +15,8 @@ export interface Answer {
 }
 
 /**
- * The answers of the servers. An object has the name of the server and the path as keys, such as `client/login`. A list
- * has one answer for each request, in order. All other requests get an empty page.
+ * The answers of the servers. In an object, each key consists of the name of a server and a path, such as
+ * `client/login`. A list has one answer for each request, in order. All other requests get an empty page.
  */
 export type Answers = Record<string, Answer> | Answer[]
 

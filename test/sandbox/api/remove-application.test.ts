@@ -87,7 +87,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `AP-18: before the sweep deletes a removed application, no call finds the application (${database.name})`,
+    `AP-18: no call finds a removed application, even if the sweep has not deleted it yet (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId, userId } = await callAsDeveloper(sandbox)

@@ -95,7 +95,7 @@ t.test('AP-02: the API does not accept an access token in a form body', async t 
 })
 
 t.test(
-  'AP-03: a token expires after exactly 24 hours, and an instance whose clock is a minute behind already accepts the token',
+  'AP-03: a token expires after exactly 24 hours, and even an instance whose clock is a minute behind accepts a new token',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { accessToken } = await callAsDeveloper(sandbox)

@@ -95,8 +95,8 @@ const waitToContinue: Visit = async visitor => {
 }
 
 /**
- * The visitor comes back after 62 seconds, when an access token with a lifetime of one second is no longer valid. The
- * API accepts a token for 60 seconds after its end.
+ * The visitor comes back after 62 seconds. An access token with a lifetime of one second has expired by then, because
+ * the API has no tolerance at the end of a token.
  */
 const comeBackTo =
   (title: string): Visit =>

@@ -11,7 +11,7 @@ import { buildFaultLab } from './support/fault-lab.ts'
 const own = { clientId: seeded.clientId }
 
 t.test(
-  'for each fault the catalogue lists the name, the effect, the options, and whether the platform has acted',
+  'the catalogue lists the name, effect and options of each fault, and says whether it happens before or after the platform acts',
   async t => {
     const { call } = await buildFaultLab(t)
     const { faults } = (await call('GET', '/lab/v1/faults/catalogue')).json()

@@ -183,7 +183,7 @@ for (const [name, cut] of Object.entries(cuts))
       while (performance.now() - repairedAt < 2000 && answers.at(-1) !== 200)
         answers.push((await exchange(sandbox, { code })).statusCode)
       t.equal(answers.at(-1), 200)
-      // Readiness checks the database once a second.
+      // For /health/ready, the sandbox checks the database at most once a second.
       do sandbox.passTime(1000)
       while (performance.now() - repairedAt < 3000 && (await sandbox.portal.inject('/health/ready')).statusCode !== 200)
       t.equal((await sandbox.portal.inject('/health/ready')).statusCode, 200)

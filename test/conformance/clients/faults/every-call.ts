@@ -28,7 +28,7 @@ function onAnswer(
   }
 }
 
-/** Makes the calls that `isMet` selects with other parts, for example with another deadline. */
+/** Uses other parts, for example another deadline, for the calls that `isMet` selects. */
 const sendWith = (isMet: (call: Call) => boolean, parts: Partial<typeof right>): Pick<typeof right, 'send'> => ({
   send: (visit, request) =>
     right.send(isMet(request) ? { ...visit, parts: { ...visit.parts, ...parts } } : visit, request),

@@ -12,7 +12,7 @@ const isGroups = ({ url }: Call) => url.includes('/identities/')
 const isList = ({ method, url }: Call) => method === 'GET' && url.endsWith('/apps/v1')
 type Send = () => Promise<[number, unknown]>
 
-/** Makes the calls that `isMet` selects with the function `act`. */
+/** Uses the function `act` for the calls that `isMet` selects. */
 function sendWith(
   isMet: (call: Call) => boolean,
   act: (visit: Visit, call: Call, send: Send) => Promise<[number, unknown]>,
