@@ -300,6 +300,24 @@ t.test('each export of the client is imported by another file or named in the gu
   }
 })
 
+t.test(
+  'each row of a table in a document is on one line, and has as many cells as the heading of the table',
+  async t => {
+    for (const path of globSync(['*.md', 'docs/**/*.md'])) {
+      const text = read(path).replace(/```[\s\S]*?```|^<!--.*-->$/gm, '')
+      const tables = text.split(/\n\n+/).filter(block => block.startsWith('|'))
+      for (const table of tables) {
+        const rows = table.trim().split('\n')
+        // A code span and an escaped bar do not end a cell.
+        const countCells = (row: string) => row.replace(/`[^`]*`|\\\|/g, '').split('|').length
+        const isWhole = (row: string) => /^\|.*\|$/.test(row) && countCells(row) === countCells(rows[0]!)
+        const broken = rows.filter(row => !isWhole(row))
+        t.same(broken, [], path)
+      }
+    }
+  },
+)
+
 t.test('every script, link and path in a document exists', async t => {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
   for (const path of globSync(['*.md', 'docs/**/*.md'])) {
