@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { Test } from 'tap'
 import { type Dispatcher, request } from 'undici'
+import { findFreePort } from '../../support/free-port.ts'
 import { readSetCookie } from '../../support/read-set-cookie.ts'
 import { TestBrowser } from '../../support/test-browser.ts'
 import { clientId, clientSecret, publicUrl } from './build-test-client.ts'
@@ -45,11 +46,14 @@ export async function spawnClient(
 ) {
   const asInProduction = prefix ? ['-u', 'NODE_OPTIONS', `PATH=${process.env.PATH}`, ...prefix] : []
   const imports = ['--import', tellAddresses, ...(isPseudo ? ['--import', pseudoTexts] : [])]
+  // For port 0, the system chooses a port that is free on the first address of localhost. Another program may use this
+  // port on the second address.
+  const port = environment.HOST === 'localhost' ? await findFreePort() : 0
   const child = spawn('/usr/bin/env', [...asInProduction, process.execPath, ...imports, program], {
     env: {
       ...(isPseudo && { PSEUDO_TEXTS: '1' }),
       HOST: '127.0.0.1',
-      PORT: '0',
+      PORT: `${port}`,
       PUBLIC_URL: publicUrl,
       LOGIN_URL: 'http://127.0.0.1:1',
       API_URL: 'http://127.0.0.1:1',
