@@ -24,7 +24,7 @@ export const clientSettings: Setting[] = [
   {
     name: 'CANCEL_URL',
     default: 'PUBLIC_URL/cancelled',
-    about: 'The page to which the portal sends a visitor who declines.',
+    about: 'The page that the portal opens if a visitor declines.',
   },
   { name: 'LOGIN_INTERNAL_URL', default: 'LOGIN_URL', about: "The portal's address for this server." },
   { name: 'API_INTERNAL_URL', default: 'API_URL', about: "The API's address for this server." },

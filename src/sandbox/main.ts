@@ -53,8 +53,7 @@ function forLog(config: SandboxConfig) {
 
 start().catch((error: NodeJS.ErrnoException) => {
   const isForOperator = error instanceof ConfigError || error instanceof UnusableDatabase
-  // An AggregateError has no message of its own. Node throws it if a database host with several addresses cannot be
-  // reached.
+  // If no address of a database host can be reached, Node throws an AggregateError, whose message is empty.
   const reason = error.message || error.code
   process.stderr.write(`${isForOperator ? reason : `The sandbox did not start: ${reason}`}\n`)
   // Exit explicitly, because a listener may already be open and would keep the process running.

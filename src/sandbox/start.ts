@@ -21,7 +21,7 @@ export class CannotListen extends Error {
 
   constructor(config: ListenSettings, cause: NodeJS.ErrnoException & { port?: number }) {
     const names = config.lab ? 'HOST, PORTAL_PORT, API_PORT, LAB_HOST or LAB_PORT' : 'HOST, PORTAL_PORT or API_PORT'
-    // An AggregateError has no message of its own. Node throws it for a host with several addresses.
+    // For a host with several addresses, Node throws an AggregateError, whose message is empty.
     super(`${names} cannot be listened on (${cause.message || cause.code})`, { cause })
     this.code = cause.code
     this.port = cause.port

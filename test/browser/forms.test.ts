@@ -162,7 +162,7 @@ t.test(
 )
 
 t.test(
-  'if the visitor sends an empty form, the page lists the problems with links to the fields, and the browser shows no messages of its own',
+  'if the visitor sends an empty form, the page lists the problems with links to the fields, and the browser does not show its built-in messages',
   { skip },
   async t => {
     const { page, troubles } = await startVisit(t, { at: '/applications/new' })

@@ -165,7 +165,7 @@ export const signIn = fastifyPlugin<SignInOptions>(
       void portal.readMetadata(backgroundContext('start'))
     })
 
-    /** Calls the product's hooks with a visitor who has the new session, before the client answers the callback. */
+    /** Calls the product's hooks before the client answers the callback. The visitor already has the new session. */
     async function afterSignIn(
       request: FastifyRequest,
       reply: FastifyReply,

@@ -219,9 +219,7 @@ export const api = {
 } satisfies Record<string, Rule>
 
 export const groups = {
-  'groups-create': platform(
-    '`POST /identities/v1` makes a group. The user who makes the group is a member immediately.',
-  ),
+  'groups-create': platform('`POST /identities/v1` makes a group. Its maker is immediately a member.'),
   'groups-list': decision(
     '`GET /identities/v1/{user_id}/links?type=MemberOf` lists the groups of the caller with their names. Groups that the caller made come first.',
   ),

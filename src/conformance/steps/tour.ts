@@ -13,7 +13,7 @@ import { signOut } from './sign-out.ts'
 export interface Answer {
   what: string
   exchange: Exchange
-  /** `file` is a file that a page loads. `visitor` is a page for a visitor who is signed in. */
+  /** `file` is a file that a page loads. `visitor` is a page for a signed-in visitor. */
   kind: 'public' | 'visitor' | 'file'
 }
 

@@ -1,5 +1,5 @@
-// How long the tokens and codes of a client are valid. The settings give the lifetimes, unless the client has lifetimes
-// of its own.
+// How long the tokens and codes of a client are valid. A client can have its own lifetimes. Otherwise the settings give
+// the lifetimes.
 import type { Lifetimes } from '../services.ts'
 
 export type ClientLifetimes = ReturnType<typeof createLifetimes>

@@ -3,7 +3,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest, onRequestHookHandler } from 'fastify'
 import type { Secret } from '../values/secret.ts'
-import { LabError } from './lab-error.ts'
+import { describeParameters, LabError } from './lab-error.ts'
 
 const loopbackNames = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
@@ -80,11 +80,9 @@ export async function refuseUnreadBody({ routeOptions, body }: FastifyRequest): 
     { properties?: object } | undefined
   >
   if (!routeOptions.schema || schema || !hasFields(body)) return
-  const known = Object.keys(querystring?.properties ?? {})
-  const accepted =
-    known.length > 0 ? `The parameters of this call are ${known.join(', ')}.` : 'This call has no parameters.'
+  const parameters = describeParameters(Object.keys(querystring?.properties ?? {}))
   throw new LabError(422, {
-    body: [`This call takes no body. Leave the body out, or send parameters in the address. ${accepted}`],
+    body: [`This call takes no body. Leave the body out, or send parameters in the address. ${parameters}`],
   })
 }
 

@@ -100,10 +100,14 @@ function inAddress({ keyword, instancePath, params, parentSchema = {} }: ErrorOb
       instancePath.slice(1),
       keyword === 'type' ? 'Send this parameter only once.' : `This must be ${inWords(parentSchema)}.`,
     ]
-  const known = Object.keys(parentSchema.properties)
-  const accepted =
-    known.length > 0 ? `The parameters of this call are ${known.join(', ')}.` : 'This call has no parameters.'
-  return [params.additionalProperty.slice(0, 100), `There is no such parameter. ${accepted}`]
+  return [
+    params.additionalProperty.slice(0, 100),
+    `There is no such parameter. ${describeParameters(Object.keys(parentSchema.properties))}`,
+  ]
+}
+
+export function describeParameters(names: string[]): string {
+  return names.length > 0 ? `The parameters of this call are ${names.join(', ')}.` : 'This call has no parameters.'
 }
 
 function inBody({ keyword, instancePath, params, parentSchema = {} }: ErrorObject): [name: string, message: string] {

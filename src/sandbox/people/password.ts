@@ -33,9 +33,9 @@ export interface PasswordAttempt {
   mark?: Mark | undefined
 }
 
-// A mark can contain this number of accounts. If more people use the same browser, the browser has no count of its own
-// for the oldest accounts. The owners of these accounts may then have to wait for a quarter of an hour after strangers
-// have entered wrong passwords.
+// A mark can contain this number of accounts. If more people use the same browser, the mark forgets the oldest accounts.
+// Wrong passwords that strangers enter then count for these accounts, too, and their owners may have to wait for a
+// quarter of an hour.
 const mostAccounts = 5
 
 /**

@@ -1,5 +1,4 @@
-// Memberships say which user is a member of which group. The API shows a membership as a MemberOf link from the user to
-// the group.
+// Reads and writes the members of groups. The API shows each membership as a MemberOf link from the user to the group.
 import { sql } from 'kysely'
 import type { Db } from './schema.ts'
 import { type User, userColumns } from './users.ts'

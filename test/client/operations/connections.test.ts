@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { findFreePort } from '../../support/free-port.ts'
 import { addresses, nameBoth, preload } from '../../support/start-conditions.ts'
 import { smallHeap, spawnClient, waitUntilListening } from '../support/spawn-client.ts'
 
@@ -35,9 +34,7 @@ async function openSoon(tryToOpen: () => Promise<Socket | undefined>): Promise<S
 t.test(
   'DO-06: if MAX_CONNECTIONS connections are open on all addresses together, the client closes a new connection at once',
   async t => {
-    // Port 0 would be free on the first address, and could be in use on the second.
-    const PORT = `${await findFreePort()}`
-    const settings = { HOST: 'localhost', PORT, MAX_CONNECTIONS: '4', METRICS_PORT: '0' }
+    const settings = { HOST: 'localhost', MAX_CONNECTIONS: '4', METRICS_PORT: '0' }
     const client = await spawnClient(t, { ...settings, NODE_OPTIONS: preload(nameBoth(addresses)) })
     for (const address of addresses) await waitUntilListening(client, address)
     const { port } = new URL(client.url)

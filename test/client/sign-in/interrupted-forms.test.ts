@@ -375,7 +375,7 @@ for (const [what, text] of [
   )
 
 t.test(
-  'PG-14: the client shows a long text after the session has ended, even if the form’s page needs a visitor who is signed in',
+  'PG-14: the client shows a long text after the session has ended, even if the form’s page needs a signed-in visitor',
   async t => {
     const { browser, form } = await openFormAndWait(t, {
       ...smallProduct,

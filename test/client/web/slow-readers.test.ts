@@ -1,4 +1,4 @@
-// A visitor who reads an answer very slowly occupies little memory, and occupies a connection only for a limited time.
+// If a visitor reads an answer very slowly, the client needs little memory for this answer and closes the connection in time.
 // The deadlines are shortened.
 import t from 'tap'
 import { openSocket } from '../../support/raw-socket.ts'

@@ -295,7 +295,7 @@ t.test('AP-09: neither the API nor the portal sends a request to any URL in the 
   t.strictSame(hits, [])
 })
 
-t.test('AP-05: an application can only be created in a group of which the caller is a member', async t => {
+t.test('AP-05: a caller can create an application only in their own groups', async t => {
   const sandbox = await buildTestSandbox(t)
   const { call, userId } = await callAsDeveloper(sandbox)
   const foreign = await call('POST', '/apps/v1', makeCreateBody(await makeForeignGroup(sandbox)))

@@ -298,7 +298,7 @@ t.test('the laboratory explains each mistake of a beginner’s client', { skip }
     return answer.json() as Promise<Answer>
   }
 
-  /** Starts a client as a process, and makes a person who has never used this client. */
+  /** Starts a client as a process, and makes a new user at the portal. */
   async function startClient(t: Test, mistake: Mistake | '', lifetimes: object): Promise<Client> {
     const port = await findFreePort()
     const origin = `http://localhost:${port}`

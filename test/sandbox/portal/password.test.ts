@@ -345,7 +345,7 @@ t.test('the laboratory shows the portal’s mail on a page, and lists the mail o
   t.equal(stranger.statusCode, 403)
 })
 
-t.test('PG-04: the page to sign out says who is signed in, and only the button on this page signs out', async t => {
+t.test('PG-04: the sign-out page names the signed-in user, and only its button signs out', async t => {
   const sandbox = await buildTestSandbox(t)
   t.match((await openBrowser(sandbox).get('/sign-out')).body, 'You are not signed in')
   const browser = await openAsDeveloper(sandbox)

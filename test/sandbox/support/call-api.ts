@@ -33,7 +33,7 @@ export async function callAsDeveloper(sandbox: Api): Promise<ApiCaller & { group
   return { ...caller, groupId: links.json().ItemList[0].to }
 }
 
-/** Returns a caller for another user, who has just signed up and is in no group. */
+/** Signs up another user, who is in no group. Returns a function that calls the API as this user. */
 export async function callAsStranger(sandbox: Api, email = 'stranger@example.test'): Promise<ApiCaller> {
   const password = 'a long password of a stranger'
   const person = { email, password, firstName: 'S', lastName: 'T', termsAccepted: 'true' }

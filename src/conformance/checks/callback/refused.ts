@@ -262,8 +262,7 @@ export const refused: CheckDefinition[] = [
       ] as const) {
         const { browser } = await context.signedIn()
         const start = await context.visitUntilPortal(browser, context.settings.login)
-        if (start.stoppedAt === undefined)
-          throw new NotApplicable('the client begins no login for a visitor who is signed in')
+        if (start.stoppedAt === undefined) throw new NotApplicable('the client begins no login for a signed-in visitor')
         if (!(await context.isSignedIn(browser.copy())))
           throw new NotApplicable('the client ends the session when a new login begins')
         const url = new URL(start.stoppedAt)

@@ -92,7 +92,7 @@ export const name: CheckDefinition[] = [
   },
   {
     id: 'name-failure-keeps-session',
-    title: 'If the call for the name fails for a visitor who is signed in, the session continues',
+    title: 'If the call for the name fails for a signed-in visitor, the session continues',
     rule: 'UP-06',
     why: 'The failed call does not mean that the session is invalid. If the session ends, the visitor has to sign in again without a reason.',
     fix: 'Show the page without the name. Do not end the session.',

@@ -532,8 +532,7 @@ export const everyForm: CheckDefinition[] = [
   },
   {
     id: 'pages-from-another-site',
-    title:
-      'If a visitor who is signed in follows a link from another site, the client shows the page, whichever page it is',
+    title: 'If a signed-in visitor follows a link from another site, the client shows the page, whichever page it is',
     rule: 'PG-12',
     why: 'Browsers send no Strict cookie with the first request from another site. Without a second request, the visitor would have to sign in again or would get another page.',
     fix: 'If a navigation comes from another site and has no session, answer it once with a meta refresh to the same path.',

@@ -163,7 +163,7 @@ export const everyPage: CheckDefinition[] = [
       title: 'Every answer with data of the visitor has Cache-Control: no-store',
       rule: 'PG-11',
       why: 'Without no-store, the Back button shows the page even after the visitor has signed out, and a proxy may send the page to other people.',
-      fix: 'Send Cache-Control: no-store with every answer to a visitor who is signed in, including refused forms and new secrets.',
+      fix: 'Send Cache-Control: no-store with every answer to a signed-in visitor, including refused forms and new secrets.',
     },
     ({ kind, exchange }) => {
       const isData = kind === 'visitor' && marks.some(mark => bodyOf(exchange).includes(mark))

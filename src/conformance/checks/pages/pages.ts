@@ -127,7 +127,7 @@ export const pages: CheckDefinition[] = [
   {
     id: 'page-from-another-site',
     title:
-      'If a visitor who is signed in follows a link from another site to the page behind the login, the client shows the page',
+      'If a signed-in visitor follows a link from another site to the page behind the login, the client shows the page',
     rule: 'PG-12',
     why: 'Browsers send no Strict cookie with the first request from another site, so the visitor would have to sign in again each time.',
     fix: 'If a navigation comes from another site and has no session, answer it once with a meta refresh to the same path.',

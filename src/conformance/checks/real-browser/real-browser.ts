@@ -126,7 +126,7 @@ const definitions: CheckDefinition[] = [
   },
   {
     id: 'chromium-from-another-site',
-    title: 'In Chromium, if a visitor who is signed in follows a link from another site, the client shows the page',
+    title: 'In Chromium, if a signed-in visitor follows a link from another site, the client shows the page',
     rule: 'PG-12',
     why: 'Browsers send no Strict cookie with the first request from another site, so the visitor would have to sign in again.',
     fix: 'If a navigation comes from another site and has no session, answer it once with a meta refresh to the same path.',

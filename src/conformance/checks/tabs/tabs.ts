@@ -191,7 +191,7 @@ export const tabs: CheckDefinition[] = [
       const page = await browser.visit(context.url(context.settings.login))
       expect(
         page.status > 0 && page.status < 400,
-        `The login of a visitor who is signed in at the portal ended with ${describePage(page)}.`,
+        `The login of a visitor with a portal session ended with ${describePage(page)}.`,
         page,
       )
       expect(await context.isSignedIn(browser), 'Nobody is signed in after these requests.')
@@ -265,7 +265,7 @@ export const tabs: CheckDefinition[] = [
   },
   {
     id: 'tabs-callback-typed-again',
-    title: 'If a visitor who is signed in opens a used callback from the browser history, the visitor stays signed in',
+    title: 'If a signed-in visitor opens a used callback from the browser history, the visitor stays signed in',
     rule: 'CL-29',
     why: 'If an address is typed or opened from the history, the browser sends Strict cookies with the request. If the client then deletes the session, the visitor is signed out without a reason.',
     fix: 'If a callback arrives again, do not delete the session cookies, and do not end the session at the server.',

@@ -65,8 +65,8 @@ function selectMade(suite: string | undefined) {
       .select('id')
       .where(isOfSuite)
       .union(db.selectFrom('applications').select('id').where('created_by', 'in', people(db)))
-      // For a group that is to be removed, also include applications that were already removed, or whose maker no
-      // longer exists.
+      // The groups below are removed. So include all their applications, even if an application was removed earlier or
+      // its maker no longer exists.
       .union(
         db
           .selectFrom('applications')
