@@ -1,5 +1,5 @@
 // Runs all tests, or only the tests in the given files and folders: npm test -- test/client --exclude=test/client/web
-import { globSync, readFileSync, statSync } from 'node:fs'
+import { appendFileSync, globSync, readFileSync, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -11,7 +11,11 @@ const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.is
 const toPattern = (path: string) => (isFolder(path) ? join(path, '**/*.test.ts') : path)
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { exclude: { type: 'string', multiple: true, default: [] } },
+  options: {
+    exclude: { type: 'string', multiple: true, default: [] },
+    /** Runs each file alone, so that no other test makes it slow. */
+    'one-at-a-time': { type: 'boolean', default: false },
+  },
 })
 const given = positionals.map(toPattern)
 for (const path of given) if (globSync(path).length === 0) t.bailout(`There is no test: ${path}`)
@@ -19,14 +23,15 @@ const files = globSync(given.length > 0 ? given : include, { exclude: values.exc
 if (files.length === 0) t.bailout(`There is no test: ${process.argv.slice(2).join(' ')}`)
 
 // A small file spends most of its time on loading modules and warming up. So up to eight files of a folder share a process.
+const filesPerProcess = values['one-at-a-time'] ? 1 : 8
 const groups = Object.values(Object.groupBy(files, path => dirname(path))).flatMap((inFolder = []) => {
-  const processes = Math.ceil(inFolder.length / 8)
+  const processes = Math.ceil(inFolder.length / filesPerProcess)
   return Array.from({ length: processes }, (_, i) => inFolder.filter((_, j) => j % processes === i))
 })
 
 // Most tests spend more than half of their time waiting. At most eight processes, because all tests share one browser and one
 // PostgreSQL.
-t.jobs = Math.min(8, 3 * availableParallelism())
+t.jobs = values['one-at-a-time'] ? 1 : Math.min(8, 3 * availableParallelism())
 // If a developer's machine lacks something that a test needs, such as Chromium, the test is skipped. In CI, a skipped
 // test is a failure.
 t.options.failSkip = Boolean(process.env.CI)
@@ -42,8 +47,8 @@ const env = {
 // t.spawn sets NODE_OPTIONS, so that the process and its child processes measure coverage. Measuring coverage takes a
 // third of the processor time of most files. The command `env` therefore removes the variable.
 const command = ['-u', 'NODE_OPTIONS', process.execPath, join(import.meta.dirname, 'run-files.ts')]
-for (const group of groups)
-  t.spawn('env', [...command, ...group], {
+for (const group of groups) {
+  const ended = t.spawn('env', [...command, ...group], {
     name: dirname(group[0]!),
     env,
     stdio: 'inherit',
@@ -54,6 +59,10 @@ for (const group of groups)
     at: null,
     stack: '',
   })
+  // .ci/run runs these files again.
+  const { FAILED_FILES } = process.env
+  if (FAILED_FILES) void ended.then(results => !results?.ok && appendFileSync(FAILED_FILES, `${group.join(' ')}\n`))
+}
 
 // On a signal, tap reports the results so far, and stops the processes that it has started.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => t.endAll())

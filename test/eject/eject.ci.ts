@@ -12,7 +12,7 @@ import {
   passesTests,
 } from './support/copy-project.ts'
 
-t.setTimeout(600_000)
+t.setTimeout(1_800_000)
 
 /** Replaces the page of the bare client with the example product of the guide. */
 function beginAsTheGuideSays({ folder, read, run }: Project): void {

@@ -82,7 +82,12 @@ export async function spawnClient(
     await Promise.race([once(addresses, 'data'), exited])
   }
   const [metricsUrl, url] = [told.split('\n')[0]!, told.split('\n')[own]!]
-  const inject = (options: InjectOptions) => send(url, options)
+  const inject = (options: InjectOptions) =>
+    send(url, options).catch(cause => {
+      // The exit code and the output show why a connection failed.
+      const state = child.exitCode ?? child.signalCode ?? 'still running'
+      throw new Error(`${options.url} failed: ${cause}. The client: ${state}. It printed:\n${output}`, { cause })
+    })
   return {
     child,
     url,
