@@ -30,7 +30,7 @@ export interface ClientProcess {
    * that have another value until the next restart.
    */
   restart(changed?: ChangedSettings): Promise<void>
-  /** Stops the client finally. After that, restart() rejects. */
+  /** Stops the client for good. After that, restart() rejects. */
   stop(): Promise<void>
 }
 

@@ -210,12 +210,13 @@ export function createContext({
       const visitor = person ?? (await context.person())
       const before = platform.steps.length
       const location = await platform.authorize(visitor, start.url)
-      // If the visitor is signed in at the portal, the portal reports a wrong start as an error in the callback.
+      // If the visitor is signed in at the portal, the portal reports a wrong login request as an error in the
+      // callback.
       if (!location?.startsWith(platform.redirectUri) || !new URL(location).searchParams.has('code')) {
         await platform.settle()
         const refusal = platform.steps.slice(before).findLast(({ kind, reason }) => kind === 'authorize' && reason)
         const why = refusal?.reason ? ` (${refusal.reason})` : ''
-        const failure = new Failed(`The portal refused this start of a login${why}: ${start.url.search}`, [
+        const failure = new Failed(`The portal refused this login request${why}: ${start.url.search}`, [
           ...start.page.trail.slice(-2).map(describeExchange),
           ...(refusal ? [describeStep(refusal)] : []),
         ])

@@ -12,7 +12,10 @@ export interface Outcome {
   unknown: string[]
 }
 
-/** Compares the results with the list of known failures. A check that did not run is neither failed nor passing. */
+/**
+ * Compares the results with the list of known failures. A check that did not run counts neither as failed nor as
+ * passed.
+ */
 export function compareWithExpected(results: Result[], expected: Map<string, string>, allIds: string[]): Outcome {
   const byId = new Map(results.map(result => [result.id, result]))
   return {

@@ -111,7 +111,7 @@ export function mustWait(obstacle: Obstacle, { id, group, needs }: Check): boole
   return Boolean(needs?.includes('page')) && !obstacle.causes.includes(id)
 }
 
-/** Whether the check passed without a meaning, because the login stops before the step that the check judges. */
+/** Whether a pass of the check proves nothing, because the login stops before the step that the check judges. */
 function provesNothing({ stage }: Obstacle, { verdict, group }: Result): boolean {
   if (verdict !== 'passed') return false
   return stage === 'start' || (stage === 'portal' && group !== 'starting-a-login')
@@ -131,7 +131,7 @@ export function nameCause(results: Result[], obstacle: Obstacle): Result[] {
   return results.map(result => {
     if (!result.isNotRun && !provesNothing(obstacle, result)) return result
     if (result !== cause) {
-      const reason = `Not run, because of ${cause.id}: ${message}`
+      const reason = `Not run, because of the check ${cause.id}: ${message}`
       return { ...result, verdict: 'undecided', isNotRun: true, reason, notRunBecause: cause.id }
     }
     const { isNotRun, isApart, ...own } = result

@@ -160,7 +160,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
 
     /**
      * Returns the address to which the portal redirects this person's browser, with a code. Returns undefined if the
-     * portal refuses the start.
+     * portal refuses the login request.
      */
     async authorize(person: Person, start: string | URL): Promise<string | undefined> {
       const { pathname, search } = new URL(start)

@@ -60,7 +60,7 @@ t.test('if the client refuses a form for another reason, the fix does not mentio
   t.match(result, { verdict: 'failed', fix: 'The client refused its own form with status 409' })
 })
 
-t.test('a client that logs the state passes log-cookies, although a cookie contains the state', async t => {
+t.test('a client that logs the state passes the check log-cookies, although a cookie contains the state', async t => {
   const logins = new Map<string, Login>()
   const found = await judge(
     {
@@ -81,7 +81,7 @@ t.test('a client that logs the state passes log-cookies, although a cookie conta
   t.equal(found['log-code']?.verdict, 'failed')
 })
 
-t.test('a client that logs a cookie fails log-cookies', async t => {
+t.test('a client that logs a cookie fails the check log-cookies', async t => {
   const found = await judge(
     { describe: ({ setCookies, url }, status) => `${url.pathname} ${status} ${setCookies.join(' ')}` },
     'log-cookies',
@@ -90,7 +90,7 @@ t.test('a client that logs a cookie fails log-cookies', async t => {
 })
 
 t.test(
-  'a client that logs paths passes log-form-tokens, although a hidden form field contains the same path',
+  'a client that logs paths passes the check log-form-tokens, although a hidden form field contains the same path',
   async t => {
     const forms = new Map<string, unknown>()
     const printsPath: Partial<Parts> = {
@@ -116,18 +116,18 @@ const tooLong = (status: number): Partial<Parts> => ({
   },
 })
 
-t.test('a client that refuses a long address with 414 passes return-to-long', async t => {
+t.test('a client that refuses a long address with status 414 passes the check return-to-long', async t => {
   const found = await judge(tooLong(414), 'return-to-long')
   t.equal(found['return-to-long']?.verdict, 'passed')
 })
 
-t.test('a client that answers a long address with status 500 fails return-to-long', async t => {
+t.test('a client that answers a long address with status 500 fails the check return-to-long', async t => {
   const found = await judge(tooLong(500), 'return-to-long')
   t.match(found['return-to-long'], { verdict: 'failed', reason: 'The login path answered with status 500', fix: '414' })
 })
 
 t.test(
-  'if a client redirects to the portal again and again, login-works fails, and its reason mentions the redirects',
+  'if a client redirects to the portal again and again, the check login-works fails, and its reason mentions the redirects',
   async t => {
     const found = await judge(
       {
@@ -141,7 +141,7 @@ t.test(
 )
 
 t.test(
-  'a client that sets a Lax session cookie and leaves the callback with a redirect passes login-works',
+  'a client that sets a Lax session cookie and answers the callback with a redirect passes the check login-works',
   async t => {
     const found = await judge(
       {
@@ -183,29 +183,35 @@ t.test(
   },
 )
 
-t.test('if the login path answers with an error page that has a script, start-leads-to-portal fails', async t => {
-  const found = await judge(
-    { afterStart: visit => page(visit, 500, 'Error', '<script>location.reload()</script>') },
-    'start-leads-to-portal',
-  )
-  t.equal(found['start-leads-to-portal']?.verdict, 'failed')
-})
+t.test(
+  'if the login path answers with an error page that has a script, the check start-leads-to-portal fails',
+  async t => {
+    const found = await judge(
+      { afterStart: visit => page(visit, 500, 'Error', '<script>location.reload()</script>') },
+      'start-leads-to-portal',
+    )
+    t.equal(found['start-leads-to-portal']?.verdict, 'failed')
+  },
+)
 
-t.test('if the portal refuses the exchange, the fix of login-works names the cause that the portal gave', async t => {
-  const found = await judge(
-    {
-      exchangeForm: (visit, callback, login) =>
-        new URLSearchParams({
-          ...Object.fromEntries(right.exchangeForm(visit, callback, login)),
-          client_secret: createHash('sha256').update('wrong').digest('hex'),
-        }),
-    },
-    'login-works',
-  )
-  t.match(found['login-works'], { verdict: 'failed', fix: /secret/i })
-})
+t.test(
+  'if the portal refuses the exchange, the fix of the check login-works names the cause that the portal gave',
+  async t => {
+    const found = await judge(
+      {
+        exchangeForm: (visit, callback, login) =>
+          new URLSearchParams({
+            ...Object.fromEntries(right.exchangeForm(visit, callback, login)),
+            client_secret: createHash('sha256').update('wrong').digest('hex'),
+          }),
+      },
+      'login-works',
+    )
+    t.match(found['login-works'], { verdict: 'failed', fix: /secret/i })
+  },
+)
 
-t.test('waitedMs does not include the time between two requests of a navigation', t => {
+t.test('the property waitedMs does not include the time between two requests of a navigation', t => {
   const page = {
     trail: [
       { durationMs: 20, startedAt: 0 },
@@ -227,7 +233,7 @@ t.test('no fix of a check names a library or a function of one language', t => {
 })
 
 t.test(
-  'a client that keeps sessions at the server may set a cookie that lives longer than the access token',
+  'no check fails if a client that keeps sessions at the server sets a cookie that lives longer than the access token',
   async t => {
     const other = await openStage(otherClientOptions)
     t.teardown(other.close)
@@ -255,7 +261,7 @@ t.test(
 )
 
 t.test(
-  'if a client refuses every callback, the fix of exchange-post is about the refused callback, and not about the address of the exchange',
+  'if a client refuses every callback, the fix of the check exchange-post is about the refused callback, and not about the address of the exchange',
   async t => {
     const strict = right.loginAttributes.replace('Lax', 'Strict')
     const { 'exchange-post': result } = await judge({ loginAttributes: strict }, 'exchange-post')

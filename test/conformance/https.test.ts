@@ -41,7 +41,7 @@ t.test('if NODE_EXTRA_CA_CERTS names the certificate of a client, the suite judg
 })
 
 for (const { name, checks } of httpsFaults)
-  t.test(`over https, ${checks} fails for the faulty client ${name}`, async t => {
+  t.test(`over https, the faulty client ${name} fails the check ${checks}`, async t => {
     const { output } = await judge(t, NODE_EXTRA_CA_CERTS => ({ NODE_EXTRA_CA_CERTS }), name)
     t.match(output, '3 passed')
     for (const check of checks) t.match(output, `${check}: `)

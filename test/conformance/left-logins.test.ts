@@ -36,7 +36,7 @@ async function judge(t: Test, keep: string): Promise<string> {
 }
 
 t.test(
-  'if a client keeps memory or a connection for every login, time-left-logins fails',
+  'if a client keeps memory or a connection for every login, the check time-left-logins fails',
   { skip: !existsSync('/proc') },
   async t => {
     t.match(await judge(t, ''), '1 passed, 0 failed, 0 warned')

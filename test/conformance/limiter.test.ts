@@ -23,30 +23,33 @@ t.test('at most as many functions run at the same time as there are slots', asyn
   t.equal(running, 0, 'a function that failed holds no slot')
 })
 
-t.test('a paused function frees its slot. After the pause, it gets a slot before a new function begins', async t => {
-  const { runInSlot } = createLimiter(1)
-  const heard: string[] = []
-  const say = (word: string) => void heard.push(word)
-  let end = () => {}
-  const second = new Promise<void>(resolve => {
-    end = resolve
-  })
-  await Promise.all([
-    runInSlot(async ({ pause }) => {
-      say('the first begins')
-      // This pause is over while the second function still runs.
-      await pause(1).finally(() => say('the first goes on'))
-    }),
-    runInSlot(async () => {
-      say('the second begins')
-      setTimeout(end, 50)
-      await second
-      say('the second ends')
-    }),
-    runInSlot(async () => say('the third begins')),
-  ])
-  t.same(heard, ['the first begins', 'the second begins', 'the second ends', 'the first goes on', 'the third begins'])
-})
+t.test(
+  'while a function pauses, another function can use its slot; after the pause, the function gets a slot before a new function begins',
+  async t => {
+    const { runInSlot } = createLimiter(1)
+    const heard: string[] = []
+    const say = (word: string) => void heard.push(word)
+    let end = () => {}
+    const second = new Promise<void>(resolve => {
+      end = resolve
+    })
+    await Promise.all([
+      runInSlot(async ({ pause }) => {
+        say('the first begins')
+        // This pause is over while the second function still runs.
+        await pause(1).finally(() => say('the first goes on'))
+      }),
+      runInSlot(async () => {
+        say('the second begins')
+        setTimeout(end, 50)
+        await second
+        say('the second ends')
+      }),
+      runInSlot(async () => say('the third begins')),
+    ])
+    t.same(heard, ['the first begins', 'the second begins', 'the second ends', 'the first goes on', 'the third begins'])
+  },
+)
 
 t.test(
   'a function that waits for a long time frees its slot, and continues as soon as its promise resolves',
@@ -75,12 +78,13 @@ t.test(
   },
 )
 
-t.test('a function can choose after how many milliseconds a wait frees its slot', async t => {
+t.test('a function can choose how many milliseconds it waits before its slot becomes free', async t => {
   const { runInSlot } = createLimiter(1)
   const heard: string[] = []
   await Promise.all([
     runInSlot(async ({ waitFor }) => {
-      // This wait is shorter than 300 ms, the usual time after which a wait frees the slot.
+      // This function waits for 150 ms. Without the argument 20, its slot would become free only after the usual 300
+      // ms.
       await waitFor(new Promise(resolve => setTimeout(resolve, 150)), 20)
       heard.push('the first ends')
     }),

@@ -29,7 +29,7 @@ const briefly = (results: Result[]) =>
 const wrongCancelUrl = startWith(query => query.set('cancel_url', 'https://elsewhere.example/'))
 
 t.test(
-  'if the portal refuses the start of a login, one check fails, and the other checks refer to this check',
+  'if the portal refuses the login request, one check fails, and the other checks refer to this check',
   async t => {
     const results = await judge(
       wrongCancelUrl,
@@ -44,7 +44,10 @@ t.test(
       'page-no-store': 'start-cancel-url-own',
       'cookie-secure': 'start-cancel-url-own',
     })
-    t.match(results.at(-1)?.reason, 'Not run, because of start-cancel-url-own: The portal refused this start')
+    t.match(
+      results.at(-1)?.reason,
+      'Not run, because of the check start-cancel-url-own: The portal refused this login request',
+    )
   },
 )
 
@@ -53,10 +56,14 @@ t.test(
   async t => {
     const results = await judge(wrongCancelUrl, /^(state-missing|exchange-code)$/)
     t.same(briefly(results), { 'state-missing': 'failed', 'exchange-code': 'state-missing' })
-    t.match(results[0], { level: 'MUST', reason: 'The portal refused this start of a login' })
+    t.match(results[0], { level: 'MUST', reason: 'The portal refused this login request' })
     const failed = results.filter(({ verdict }) => verdict === 'failed')
     t.equal(exitCodeOf(results, { ...nothing, failed }, false), 1)
-    t.equal(exitCodeOf(results, nothing, false), 3, 'a cause that is known to fail leaves the others open')
+    t.equal(
+      exitCodeOf(results, nothing, false),
+      3,
+      'if the cause is a known failure, the other checks must be undecided',
+    )
   },
 )
 
@@ -76,7 +83,7 @@ t.test('if the login path does not redirect to the portal, one check fails', asy
   })
 })
 
-t.test('if a login signs nobody in, login-works fails', async t => {
+t.test('if a login signs nobody in, the check login-works fails', async t => {
   const results = await judge({ setCookie: () => {} }, /^(login-works|exchange-code|page-nosniff|cookie-httponly)$/)
   t.same(briefly(results), {
     'login-works': 'failed',

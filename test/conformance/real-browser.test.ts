@@ -34,7 +34,7 @@ t.test('without a real browser, a client that needs JavaScript fails no check', 
 })
 
 t.test(
-  'without a real browser, a client fails no check if only its start, its callback or its pages need JavaScript',
+  'without a real browser, a client fails no check if only the beginning of a login, the callback or the pages need JavaScript',
   async t => {
     // A whole run takes long, so each of the three clients is judged by another third of the checks.
     const seed = Number(process.env.CHECKS_SEED ?? Math.floor(Math.random() * 2 ** 32))

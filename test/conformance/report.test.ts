@@ -82,7 +82,7 @@ t.test(
         'once',
         async () => {
           if (++tries === 1) throw new Failed('Something was beside it.')
-          t.equal(running, 0, 'nothing runs beside the repetition')
+          t.equal(running, 0, 'no other check may run during the repetition')
         },
         { isAlone },
       )

@@ -4,7 +4,7 @@ import t from 'tap'
 import { SettingsError } from '../../src/conformance/arguments.ts'
 import { readSettings, whyMissing } from '../../src/conformance/settings.ts'
 
-t.test('without arguments, the settings are right for the client of this project', async t => {
+t.test('without arguments, the conformance command has the right settings for the client of this project', async t => {
   const settings = readSettings([])
   t.match(settings, {
     client: 'http://localhost:3000',
@@ -23,7 +23,7 @@ t.test('without arguments, the settings are right for the client of this project
     t.match(whyMissing(settings, need), option)
 })
 
-t.test('if an option has an empty value, the client counts as having no such page or parameter', async t => {
+t.test('if an option has an empty value, the suite assumes that the client has no such page or parameter', async t => {
   const settings = readSettings(['--page', '', '--logout', '', '--create', '', '--return-to', ''])
   for (const need of ['page', 'logout', 'create', 'returnTo'] as const) t.type(whyMissing(settings, need), 'string')
 })
@@ -62,17 +62,20 @@ t.test('each entry in a list of known failures needs a reason', async t => {
   t.throws(() => readSettings(['--expect-fail', path]), /login-works has no reason/)
 })
 
-t.test('the command for repeating a check has the arguments of the run, without those for report files', async t => {
-  const { repeat } = readSettings([
-    '--client=http://localhost:1',
-    '--json',
-    'x',
-    '--only',
-    'y',
-    '--env',
-    'A={PORT}',
-    '--env',
-    'B=2',
-  ])
-  t.same(repeat, ['--client', 'http://localhost:1', '--env', 'A={PORT}', '--env', 'B=2'])
-})
+t.test(
+  'the command that repeats a check has the arguments of the run, except the arguments for report files',
+  async t => {
+    const { repeat } = readSettings([
+      '--client=http://localhost:1',
+      '--json',
+      'x',
+      '--only',
+      'y',
+      '--env',
+      'A={PORT}',
+      '--env',
+      'B=2',
+    ])
+    t.same(repeat, ['--client', 'http://localhost:1', '--env', 'A={PORT}', '--env', 'B=2'])
+  },
+)

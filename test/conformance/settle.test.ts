@@ -4,7 +4,7 @@ import t from 'tap'
 import { startPlatform } from '../../src/conformance/platform.ts'
 import { readSettings } from '../../src/conformance/settings.ts'
 
-t.test('if a request has been hanging for more than a second, settle does not wait for it', async t => {
+t.test('if a request has been hanging for more than a second, the function settle does not wait for it', async t => {
   const ports = ['--portal-port', '0', '--api-port', '0', '--lab-port', '0']
   const platform = await startPlatform(readSettings(['--client', 'http://localhost:3000', ...ports]))
   t.teardown(platform.close)
@@ -23,11 +23,11 @@ t.test('if a request has been hanging for more than a second, settle does not wa
     await platform.settle()
     shortest = Math.min(shortest, performance.now() - begun)
   }
-  t.ok(shortest < 150, `${shortest} ms; whoever waits for the hanging request waits 200 ms`)
+  t.ok(shortest < 150, `${shortest} ms: if settle waited for the hanging request, it would take 200 ms`)
 
   const begun = performance.now()
   await platform.settle(300)
-  t.ok(performance.now() - begun >= 300, 'whoever asks for more time waits for it')
+  t.ok(performance.now() - begun >= 300, 'with a longer limit, settle must wait for the hanging request')
   leave.abort()
   t.equal(await hanging, 'left')
 })

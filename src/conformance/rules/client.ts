@@ -117,7 +117,7 @@ export const metadata = {
   ),
   'metadata-kept': should(
     decision(
-      'The client reads the metadata at its start and keeps it for an hour. If the client cannot read the metadata, it tries again at the next login or sign-out.',
+      'The client reads the metadata when it starts, and keeps it for an hour. If the client cannot read the metadata, it tries again at the next login or sign-out.',
     ),
   ),
   'iss-promised': should(

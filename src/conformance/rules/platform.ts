@@ -11,18 +11,18 @@ export const portalStart = {
   'AZ-03': rfc(
     6749,
     '4.1.2.1',
-    'For any other mistake in the start, the portal sends the visitor to redirect_uri with error, error_description and state. If the visitor is signed in and has allowed the application, the portal redirects the browser. Otherwise the portal shows a page with a link.',
+    'For any other mistake in the login request, the portal sends the visitor to redirect_uri with error, error_description and state. If the visitor is signed in and has allowed the application, the portal redirects the browser. Otherwise the portal shows a page with a link.',
   ),
   'AZ-04': platform(
-    'At the start, grant_type must be `authorization` and response_type must be `code`. The portal refuses other values.',
+    'In the login request, grant_type must be `authorization` and response_type must be `code`. The portal refuses other values.',
   ),
   'AZ-05': rfc(
     6749,
     '3.1',
-    'If client_id or redirect_uri is repeated, the portal shows an error page. Any other repeated parameter is a mistake in the start (AZ-03). The portal ignores unknown parameters, and treats an empty parameter as missing.',
+    'If client_id or redirect_uri is repeated, the portal shows an error page. Any other repeated parameter is a mistake in the login request (AZ-03). The portal ignores unknown parameters, and treats an empty parameter as missing.',
   ),
   'AZ-06': decision(
-    'The start needs a cancel_url with the origin of a registered redirect URI. Without it, the portal refuses the start and never uses the cancel_url (AZ-03).',
+    'The login request needs a cancel_url with the origin of a registered redirect URI. If the origin differs or the cancel_url is missing, the portal refuses the request and never uses the cancel_url (AZ-03).',
   ),
   'AZ-07': rfc(9700, '4.11.2', 'The portal redirects no visitor to a client before the visitor has signed in.'),
   'AZ-08': rfc(
@@ -31,7 +31,7 @@ export const portalStart = {
     'The portal returns state unchanged, byte for byte. A state has at most 2,048 characters.',
   ),
   'AZ-09': platform(
-    'The redirect contains code, redirect_uri, subject and client_id. If the start had a state, the redirect also contains the state. The sandbox adds iss. The redirect keeps the query of the registered redirect URI.',
+    'The redirect contains code, redirect_uri, subject and client_id. If the login request had a state, the redirect also contains the state. The sandbox adds iss. The redirect keeps the query of the registered redirect URI.',
   ),
   'AZ-10': rfc(
     6749,
@@ -47,7 +47,7 @@ export const portalStart = {
   'AZ-13': rfc(
     9700,
     '2.6',
-    'The portal accepts the start only as a GET request, and does not allow other origins to read the answer (CORS).',
+    'The portal accepts a login request only as a GET request, and does not allow other origins to read the answer (CORS).',
   ),
   'AZ-15': should(rfc(8414, '3', 'The portal publishes metadata at `/.well-known/oauth-authorization-server`.')),
   'AZ-16': decision(
@@ -71,9 +71,9 @@ export const portalExchange = {
   'TK-04': decision('After ten wrong secrets within 15 minutes, the token endpoint answers the client with 429.'),
   'TK-05': rfc(6749, '2.3', 'The token endpoint refuses a request that authenticates the client with two methods.'),
   'TK-06': rfc(6749, '4.1.3', 'A code is valid only for the client that got it.'),
-  'TK-07': platform('The exchange must contain the redirect_uri of the start.'),
+  'TK-07': platform('The exchange must contain the redirect_uri of the login request.'),
   'TK-08': platform(
-    'If the start had a state, the exchange must contain the same state. The answer then contains the state again.',
+    'If the login request had a state, the exchange must contain the same state. The answer then contains the state again.',
   ),
   'TK-09': rfc(
     6749,
@@ -89,7 +89,7 @@ export const portalExchange = {
   'TK-12': rfc(
     7636,
     '4.6',
-    'If the start had a PKCE challenge, the exchange must contain the right verifier. The portal refuses a verifier if the start had no challenge. It also refuses the method plain.',
+    'If the login request had a PKCE challenge, the exchange must contain the right verifier. The portal refuses a verifier if the login request had no challenge. It also refuses the method plain.',
   ),
   'TK-13': platform(
     'The token response has access_token, expires_in, token_type `Bearer`, refresh_token and state. The sandbox adds an empty scope.',

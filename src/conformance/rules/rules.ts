@@ -21,7 +21,7 @@ export const audiences: Audience[] = [
   {
     title: 'Rules for a client',
     subjects: [
-      { title: 'Start of a login', rules: client.start },
+      { title: 'Login request', rules: client.start },
       { title: 'Cookie of a login', rules: client.loginCookie },
       { title: 'Metadata of the portal', rules: client.metadata },
       { title: 'Callback', rules: client.callback },
@@ -40,7 +40,7 @@ export const audiences: Audience[] = [
   {
     title: 'Rules for the platform, which this sandbox follows',
     subjects: [
-      { title: 'Start at the portal', rules: platform.portalStart },
+      { title: 'Login request at the portal', rules: platform.portalStart },
       { title: 'Exchange at the portal', rules: platform.portalExchange },
       { title: 'Renewal at the portal', rules: platform.portalRenewal },
       { title: 'Revocation at the portal', rules: platform.revocation },

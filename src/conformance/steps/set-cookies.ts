@@ -52,8 +52,8 @@ function readAge(attributes: Map<string, string>): number | undefined {
 export const longestCookieSeconds = 400 * 86_400
 
 /**
- * Returns what is wrong with the lifetime of a cookie. The text completes a sentence that starts with the cookie's
- * name.
+ * Returns the mistake in the lifetime of a cookie, such as "has Max-Age=soon". The text completes a sentence that
+ * starts with the cookie's name. Returns undefined if the lifetime is correct.
  */
 export function wrongAgeOf({ attributes, maxAge }: ReadCookie): string | undefined {
   const [age, expires] = [attributes.get('max-age'), attributes.get('expires')]

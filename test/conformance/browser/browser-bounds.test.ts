@@ -45,7 +45,7 @@ t.test('the browser follows a refresh of up to two seconds, and stays on a page 
   t.equal((await browser.visit(`${url}/3`)).url, `${url}/3`)
 })
 
-t.test('if stopAt has stopped a navigation, goOn can continue it at another address', async t => {
+t.test('if the option stopAt has stopped a navigation, the method goOn can continue it at another address', async t => {
   const asked: string[] = []
   const url = await serve(t, ({ url, headers }, response) => {
     asked.push(`${url} ${headers['sec-fetch-site']}`)

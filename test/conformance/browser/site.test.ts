@@ -4,7 +4,7 @@ import { parseSetCookie } from '../../../src/conformance/browser/set-cookie.ts'
 import { isPublicSuffix, registrableDomain, relate } from '../../../src/conformance/browser/site.ts'
 
 t.test(
-  'two domains under the same public suffix are two sites, and two hosts of the same domain are one site',
+  'two registrable domains with the same public suffix are two sites, and two hosts of one domain are one site',
   async t => {
     for (const [one, other, relation] of [
       ['https://a.example.co.uk', 'https://b.example.co.uk/', 'same-site'],

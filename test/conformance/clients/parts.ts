@@ -63,7 +63,7 @@ export const right = {
   afterStart: (_visit: Visit, answer: Answer): Answer => answer,
   mostLogins: 5,
   loginAttributes: 'Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=600',
-  /** Each login has its own cookie, so that visitors can sign in in several tabs at once. */
+  /** Each login has its own cookie, so that several tabs can have logins at the same time. */
   loginCookie: (state: string): string => loginPrefix + createHash('sha256').update(state).digest('hex').slice(0, 12),
   sealLogin: (visit: Visit, name: string, login: Login): string =>
     seal(visit.settings.key, `${name} ${registrationOf(visit)}`, login),

@@ -277,7 +277,7 @@ const sizes: CheckDefinition[] = [
       fix:
         fault === 'large'
           ? 'Count the bytes of every answer while reading, and stop after a few megabytes.'
-          : 'Ask for no compression, or count the unpacked bytes and stop at a limit.',
+          : 'Do not ask for compression, or count the unpacked bytes and stop at a limit.',
       needs,
       async run(context) {
         const { page, empty, full } = await compareUnder(context, `list-${fault}`)
@@ -329,7 +329,7 @@ const sizes: CheckDefinition[] = [
     title: "The client limits the unpacked size of the portal answer that contains the visitor's name",
     rule: 'UP-04',
     why: 'A few kilobytes can become gigabytes when the client unpacks them. All visitors share the memory that they fill.',
-    fix: 'Ask for no compression, or count the unpacked bytes and stop at a limit.',
+    fix: 'Do not ask for compression, or count the unpacked bytes and stop at a limit.',
     needs,
     async run(context) {
       const plain = await context.signedIn()
@@ -351,7 +351,7 @@ const sizes: CheckDefinition[] = [
     title: 'The client limits the unpacked size of a compressed token response',
     rule: 'UP-04',
     why: 'A few kilobytes can become gigabytes when the client unpacks them. All visitors share the memory that they fill.',
-    fix: 'Ask for no compression, or count the unpacked bytes and stop at a limit.',
+    fix: 'Do not ask for compression, or count the unpacked bytes and stop at a limit.',
     needs,
     async run(context) {
       const { browser, callback } = await beginLogin(context)

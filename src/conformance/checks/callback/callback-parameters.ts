@@ -250,7 +250,7 @@ export const callbackParameters: CheckDefinition[] = [
     title: 'No request header of a callback changes the redirect_uri of the exchange',
     rule: 'CL-11',
     why: 'An attacker can choose request headers such as Host. A client that builds its own address from them sends the portal a redirect_uri that the attacker chose.',
-    fix: 'Take the redirect URI of the exchange from the configuration, as you do at the start of the login.',
+    fix: 'Take the redirect URI of the exchange from the configuration, as you do when a login begins.',
     async run(context) {
       let exchanges = 0
       for (const [name, value] of [
@@ -289,7 +289,7 @@ export const callbackParameters: CheckDefinition[] = [
     id: 'callback-unknown-parameter',
     title: 'A login works even if its callback has an unknown parameter',
     rule: 'unknown-parameters',
-    why: 'The portal may add parameters in the future. Nobody can then sign in at a client that refuses unknown parameters.',
+    why: 'The portal may add parameters in the future. If the client refuses unknown parameters, nobody can then sign in.',
     fix: 'Read only the parameters that you know.',
     needs: ['page'],
     async run(context) {

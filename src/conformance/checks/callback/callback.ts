@@ -360,7 +360,7 @@ export const callback: CheckDefinition[] = [
         expect(page.stoppedAt === undefined, 'The client begins a new login for a visitor who has declined.', page)
         expect(
           page.status > 0 && page.status !== 404 && page.status < 500,
-          `The request of cancel_url was answered with ${describePage(page)}.`,
+          `The request for the cancel_url was answered with ${describePage(page)}.`,
           page,
         )
         statuses.push(page.status)
@@ -396,7 +396,7 @@ export const callback: CheckDefinition[] = [
         // The victim's browser has the planted cookies, and later also the cookies that the client sets.
         const browser = planted.copy()
         const start = await context.startLogin(browser)
-        // The copy includes the cookies of the started login, because the attacker may have started this login.
+        // The copy includes the cookies of the login that has begun, because the attacker may have begun this login.
         const known = browser.copy()
         await followCallback(context, browser, await context.authorize(start, person))
         // A client may refuse the login because of the planted cookies. The attacker then gets no session.

@@ -289,7 +289,7 @@ export const returnTo: CheckDefinition[] = [
     title: 'The page for a failed or declined login has no link to another site, whatever the return address is',
     rule: 'CL-25',
     why: 'The page for a failed login often has a link to the return address. Many clients check this address only when a login succeeds.',
-    fix: 'Check the return address at the start of the login, before you store it.',
+    fix: 'Check the return address when the login begins, before you store it.',
     needs: ['returnTo'],
     async run(context) {
       const { login, returnTo } = context.settings

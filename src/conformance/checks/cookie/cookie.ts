@@ -21,7 +21,10 @@ import { foreignCookies } from './foreign-cookies.ts'
  */
 const shortestWithToken = 200
 
-/** Checks of one attribute of each session cookie. If the cookie is wrong, `judge` returns what is wrong. */
+/**
+ * Each of these checks tests one attribute of every session cookie. If the attribute is wrong, `judge` returns the
+ * mistake, such as "has no HttpOnly".
+ */
 const attributes: (Omit<CheckDefinition, 'run'> & { judge: (cookie: ReadCookie) => string | undefined })[] = [
   {
     id: 'cookie-httponly',
@@ -69,7 +72,7 @@ const attributes: (Omit<CheckDefinition, 'run'> & { judge: (cookie: ReadCookie) 
     title: 'The names of the session cookies begin with __Host-',
     rule: 'cookie-host-prefix',
     why: 'No other host, not even a subdomain, can set a cookie whose name begins with __Host-.',
-    fix: 'Give the cookie a __Host- name, with Secure, Path=/ and no Domain.',
+    fix: 'Give the cookie a name that begins with __Host-, and set it with Secure, Path=/ and no Domain.',
     judge: ({ name }) => (/^__Host-/i.test(name) ? undefined : 'has no __Host- prefix'),
   },
 ]
@@ -77,8 +80,8 @@ const attributes: (Omit<CheckDefinition, 'run'> & { judge: (cookie: ReadCookie) 
 const needs: CheckDefinition['needs'] = ['page']
 
 /**
- * Returns the content of a cookie with `#` in place of each number of at most nine digits. Two logins then have the
- * same text if a value only counts. Sealed and signed values differ in other characters, too.
+ * Returns the content of a cookie with `#` in place of each number of at most nine digits. If a value is only a
+ * counter, it then has the same text in two logins. Sealed and signed values still differ, in other characters.
  */
 function withoutNumbers(value: string): string {
   const plain = decodeSafely(value)
@@ -282,7 +285,7 @@ export const cookie: CheckDefinition[] = [
     id: 'cookie-data-sealed',
     title: "No cookie contains the visitor's e-mail address or id in readable form",
     rule: 'CK-05',
-    why: 'A signature does not hide the content of a cookie. Everybody who gets the cookie, for example from a backup or a log, can read its data.',
+    why: 'A signature does not hide the content of a cookie. Anybody who gets the cookie, for example from a backup or a log, can read its data.',
     fix: 'Encrypt the cookie. Or store the data on the server, and put only a random id into the cookie.',
     needs,
     async run(context) {

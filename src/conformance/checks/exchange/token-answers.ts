@@ -78,7 +78,7 @@ const usable: {
     rule: 'token-type-case',
     fault: 'token-type-lowercase',
     what: 'with token_type "bearer"',
-    why: 'A portal may write Bearer in upper or lower case. At a client that does not ignore the case, nobody can then sign in.',
+    why: 'A portal may write Bearer in upper or lower case. If the client does not ignore the case, nobody can then sign in.',
     fix: 'Ignore upper and lower case when you compare token_type.',
   },
   {
@@ -87,7 +87,7 @@ const usable: {
     fault: 'member',
     options: { member: 'token_type', value: 'BEARER' },
     what: 'with token_type "BEARER"',
-    why: 'A portal may write Bearer in upper or lower case. At a client that does not ignore the case, nobody can then sign in.',
+    why: 'A portal may write Bearer in upper or lower case. If the client does not ignore the case, nobody can then sign in.',
     fix: 'Ignore upper and lower case when you compare token_type.',
   },
   {
@@ -230,7 +230,7 @@ export const tokenAnswers: CheckDefinition[] = [
   ...['null', 'empty', 'number', 'with-newline'].map(
     (fault): CheckDefinition => ({
       id: `token-answer-refresh-token-${fault}`,
-      title: `If the refresh token in the token response is ${fault === 'with-newline' ? 'two lines' : fault === 'number' ? 'a number' : fault}, the visitor gets a page, and the client puts the value into no cookie`,
+      title: `If the refresh token in the token response is ${fault === 'with-newline' ? 'a text of two lines' : fault === 'number' ? 'a number' : fault}, the visitor gets a page, and the client puts the value into no cookie`,
       rule: 'oauth-sanitize',
       why: 'A value that is not a token can break a cookie or a header. The client also cannot renew the session with such a value.',
       fix: 'Use a refresh token only if it is a text of visible ASCII characters. Otherwise treat it as missing.',
@@ -315,7 +315,7 @@ export const tokenAnswers: CheckDefinition[] = [
     id: 'token-answer-unknown-member',
     title: 'If the token response has an unknown JSON member, the visitor is still signed in',
     rule: 'unknown-response-members',
-    why: 'If the portal adds a JSON member, nobody can sign in at a client that refuses unknown members.',
+    why: 'The portal may add a JSON member later. If the client refuses unknown members, nobody can then sign in.',
     fix: 'Read only the JSON members that you need, and ignore all other members.',
     needs: ['page'],
     async run(context) {

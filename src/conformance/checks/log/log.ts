@@ -105,7 +105,7 @@ export const log: CheckDefinition[] = [
   },
   {
     id: 'log-client-secret',
-    title: 'The client does not print its secret at the start or during a login',
+    title: 'The client prints its secret neither when it starts nor during a login',
     rule: 'SE-04',
     why: 'Only the server may know the client secret, but a log is often copied to other systems.',
     fix: 'Give the secret a type that prints itself as "[redacted]". Never log all settings or a whole request.',

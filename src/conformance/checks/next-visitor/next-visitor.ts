@@ -144,7 +144,7 @@ export const nextVisitor: CheckDefinition[] = [
     title:
       'A person who signs in with the browser of another visitor does not see the secret of an application that this visitor created',
     rule: 'next-visitor',
-    why: 'Another person may sign in in another tab while the client keeps the secret for the next page.',
+    why: 'Another person may use another tab to sign in, while the client keeps the secret for the next page.',
     fix: 'Bind a kept secret to the visitor who created the application, and delete it when another person signs in.',
     needs: ['page', 'create'],
     async run(context) {

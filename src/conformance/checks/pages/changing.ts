@@ -100,7 +100,7 @@ export const changing: CheckDefinition[] = [
     async run(context) {
       const { answer, stored, first, second } = await saveTwice(context)
       if (stored !== first)
-        throw new NotApplicable('the later form overwrites the earlier change, which edit-overtaken reports')
+        throw new NotApplicable('the later form overwrites the earlier change. The check edit-overtaken reports this')
       const kept = [answer.body, ...answer.forms.flatMap(({ fields }) => fields.map(([, value]) => value))]
       expect(
         kept.some(text => text.includes(second)),

@@ -41,10 +41,10 @@ export const creating: CheckDefinition[] = [
   },
   {
     id: 'create-old-browser',
-    title: 'The form creates an application in a browser without Sec-Fetch headers',
+    title: 'The form creates an application in a browser that sends no Sec-Fetch headers',
     rule: 'own-forms',
-    why: 'Without https, and in older browsers, a form comes with Origin but without Sec-Fetch headers. If the page has Referrer-Policy: no-referrer, the value is Origin: null.',
-    fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address. Give pages with forms Referrer-Policy: same-origin.',
+    why: 'Over http, and in older browsers also over https, a form arrives with Origin but without Sec-Fetch headers. If the page has Referrer-Policy: no-referrer, the value is Origin: null.',
+    fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address. Send Referrer-Policy: same-origin with every page that has a form.',
     needs,
     async run(context) {
       const open = await openCreateForm(context)
@@ -195,7 +195,7 @@ export const creating: CheckDefinition[] = [
       const secret = secretOf(await created(context, open.person))
       if (!page.body.includes(secret))
         throw new NotApplicable(
-          'the page that follows the form does not show the secret, which create-shows-secret reports',
+          'the page that follows the form does not show the secret. The check create-shows-secret reports this',
         )
       for (let visit = 0; visit < 2; visit++) {
         const later = await open.browser.newTab().visit(page.url)
@@ -284,7 +284,7 @@ export const creating: CheckDefinition[] = [
       const page = await open.browser.submit(open.page, open.form, open.values)
       expectServed(page, `The form was answered with ${describePage(page)}.`)
       if ((await created(context, open.person)).length > 0)
-        throw new NotApplicable('the form created an application, which create-no-session reports')
+        throw new NotApplicable('the form created an application. The check create-no-session reports this')
       // Without a visit to the portal, the answer itself must tell the visitor that the form was not carried out.
       const isThroughPortal = page.trail.some(({ request }) => request.url.startsWith(context.platform.portalUrl))
       if (!isThroughPortal) {
@@ -346,10 +346,14 @@ export const creating: CheckDefinition[] = [
       ['origin', 'whose Origin is another site', { origin: 'https://evil.example' }],
       ['origin-null', 'whose Origin is null', { origin: 'null' }],
       ['origin-port', 'whose Origin is another port of the host', { origin: 'http://localhost:1' }],
-      ['host', 'whose Origin matches a foreign Host', { origin: 'http://evil.example', host: 'evil.example' }],
+      [
+        'host',
+        'whose Origin and Host name the same other site',
+        { origin: 'http://evil.example', host: 'evil.example' },
+      ],
       [
         'forwarded-host',
-        'whose Origin matches a foreign X-Forwarded-Host',
+        'whose Origin and X-Forwarded-Host name the same other site',
         {
           origin: 'http://evil.example',
           'x-forwarded-host': 'evil.example',
@@ -421,7 +425,7 @@ export const creating: CheckDefinition[] = [
     title:
       'If one visitor opened a form and another visitor has signed in since, sending the form creates no application',
     rule: 'form-of-its-visitor',
-    why: 'Another person may sign in in another tab before the visitor sends the form.',
+    why: 'Another person may use another tab to sign in, before the visitor sends the form.',
     fix: 'Bind the form to the visitor who opened it.',
     needs,
     async run(context) {

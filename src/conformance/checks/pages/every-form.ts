@@ -248,8 +248,8 @@ export const everyForm: CheckDefinition[] = [
     id: 'forms-old-browser',
     title: 'The forms about an application work in a browser that sends no Sec-Fetch headers',
     rule: 'own-forms',
-    why: 'Without https, and in older browsers, a form comes with Origin but without Sec-Fetch headers. If the page has Referrer-Policy: no-referrer, the value is Origin: null.',
-    fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address. Give pages with forms Referrer-Policy: same-origin.',
+    why: 'Over http, and in older browsers also over https, a form arrives with Origin but without Sec-Fetch headers. If the page has Referrer-Policy: no-referrer, the value is Origin: null.',
+    fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address. Send Referrer-Policy: same-origin with every page that has a form.',
     needs,
     async run(context) {
       const { browser, person, forms } = await openForms(context)
@@ -276,7 +276,7 @@ export const everyForm: CheckDefinition[] = [
     id: 'logout-old-browser',
     title: 'The sign-out form works in a browser that sends no Sec-Fetch headers',
     rule: 'own-forms',
-    why: 'Without https, and in older browsers, a form comes with Origin but without Sec-Fetch headers. A visitor who cannot sign out leaves the session to the next person.',
+    why: 'Over http, and in older browsers also over https, a form arrives with Origin but without Sec-Fetch headers. A visitor who cannot sign out leaves the session to the next person.',
     fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address, in one function for every form.',
     needs: ['page', 'logout'],
     async run(context) {
@@ -297,7 +297,7 @@ export const everyForm: CheckDefinition[] = [
     title:
       "If one visitor opened a form about an application and another visitor has signed in since, the form changes nothing in the second visitor's name",
     rule: 'form-of-its-visitor',
-    why: 'Another person may sign in in another tab before the visitor sends the form.',
+    why: 'Another person may use another tab to sign in, before the visitor sends the form.',
     fix: 'Bind every form to the visitor who opened it.',
     needs,
     async run(context) {
@@ -492,7 +492,7 @@ export const everyForm: CheckDefinition[] = [
   {
     id: 'create-forged-referer',
     title:
-      "If a POST has no Origin and its Referer is the URL of another site that contains the client's address, the client creates nothing",
+      "If a POST has no Origin, and its Referer is a URL of another site in which the client's address occurs, the client creates nothing",
     rule: 'post-from-nowhere',
     why: 'An attacker can choose the path and the query of the page that sends the form, so the Referer can contain any text.',
     fix: "Refuse a POST that has neither Sec-Fetch-Site nor Origin, unless it contains a token that only the client's own page contains.",

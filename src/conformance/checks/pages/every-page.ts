@@ -20,8 +20,9 @@ function nameOf({ what, exchange }: Answer): string {
 }
 
 /**
- * Makes a check that looks at every answer. `wrong` returns what is wrong with an answer, in words that follow its
- * name.
+ * Makes a check that looks at every answer. `wrong` returns the mistake in an answer, as the end of a sentence: for
+ * example, "has no content type" for "The answer to the callback has no content type." It returns undefined for a
+ * correct answer.
  */
 function everyAnswer(
   definition: Omit<CheckDefinition, 'run'>,
@@ -267,7 +268,7 @@ export const everyPage: CheckDefinition[] = [
     },
     ({ exchange }) => {
       const value = headerOf(exchange, 'strict-transport-security')
-      // If the header is missing, page-hsts reports this.
+      // If the header is missing, the check page-hsts reports this.
       if (value === undefined) return undefined
       const seconds = Number(/(?:^|;)\s*max-age\s*=\s*"?(\d+)/i.exec(value)?.[1] ?? 0)
       const isOwn = !/includesubdomains|preload/i.test(value)

@@ -39,8 +39,8 @@ interface Application {
 }
 
 /**
- * Until dropFaults, the platform answers each call for the list with `applications`, and each call for one application
- * with `one`.
+ * Until the check calls dropFaults, the platform answers each call for the list with `applications`, and each call for
+ * one application with `one`.
  */
 async function answerWith(context: CheckContext, applications: Application[], one = applications[0]!): Promise<void> {
   const list = { '@context': 'https://schema.org/', '@type': 'collection', ItemList: applications }

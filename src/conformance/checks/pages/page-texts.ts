@@ -61,7 +61,7 @@ export const pageTexts: CheckDefinition[] = [
     id: 'page-escapes-anything',
     title: 'No text from the API becomes markup, or a link that runs a script',
     rule: 'PG-06',
-    why: 'The API stores texts that other people typed. Such an address can begin with javascript:.',
+    why: 'The API stores texts that other people typed. A typed address can begin with javascript:.',
     fix: 'Escape every value, and make a link only if the address is http or https.',
     needs: ['page'],
     async run(context) {

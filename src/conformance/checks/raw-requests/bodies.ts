@@ -64,7 +64,7 @@ function wrongLengths(context: CheckContext): Odd[] {
       // With a larger length, the development server of PHP would reserve too much memory and stop. The client would
       // not be at fault.
       of('with a Content-Length that is never reached', { 'content-length': '60000' }, 'name=a'),
-      of('with chunks of no length', { 'transfer-encoding': 'chunked' }, 'zz\r\nname=a\r\n'),
+      of('with chunks that state no length', { 'transfer-encoding': 'chunked' }, 'zz\r\nname=a\r\n'),
       of('in an encoding that nobody knows', { 'transfer-encoding': 'rot13' }, 'name=a'),
     ]
   })

@@ -270,7 +270,7 @@ export const rawRequests: CheckDefinition[] = [
   {
     id: 'raw-nosniff',
     title:
-      'If other answers have X-Content-Type-Options: nosniff, so do the answers to requests that the HTTP parser refuses',
+      'If other answers have X-Content-Type-Options: nosniff, the answers to requests that the HTTP parser refuses have it, too',
     rule: 'nosniff',
     why: 'The HTTP server makes these answers itself, without running the code of the client that sets the headers. This check only warns, because with many servers a client cannot add headers to these answers.',
     fix: 'Set the headers in the code that answers broken requests, for example in a handler for clientError, or in a proxy in front of the client.',

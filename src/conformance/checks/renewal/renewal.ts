@@ -348,7 +348,7 @@ export const renewal: CheckDefinition[] = [
   },
   {
     id: 'refresh-parallel',
-    title: 'If ten tabs load at once with an expired token, the visitor stays signed in in every tab',
+    title: 'If ten tabs load at once with an expired token, every tab shows the visitor as signed in',
     rule: 'RF-02',
     why: 'A browser that restores ten tabs sends ten requests at once, each with the same old cookie.',
     fix: 'Let all requests with the same refresh token share one renewal and its answer.',

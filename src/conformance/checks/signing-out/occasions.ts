@@ -108,7 +108,7 @@ export const signingOutOccasions: CheckDefinition[] = [
     id: 'login-start-keeps-session',
     title: 'If a signed-in visitor begins a login, the visitor stays signed in',
     rule: 'PG-04',
-    why: 'Every other site can send the browser to the login path. The visitor would then lose the session without having signed in again.',
+    why: 'Every other site can send the browser to the login path. If this ended the session, the visitor would be signed out although the new login has not finished.',
     fix: 'Replace the session only in the answer to a successful callback. Never delete the session cookies at the login path.',
     needs: ['page'],
     async run(context) {

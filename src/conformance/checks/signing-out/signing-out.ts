@@ -109,7 +109,7 @@ export const signingOut: CheckDefinition[] = [
     title:
       'If another site sends a form to the sign-out path from a browser without Sec-Fetch headers, the visitor stays signed in',
     rule: 'PG-01',
-    why: 'A browser without Sec-Fetch headers shows only by Origin where a form comes from.',
+    why: 'If a browser sends no Sec-Fetch headers, only the Origin header shows where a form comes from.',
     fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address.',
     needs,
     async run(context) {
@@ -235,7 +235,7 @@ export const signingOut: CheckDefinition[] = [
     id: 'logout-during-renewal',
     title: 'If a renewal ends only after the visitor has signed out, the renewal does not sign the visitor in again',
     rule: 'late-renewal',
-    why: 'A page can wait for a renewal while the visitor signs out in another tab. The answer to this page then arrives after the answer to the sign-out. In this check the revocation fails, because any call can fail. This check only warns, because without shared memory an instance of the client cannot know that the visitor has signed out at another instance.',
+    why: 'A page can wait for a renewal while the visitor signs out in another tab. The answer to this page then arrives after the answer to the sign-out. In this check, the sandbox also makes the revocation fail, because any call can fail. This check only warns, because without shared memory an instance of the client cannot know that the visitor has signed out at another instance.',
     fix: 'After a renewal, check whether the visitor has signed out in the meantime. If so, set no cookies, do not store the new tokens, and revoke the new tokens.',
     needs,
     async run(context) {

@@ -1,4 +1,4 @@
-// Checks on the start of a login: the redirect to the portal, the parameters of this redirect, and the login cookie.
+// Checks on how a login begins: the redirect to the portal, the parameters of this redirect, and the login cookie.
 
 import type { CheckDefinition } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'

@@ -145,8 +145,8 @@ export const stateAndVerifier: CheckDefinition[] = [
       const after = Date.now()
       const another = context.browser()
       await context.startLogin(another)
-      // Uses only cookies that have the same value in two browsers. A client may keep the random state in a cookie, and
-      // its value is no guess.
+      // Uses only cookies that have the same value in two browsers. A cookie with another value in each browser may be
+      // the random state itself, which nobody can guess.
       const [given, everybody] = [browser, another].map(({ cookies }) =>
         cookies.list(context.platform.redirectUri).map(({ value }) => value),
       )

@@ -553,7 +553,7 @@ export const tabs: CheckDefinition[] = [
       const last = (await created(context, plain.person)).slice(-1)
       if (!shown.body.includes(secretOf(last)))
         throw new NotApplicable(
-          'the page that follows the form does not show the secret, which create-shows-secret reports',
+          'the page that follows the form does not show the secret. The check create-shows-secret reports this',
         )
       expect(false, 'The page of the other instance does not show the secret.', page)
     },
@@ -599,7 +599,7 @@ export const tabs: CheckDefinition[] = [
     id: 'restart-form',
     title: 'If a visitor opened a form before a restart of the client, the form still creates the application',
     rule: 'survives-restart',
-    why: 'A visitor can need minutes to fill in the form, and every update restarts the client. Without this, the visitor would lose the typed text.',
+    why: 'A visitor can need minutes to fill in the form, and every update restarts the client. If the client refused the form after a restart, the visitor would lose the typed text.',
     fix: 'Seal the id of the form with a key from the settings, or keep the id in a separate store.',
     needs: ['process', 'page', 'create'],
     isAlone: true,
@@ -608,7 +608,7 @@ export const tabs: CheckDefinition[] = [
       const open = await openCreateForm(context)
       await context.clientProcess!.restart()
       if (!(await context.isSignedIn(open.browser.copy())))
-        throw new NotApplicable('the session does not survive the restart, which restart-session reports')
+        throw new NotApplicable('the session does not survive the restart. The check restart-session reports this')
       const page = await open.browser.submit(open.page, open.form, open.values)
       if ((await created(context, open.person)).length === 1) return
       await submitCreate(context, await openFormIn(context, open.browser, open.person))
@@ -667,7 +667,7 @@ export const tabs: CheckDefinition[] = [
           const page = await followCallback(context, browser, callback)
           expect(
             (await context.codeExchanges()).length === known,
-            `After a start with another ${setting}, the client exchanged the code of a login that had begun before.`,
+            `After the client was started with another ${setting}, it exchanged the code of a login that had begun before.`,
             page,
           )
         }
@@ -727,7 +727,7 @@ async function loadTogether(context: CheckContext, first: Loaded, second: Loaded
     const wrong = visits.find(one => one.visitor === other && one.page.body.includes(visitor.application))
     expect(
       calls.length <= most,
-      `A page of visitor ${other.person.firstName} was loaded with the token of visitor ${visitor.person.firstName}: ${pagesAtOnce} pages of ${visitor.person.firstName} can make ${most} calls of the list, but ${calls.length} calls with the token of ${visitor.person.firstName} arrived.`,
+      `A page of visitor ${other.person.firstName} was loaded with the token of visitor ${visitor.person.firstName}: ${pagesAtOnce} pages of ${visitor.person.firstName} can make ${most} calls for the list, but ${calls.length} calls with the token of ${visitor.person.firstName} arrived.`,
       ...(wrong ? [wrong.page] : []),
       ...calls.slice(-1),
     )

@@ -89,8 +89,8 @@ export const time: CheckDefinition[] = [
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const person = await context.person()
-      // With this fault, the token response has no refresh token. Opening the form takes some time, so this session
-      // lives longer.
+      // With this fault, the token response has no refresh token. The session is longer than in the check above,
+      // because opening the form takes some time.
       const seconds = 2 * shortLife
       await context.order('exchange-short-session', { options: { seconds } })
       await followCallback(context, browser, callback)

@@ -18,7 +18,7 @@ const refreshing = (to: string): Answer => ({
 
 const situations: Record<string, { answers: Record<string, Answer>; steps: Step[] }> = {
   typed: { answers: {}, steps: [{ visit: '{client}/' }] },
-  'typed, and sent on to another site and back': {
+  'a typed address that redirects to another site, which redirects back': {
     answers: { 'client/login': sentOn(302, '{other}/portal'), 'other/portal': sentOn(302, '{client}/back') },
     steps: [{ visit: '{client}/login' }],
   },
@@ -26,19 +26,19 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
     answers: { 'client/page': link('/next') },
     steps: [{ visit: '{client}/page' }, { press: 'Go' }],
   },
-  'a link to another port': {
+  'a link from another port': {
     answers: { 'sibling/page': link('{client}/next') },
     steps: [{ visit: '{sibling}/page' }, { press: 'Go' }],
   },
-  'a link to another site': {
+  'a link from another site': {
     answers: { 'other/page': link('{client}/next') },
     steps: [{ visit: '{other}/page' }, { press: 'Go' }],
   },
-  'a link to another site, and on from there': {
+  'a link from another site, and then a link on the opened page': {
     answers: { 'other/page': link('{client}/next'), 'client/next': link('/after') },
     steps: [{ visit: '{other}/page' }, { press: 'Go' }, { press: 'Go' }],
   },
-  'a link to the own site, which sends to another and back': {
+  'a link to the same site, which redirects to another site, which redirects back': {
     answers: {
       'client/page': link('/login'),
       'client/login': sentOn(302, '{other}/portal'),
@@ -46,7 +46,7 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
     },
     steps: [{ visit: '{client}/page' }, { press: 'Go' }, 'reload'],
   },
-  'a link to the own site, which sends to another port and back': {
+  'a link to the same site, which redirects to another port, which redirects back': {
     answers: {
       'client/page': link('/login'),
       'client/login': sentOn(302, '{sibling}/portal'),
@@ -54,7 +54,7 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
     },
     steps: [{ visit: '{client}/page' }, { press: 'Go' }, 'reload'],
   },
-  'a link of another site, sent on by it': {
+  'a link on another site, which redirects to the client': {
     answers: { 'other/page': link('/out'), 'other/out': sentOn(302, '{client}/back') },
     steps: [{ visit: '{other}/page' }, { press: 'Go' }],
   },
@@ -70,7 +70,7 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
     answers: { 'other/page': form('{client}/next') },
     steps: [{ visit: '{other}/page' }, { send: 'Go' }],
   },
-  'a form of another site that asks': {
+  'a form of another site with the method GET': {
     answers: { 'other/page': form('{client}/next', 'get') },
     steps: [{ visit: '{other}/page' }, { send: 'Go' }],
   },
@@ -82,11 +82,11 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
     answers: { 'client/page': form('/next') },
     steps: [{ visit: '{client}/page' }, { send: undefined }],
   },
-  'the portal takes a form and answers 307': {
+  'a form of the portal that is answered with 307': {
     answers: { 'other/page': form('/take'), 'other/take': sentOn(307, '{client}/back') },
     steps: [{ visit: '{other}/page' }, { send: 'Go' }],
   },
-  'a form of the client goes by 307 to another site and back': {
+  'a form of the client that a 307 redirects to another site and back': {
     answers: {
       'client/page': form('/take'),
       'client/take': sentOn(307, '{other}/take'),
@@ -94,27 +94,28 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
     },
     steps: [{ visit: '{client}/page' }, { send: 'Go' }],
   },
-  'a form of the client goes by 308 to another port': {
+  'a form of the client that a 308 redirects to another port': {
     answers: { 'client/page': form('/take'), 'client/take': sentOn(308, '{sibling}/take') },
     steps: [{ visit: '{client}/page' }, { send: 'Go' }],
   },
-  'a form of the client goes by 307 to the client': {
+  'a form of the client that a 307 redirects within the client': {
     answers: { 'client/page': form('/take'), 'client/take': sentOn(307, '/again') },
     steps: [{ visit: '{client}/page' }, { send: 'Go' }],
   },
-  'a form that is answered 200, and reloaded': {
+  'a form that is answered with 200, and a reload of the answer': {
     answers: { 'client/page': form('/take') },
     steps: [{ visit: '{client}/page' }, { send: 'Go' }, 'reload'],
   },
-  'the portal takes a form and refreshes to the client': {
+  'a form of the portal whose answer has a meta refresh to the client': {
     answers: { 'other/page': form('/take'), 'other/take': refreshing('{client}/back'), 'client/back': link('/after') },
     steps: [{ visit: '{other}/page' }, { send: 'Go' }, { press: 'Go' }],
   },
-  'an arrival from another site that sends on keeps being one, reloaded too': {
-    answers: { 'other/page': link('{client}/exchangeToken'), 'client/exchangeToken': sentOn(302, '/applications') },
-    steps: [{ visit: '{other}/page' }, { press: 'Go' }, 'reload'],
-  },
-  'an arrival from another site that refreshes is of the own site': {
+  'a link from another site to a page that redirects: the next page counts as opened by the other site, even after a reload':
+    {
+      answers: { 'other/page': link('{client}/exchangeToken'), 'client/exchangeToken': sentOn(302, '/applications') },
+      steps: [{ visit: '{other}/page' }, { press: 'Go' }, 'reload'],
+    },
+  'a link from another site to a page with a meta refresh: the next page counts as opened by the same site': {
     answers: {
       'other/page': link('{client}/exchangeToken?code=1'),
       'client/exchangeToken': {
@@ -124,7 +125,7 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
     },
     steps: [{ visit: '{other}/page' }, { press: 'Go' }, 'reload', 'back'],
   },
-  'an arrival from another site that refreshes and hides its address': {
+  'a link from another site to a page with a meta refresh and no-referrer': {
     answers: {
       'other/page': link('{client}/exchangeToken?code=1'),
       'client/exchangeToken': { ...refreshing('/applications'), headers: { 'referrer-policy': 'no-referrer' } },
@@ -139,7 +140,7 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
     },
     steps: [{ visit: '{other}/page' }, { press: 'Go' }],
   },
-  'a refresh to another site and back by redirect': {
+  'a meta refresh to another site, which redirects back': {
     answers: { 'client/start': refreshing('{other}/portal'), 'other/portal': sentOn(302, '{client}/back') },
     steps: [{ visit: '{client}/start' }],
   },
@@ -147,7 +148,7 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
     answers: {},
     steps: [{ visit: '{client}/one' }, { visit: '{client}/two' }, 'back', 'reload'],
   },
-  'back to where a link of another site led': {
+  'back to the page that a link on another site opened': {
     answers: { 'other/page': link('{client}/next'), 'client/next': link('/after') },
     steps: [{ visit: '{other}/page' }, { press: 'Go' }, { press: 'Go' }, 'back', 'back'],
   },
@@ -231,7 +232,7 @@ export const navigations: Situation[] = [
     steps: [{ visit: '{client}/page' }, { send: 'Go' }] as Step[],
   })),
   {
-    name: 'navigations: form-action holds for where the form is sent on',
+    name: 'navigations: form-action also applies to the address to which the form is redirected',
     answers: {
       'client/page': { ...form('/take'), headers: { 'content-security-policy': "form-action 'self'" } },
       'client/take': sentOn(303, '{other}/'),
@@ -239,7 +240,7 @@ export const navigations: Situation[] = [
     steps: [{ visit: '{client}/page' }, { send: 'Go' }],
   },
   {
-    name: 'navigations: form-action allows where the form is sent on, whatever its path',
+    name: 'navigations: form-action allows every path of the origin to which the form is redirected',
     answers: {
       'client/page': { ...form('/take'), headers: { 'content-security-policy': "form-action 'self' {other}/login" } },
       'client/take': sentOn(303, '{other}/'),

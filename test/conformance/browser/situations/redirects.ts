@@ -98,7 +98,7 @@ export const redirects: Situation[] = [
     steps: [{ visit: '{client}/from' }],
   },
   {
-    name: 'refreshes: in a comment or a text they are none',
+    name: 'refreshes: in a comment or a text, they have no effect',
     answers: {
       'client/from': {
         body: '<!-- <meta http-equiv=refresh content="0;url=/a"> --><textarea><meta http-equiv=refresh content="0;url=/b"></textarea>',
@@ -107,12 +107,12 @@ export const redirects: Situation[] = [
     steps: [{ visit: '{client}/from' }],
   },
   {
-    name: 'refreshes: of a page that is an error',
+    name: 'refreshes: on an error page',
     answers: { 'client/from': { status: 500, body: '<meta http-equiv=refresh content="0;url=/there">' } },
     steps: [{ visit: '{client}/from' }],
   },
   {
-    name: 'refreshes: of what is no HTML',
+    name: 'refreshes: in an answer that is not HTML',
     answers: {
       'client/from': {
         headers: { 'content-type': 'text/plain' },
@@ -123,7 +123,7 @@ export const redirects: Situation[] = [
   },
   { name: 'redirects: thirty in a row', answers: many, steps: [{ visit: '{client}/0' }] },
   {
-    name: 'redirects: to an answer without a page, the page stays',
+    name: 'redirects: to an answer without a page, so that the page stays open',
     answers: {
       'client/page': { body: '<a href=/gone>Go</a>' },
       'client/gone': { status: 302, headers: { location: '/nothing' } },
@@ -132,7 +132,7 @@ export const redirects: Situation[] = [
     steps: [{ visit: '{client}/page' }, { press: 'Go' }, 'reload'],
   },
   {
-    name: 'redirects: to a download, the page stays',
+    name: 'redirects: to a download, so that the page stays open',
     answers: {
       'client/page': { body: '<a href=/file>Go</a>' },
       'client/file': {

@@ -95,7 +95,7 @@ export const referrers: Situation[] = [
     steps: [{ visit: '{client}/page?q=1' }, { press: 'Go' }],
   },
   {
-    name: 'referrers: a redirect that tells more than the page would',
+    name: 'referrers: a redirect whose policy sends more than the policy of the page',
     answers: {
       'client/page': { body: '<!doctype html><a href="/out">Go</a>' },
       'client/out': { status: 302, headers: { location: '{other}/', 'referrer-policy': 'unsafe-url' } },

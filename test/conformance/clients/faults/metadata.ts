@@ -89,7 +89,7 @@ function readingMetadata(change: Partial<Reading> = {}, parts: Partial<Parts> = 
 /** A correct client. A test requires that it fails no check. */
 export const metadataReader = readingMetadata()
 
-/** Uses the addresses in the document for the start of a login and for the exchange. */
+/** Uses the addresses in the document for login requests and for exchanges. */
 const takesHosts: Partial<Parts> = {
   portalStart: visit => String(known(visit).authorization_endpoint ?? right.portalStart(visit)),
   portalUrl: (visit, path, form) =>
