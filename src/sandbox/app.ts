@@ -136,7 +136,10 @@ export async function buildSandbox(
 const openLab: typeof import('./lab/open-lab.ts').openLab = async (...given) =>
   (await import('./lab/open-lab.ts')).openLab(...given)
 
-/** Only logs a refused seed, because an existing account or application must not keep the sandbox from starting. */
+/**
+ * If seeding is refused, only writes this to the log, because an existing account or application must not keep the
+ * sandbox from starting.
+ */
 function logSeeding(logger: FastifyBaseLogger, { applied, refused, outdated }: SeedReport): void {
   if (applied.length > 0) logger.info({ code: 'seeded', settings: applied }, 'the SEED_ settings were applied')
   for (const reason of refused) logger.warn({ code: 'seed-refused' }, reason)

@@ -202,7 +202,7 @@ async function claim(
 
 /**
  * As on the real platform, a request for a change gets different refusals for an unknown application and for an
- * application of other people. A request that only reads gets the same refusal for both.
+ * application of other people. A request that only reads data gets the same refusal for both.
  */
 async function refusalToChange(db: Db, id: string, details: { managed?: string } = {}): Promise<Refusal> {
   const isThere = isId(id) && (await findApplication(db, id)) !== undefined

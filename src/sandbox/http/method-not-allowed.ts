@@ -8,7 +8,8 @@ const methods: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTION
 
 /**
  * Notes the routes that are added to this scope after this call. The returned function adds the 405 answers: call it
- * after the last route was added. Its parameter `refuse` throws the error from which the scope makes its 405 answer.
+ * after the last route was added. Pass `refuse`, a function that throws an error. From this error, the scope makes its
+ * 405 answer.
  */
 export function trackMethods(scope: FastifyInstance): (refuse: () => never) => void {
   const known = new Map<string, { allowed: Set<string>; config: object }>()

@@ -112,7 +112,7 @@ export const reasons = {
     reference: 'rule AZ-02; RFC 6749 3.1.2.3 and 4.1.3',
   },
   'redirect-uri-differs': {
-    found: 'The redirect_uri of the exchange differs from the redirect_uri of the start.',
+    found: 'The redirect_uri of the exchange differs from the redirect_uri of the login request.',
     why: 'The code went to the address that started the login. An exchange for another address may come from somebody who has stolen the code.',
     fix: 'Keep the redirect URI in one setting, and send the same text both times.',
     reference: 'rule TK-07; RFC 6749 4.1.3',
@@ -130,7 +130,7 @@ export const reasons = {
     reference: 'rule TK-08',
   },
   'state-differs': {
-    found: 'The state of the exchange differs from the state of the start.',
+    found: 'The state of the exchange differs from the state of the login request.',
     why: 'The state ties the code to the browser that started the login. Without the state, an attacker could sign a visitor in to the attacker’s account.',
     fix: 'Keep the state of each login in a separate cookie, so that a second tab does not overwrite it.',
     reference: 'rule TK-08; RFC 6749 10.12',
@@ -149,8 +149,8 @@ export const reasons = {
   },
   'verifier-unexpected': {
     found: 'The exchange has a PKCE verifier, but the login was started without a challenge.',
-    why: 'An attacker may have removed the challenge from the start of the login.',
-    fix: 'Send code_challenge and code_challenge_method=S256 at the start.',
+    why: 'An attacker may have removed the challenge from the login request.',
+    fix: 'Send code_challenge and code_challenge_method=S256 in the login request.',
     reference: 'RFC 9700 4.8.2',
   },
   'code-unknown': {
@@ -180,7 +180,7 @@ export const reasons = {
   'code-of-another-client': {
     found: 'The code was issued to another client.',
     why: 'A code works only for the client that it was issued to.',
-    fix: 'Compare the client_id of the start with the client_id of the exchange.',
+    fix: 'Compare the client_id of the login request with the client_id of the exchange.',
     reference: 'RFC 6749 4.1.3',
   },
   'consent-declined': {

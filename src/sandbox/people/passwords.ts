@@ -11,7 +11,9 @@ const derive = promisify(argon2)
 const usualCost = { memory: 19_456, passes: 2, parallelism: 1 }
 const tagLength = 32
 
-/** The most characters of a password. Nobody needs a longer password, and hashing it would take more time. */
+/**
+ * The maximum number of characters of a password. Nobody needs a longer password, and hashing it would take more time.
+ */
 export const longestPassword = 1000
 
 /** The source that is counted if the sandbox hashes a password for itself, and not for a request. */

@@ -76,8 +76,8 @@ class ImmediateDriver extends SqliteDriver {
     this.#isInTransaction = isInTransaction
   }
 
-  // Use an immediate transaction. A deferred transaction that first reads and then writes fails if another process has
-  // written in the meantime. In this case, SQLite does not even wait for the busy timeout.
+  // Use an immediate transaction. A deferred transaction may read first and write later. It fails if another process
+  // has written in the meantime. In this case, SQLite does not even wait for the busy timeout.
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
     await connection.executeQuery(CompiledQuery.raw('begin immediate'))
   }

@@ -26,7 +26,7 @@ export interface StoreOptions {
   onLost: (error: Error) => void
   /**
    * Called if the database was empty and its tables have just been created. `wasThere` says whether the database file
-   * existed before this start.
+   * existed before the sandbox started.
    */
   onNew?: (wasThere: boolean) => void
 }

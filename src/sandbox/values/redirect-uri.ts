@@ -7,7 +7,7 @@ import { isPlainHost } from './plain-host.ts'
  * information, a wildcard or a comma (RFC 6749 3.1.2, RFC 9700 2.6).
  */
 export function isRedirectUri(text: string): boolean {
-  // Allow only printable ASCII, because the portal compares redirect URIs byte by byte at the start of a login. A URL
+  // Allow only printable ASCII, because the portal compares redirect URIs byte by byte when a login starts. A URL
   // parser would silently drop or re-encode other characters.
   if (text.length > 2048 || !/^https?:\/\/[\x21-\x7e]+$/i.test(text) || /[#*,\\]/.test(text)) return false
   if (!URL.canParse(text)) return false

@@ -40,7 +40,9 @@ export async function registerViews(
   })
 }
 
-/** Read all templates at the start. If the process cannot open files later, it can still show an error page. */
+/**
+ * Read all templates when the process starts. If the process cannot open files later, it can still show an error page.
+ */
 function readTemplates(): Eta {
   const eta = new Eta()
   for (const name of readdirSync(viewsFolder, { encoding: 'utf8', recursive: true })) {

@@ -31,7 +31,7 @@ const largeCookie: LoopCause = {
 const changedKeys: LoopCause = {
   cause: 'The client cannot read the cookie any more, because its keys have changed.',
   check:
-    'Check whether the client makes new keys at each start, or whether two processes have different keys. Set the same keys for all processes.',
+    'Check whether the client makes new keys each time it starts, or whether two processes have different keys. Set the same keys for all processes.',
 }
 
 /**

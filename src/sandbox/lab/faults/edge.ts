@@ -110,8 +110,8 @@ export function actAtEdge(
 
   /**
    * Finds the client and the login of a request. The portal has not authenticated the client yet, so this function
-   * authenticates it if one of the faults is only for one client. The start of a login contains no client secret. At
-   * the start, the claimed client is enough, because the fault affects only the browser that sent the request.
+   * authenticates it if one of the faults is only for one client. A login request contains no client secret. For a
+   * login request, the claimed client is enough, because the fault affects only the browser that sent the request.
    */
   async function findSource(
     request: FastifyRequest,

@@ -183,7 +183,8 @@ export const faultSchemas: Record<string, Schema> = {
       orderedAt: time,
       dropsAt: {
         ...time,
-        description: 'Only while the fault waits: when the fault is dropped if no request matches before.',
+        description:
+          'Only while the fault waits: the time at which the fault is dropped, unless a request matches before.',
       },
       overAt: { ...time, description: 'When the fault ended.' },
       message: text,

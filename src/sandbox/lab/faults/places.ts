@@ -22,7 +22,7 @@ const reads = { isWrite: false } as const
 
 export const places = {
   start: {
-    title: 'Start of a login',
+    title: 'Login request',
     ...portal,
     ...reads,
     route: 'GET /',

@@ -5,7 +5,7 @@ import type { Value } from './recorded.ts'
 export const mostStepBytes = 8 * 1024
 export const mostStepValues = 200
 
-/** The most bytes that a hidden value takes in JSON: two short hashes, two numbers and a boolean. */
+/** The maximum number of bytes that a hidden value takes in JSON: two short hashes, two numbers and a boolean. */
 const hiddenBytes = 100
 
 /** Counts how many bytes and values of a step may still be kept. */

@@ -65,8 +65,8 @@ export function createLoginComparison() {
   const signIns = new Map<string, { byLogin: Map<string, SignIn>; newest?: SignIn[] | undefined }>()
   const userOfLogin = new Map<string, string>()
   /**
-   * Logins that gave tokens, by client and portal session. When a login gets a later step, its object here gets the
-   * step, too.
+   * Logins in which the portal gave tokens, by client and portal session. When a login gets a later step, its object
+   * here gets the step, too.
    */
   const completed = new Map<string, { byLogin: Map<string, Completed>; inTime?: Completed[] | undefined }>()
   const sessionOfLogin = new Map<string, string>()

@@ -20,7 +20,7 @@ export interface Cursor {
 
 export interface Bounds {
   logins: number
-  /** The most steps of one login. */
+  /** The maximum number of steps of one login. */
   steps: number
   /** The largest size of one login in bytes: its steps as JSON, and the keys by which later steps find it. */
   bytes: number
@@ -31,7 +31,10 @@ export const usualBounds: Bounds = { logins: 1_000, steps: 50, bytes: 16 * 1024 
 type Kept = RecordedLogin & {
   /** The login uses the memory of this client. All clients that the portal does not know share one allowance. */
   share: string
-  /** Later steps find the login by these keys: hashes of values that the client sent at the start or received from the portal. */
+  /**
+   * Later steps find the login by these keys: hashes of values that the client sent in the login request or received
+   * from the portal.
+   */
   keys: Set<string>
   bytes: number
   /** The number of the last step of the login. */
@@ -39,14 +42,14 @@ type Kept = RecordedLogin & {
   /** The number of the login. Logins are counted when they begin. */
   number: number
   /**
-   * Whether a code was exchanged. After the exchange, a request with the same start parameters begins another login.
+   * Whether a code was exchanged. After the exchange, a login request with the same parameters begins another login.
    */
   isExchanged: boolean
 }
 
 /**
- * The most keys of a login. A login keeps the key of its start and its newest keys, which are enough for about 25
- * renewals.
+ * The maximum number of keys of a login. A login keeps the key of its login request and its newest keys, which are
+ * enough for about 25 renewals.
  */
 const mostKeys = 50
 
@@ -69,7 +72,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     const { provenClientId, claimedClientId } = step.about
     const knownBefore = login.clientId
     login.clientId ??= provenClientId ?? claimedClientId
-    // If the portal did not refuse the start, the claimed client exists.
+    // If the portal did not refuse the login request, the claimed client exists.
     const known = provenClientId ?? (step.start && !step.reason ? claimedClientId : undefined)
     if (known && known !== login.share) moveToShare(login, known)
     step.leftOutBefore = login.leftOut - leftOutSoFar(login)
@@ -102,7 +105,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     for (const key of cluesOf(step)) {
       const login = byKey.get(key)
       if (!login || isOfAnotherClient(step, login)) continue
-      // The browser sends the same start request again after the visitor has signed in, or if the visitor reloads the
+      // The browser sends the same login request again after the visitor has signed in, or if the visitor reloads the
       // page. After the exchange, such a request begins a new login.
       if (!(step.kind === 'authorize' && login.isExchanged)) return login
     }
@@ -301,7 +304,10 @@ function cluesOf(step: RecordedStep): string[] {
   ]
 }
 
-/** The keys by which a later step finds this start: its state, or, for a start without a state, its client and its challenge. */
+/**
+ * The keys by which a later step finds this login request: its state, or, if it has no state, its client and its
+ * challenge.
+ */
 function startKeys({ start }: RecordedStep): string[] {
   if (!start) return []
   const byState = stateKeys(start)

@@ -3,7 +3,7 @@ import { beginningOf, createAllowance, mostStepBytes, mostStepValues, sizeInJson
 import type { Hide } from './hide.ts'
 import { identityOf, type LabStep, type RecordedStep } from './recorded.ts'
 
-/** The most bytes of an id. Longer ids of clients or users are cut. The platform's own ids are shorter. */
+/** The maximum number of bytes of an id. Longer ids of clients or users are cut. The platform's own ids are shorter. */
 const longestId = 200
 
 /** The result never exceeds mostStepBytes and mostStepValues, whatever was sent. */

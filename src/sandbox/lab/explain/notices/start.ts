@@ -1,4 +1,4 @@
-// Notices about the start of a login: its state, PKCE and the redirect URI.
+// Notices about the request that starts a login: its state, its PKCE challenge and its redirect URI.
 import type { OtherLogins } from '../../record/compare-logins.ts'
 import { challengeOf, firstOf, type HiddenState, stateOf, stepsOf } from '../../record/recorded.ts'
 import { asFor, type Notice, refusedFor } from './notice.ts'
@@ -64,7 +64,7 @@ export const startNotices: Notice[] = [
     severity: 'warning',
     found: 'The portal offers PKCE, but the login was started without PKCE.',
     why: 'Without PKCE, a stolen code can be redeemed in another login of the same client.',
-    fix: 'Send code_challenge with code_challenge_method=S256 at the start, and code_verifier at the exchange.',
+    fix: 'Send code_challenge with code_challenge_method=S256 in the login request, and code_verifier in the exchange.',
     reference: 'RFC 7636; RFC 9700 2.1.1',
     find: login => stepsOf(login, 'authorize').filter(({ request }) => !firstOf(request.query, 'code_challenge')),
   },
