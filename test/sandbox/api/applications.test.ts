@@ -28,7 +28,7 @@ async function makeForeignGroup({ store, now }: TestSandbox, member?: string): P
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `api-create: the answer to Create contains the application, its client with the secret, and two tokens (${database.name})`,
+    `api-create: the answer to the call Create contains the application, its client with the secret, and two tokens (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId, userId } = await callAsDeveloper(sandbox)
@@ -119,7 +119,7 @@ for (const database of await openDatabases(t)) {
 }
 
 t.test(
-  'api-envelope: Create accepts the fields without the envelope, and defaultRedirectUri may be left out',
+  'api-envelope: the call Create accepts the fields without the envelope, and defaultRedirectUri may be left out',
   async t => {
     const { call, groupId } = await callAsDeveloper(await buildTestSandbox(t))
     const { defaultRedirectUri, ...flat } = makeCreateBody(groupId).data
@@ -345,14 +345,17 @@ t.test('api-developers: every member of a group is a developer of its applicatio
   t.match(links.json().ItemList[1], { '@type': 'MemberOf', from: userId, to: groupId, data: {} })
 })
 
-t.test('AP-06, AP-19: if a caller sends fields that only the API sets, Create ignores these fields', async t => {
-  const { call, groupId, userId } = await callAsDeveloper(await buildTestSandbox(t))
-  const answer = await call('POST', '/apps/v1', { ...makeCreateBody(groupId, forbiddenFields), ...forbiddenFields })
-  t.equal(answer.statusCode, 201)
-  t.equal(answer.json().metadata.createdBy, userId)
-  const stored = await call('GET', `/apps/v1/${answer.json()['@id']}`)
-  for (const { body } of [answer, stored]) t.notMatch(body, /mine|1999/)
-})
+t.test(
+  'AP-06, AP-19: if a caller sends fields that only the API may set, the call Create ignores these fields',
+  async t => {
+    const { call, groupId, userId } = await callAsDeveloper(await buildTestSandbox(t))
+    const answer = await call('POST', '/apps/v1', { ...makeCreateBody(groupId, forbiddenFields), ...forbiddenFields })
+    t.equal(answer.statusCode, 201)
+    t.equal(answer.json().metadata.createdBy, userId)
+    const stored = await call('GET', `/apps/v1/${answer.json()['@id']}`)
+    for (const { body } of [answer, stored]) t.notMatch(body, /mine|1999/)
+  },
+)
 
 t.test('AP-10, AP-12, DO-01, DO-04: the API refuses a body that is not JSON, too large or hostile', async t => {
   const sandbox = await buildTestSandbox(t)

@@ -172,7 +172,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `AP-13: for a member of 20 full groups, the list of applications is complete, and making the list does not block other requests (${database.name})`,
+    `AP-13: if a caller is a member of 20 full groups, the list of applications is complete, and making the list does not block other requests (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const developer = await callAsDeveloper(sandbox)

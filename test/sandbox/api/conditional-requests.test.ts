@@ -35,7 +35,7 @@ async function createOne(sandbox: TestSandbox) {
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `api-etag: the answers to Create and Get have the same strong ETag; the answers to List and Update have no ETag (${database.name})`,
+    `api-etag: the answers to the calls Create and Get have the same strong ETag; the answers to the calls List and Update have no ETag (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, path, firstTag, readTag, update } = await createOne(sandbox)

@@ -112,7 +112,7 @@ for (const database of await openDatabases(t)) {
       await link(maker, friend.userId, groupId)
       await link(friend, friend.userId, groupId)
       await link(maker, other.userId, groupId)
-      t.equal((await unlink(friend, other.userId, groupId)).statusCode, 204, 'any member is the group’s side')
+      t.equal((await unlink(friend, other.userId, groupId)).statusCode, 204, 'every member can cancel an invitation')
     },
   )
 

@@ -12,7 +12,7 @@ function list({ api }: TestSandbox, authorization?: string, url = '/apps/v1') {
 }
 
 t.test(
-  'AP-01, AP-02: the API reads the token only from the Authorization header, and accepts the word Bearer in upper or lower case',
+  'AP-01, AP-02: the API reads the token only from the Authorization header, and accepts the word “Bearer” in upper or lower case',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { accessToken } = await callAsDeveloper(sandbox)

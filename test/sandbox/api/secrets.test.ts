@@ -150,7 +150,7 @@ async function isValid(sandbox: TestSandbox, clientSecret: string): Promise<bool
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `SE-02: the two latest secrets of an application are valid, and a third secret ends the oldest secret (${database.name})`,
+    `SE-02: the two latest secrets of an application are valid, and creating a third secret ends the oldest secret (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call } = await callAsDeveloper(sandbox)

@@ -18,7 +18,7 @@ async function createOne(sandbox: TestSandbox) {
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `api-update: the answer to Update contains the application and its client with the new values (${database.name})`,
+    `api-update: the answer to the call Update contains the application and its client with the new values (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { created, id, groupId, userId, update, call } = await createOne(sandbox)
@@ -74,7 +74,11 @@ for (const database of await openDatabases(t)) {
           defaultRedirectUri: 'https://weather.example.test/exchangeToken',
         },
       })
-      t.strictSame((await call('GET', `/apps/v1/${id}`)).json(), answer.json(), 'get has the same answer')
+      t.strictSame(
+        (await call('GET', `/apps/v1/${id}`)).json(),
+        answer.json(),
+        'the call Get must have the same answer',
+      )
     },
   )
 
@@ -106,7 +110,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `AP-04: if the caller is not in the group, Update answers 403 before it checks the body, and changes nothing (${database.name})`,
+    `AP-04: if the caller is not in the group, the call Update answers 403 before it checks the body, and changes nothing (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, id } = await createOne(sandbox)
@@ -141,7 +145,7 @@ for (const database of await openDatabases(t)) {
 }
 
 t.test(
-  'api-update, api-envelope: Update accepts a body with or without the envelope, and keeps the values of fields that are not in the body',
+  'api-update, api-envelope: the call Update accepts a body with or without the envelope, and keeps the values of fields that are not in the body',
   async t => {
     const { created, update } = await createOne(await buildTestSandbox(t))
     const { clientSecrets, ...client } = created.client
@@ -155,7 +159,7 @@ t.test(
 )
 
 t.test(
-  'update: if the body has no default redirect URI and the new list contains the old default, the old default stays; otherwise the first URI of the list becomes the default',
+  'update: a body without a default redirect URI keeps the old default if the new list contains it; otherwise the first URI of the list becomes the default',
   async t => {
     const { update } = await createOne(await buildTestSandbox(t))
     const defaultAfter = async (fields: object) =>
@@ -172,7 +176,7 @@ t.test(
 )
 
 t.test(
-  'api-update, api-errors: Update requires name and redirectUris, refuses groupId, and names all bad fields in one answer',
+  'api-update, api-errors: the call Update requires the fields name and redirectUris, refuses groupId, and names all bad fields in one answer',
   async t => {
     const { update, created, call, id, groupId } = await createOne(await buildTestSandbox(t))
     const missing = 'Missing data for required field.'
@@ -208,15 +212,18 @@ t.test(
   },
 )
 
-t.test('AP-06, AP-19: if a caller sends fields that only the API sets, Update ignores these fields', async t => {
-  const { update, call, created, id } = await createOne(await buildTestSandbox(t))
-  const answer = await update({ name: 'Weather', redirectUris: 'https://a.example.test/cb', ...forbiddenFields })
-  t.equal(answer.statusCode, 200)
-  t.equal(answer.json()['@id'], id)
-  t.strictSame(answer.json().metadata, created.metadata)
-  const stored = await call('GET', `/apps/v1/${id}`)
-  for (const { body } of [answer, stored]) t.notMatch(body, /mine|1999/)
-})
+t.test(
+  'AP-06, AP-19: if a caller sends fields that only the API may set, the call Update ignores these fields',
+  async t => {
+    const { update, call, created, id } = await createOne(await buildTestSandbox(t))
+    const answer = await update({ name: 'Weather', redirectUris: 'https://a.example.test/cb', ...forbiddenFields })
+    t.equal(answer.statusCode, 200)
+    t.equal(answer.json()['@id'], id)
+    t.strictSame(answer.json().metadata, created.metadata)
+    const stored = await call('GET', `/apps/v1/${id}`)
+    for (const { body } of [answer, stored]) t.notMatch(body, /mine|1999/)
+  },
+)
 
 t.test(
   'the portal accepts a redirect URI as soon as it is registered, and refuses the URI as soon as it is removed',

@@ -74,7 +74,7 @@ const signInTo =
 const signIn = signInTo('Your applications')
 const failToSignIn = signInTo('Sign-in failed')
 
-/** The visitor starts a login. The portal refuses the start with an error page that links to the laboratory. */
+/** The visitor starts a login. The portal refuses the login request with an error page that links to the laboratory. */
 const failToStart: Visit = async visitor => {
   await start(visitor)
   await visitor.page.locator('summary', { hasText: 'For the developer' }).click()

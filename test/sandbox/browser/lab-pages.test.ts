@@ -193,7 +193,7 @@ t.test('without JavaScript a visitor can find, order and cancel faults with form
   t.equal(await page.evaluate(focused), 'exchange-late-seconds')
   await page.locator('#exchange-late-seconds').fill('0')
   await page.getByRole('button', { name: 'Order exchange-late', exact: true }).click()
-  await page.getByText('Ordered. exchange-late waits for the next matching request.').waitFor()
+  await page.getByText('Ordered. The fault exchange-late waits for the next matching request.').waitFor()
   t.match(page.url(), /words=exchange\+late&.*#fault-exchange-late$/)
   const entry = await page.locator('#fault-exchange-late').boundingBox()
   t.ok(entry!.y >= 0 && entry!.y < 800, `the page shows the fault: ${entry!.y}`)

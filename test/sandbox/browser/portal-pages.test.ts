@@ -331,6 +331,6 @@ t.test(
     }
     while (portal.arrivals.length === length) await setImmediate()
     await page.getByRole('heading', { name: 'Client' }).waitFor()
-    t.equal(portal.arrivals.at(-1)?.method, 'GET', 'the second start must lead to the client by GET')
+    t.equal(portal.arrivals.at(-1)?.method, 'GET', 'the second login request must lead to the client by GET')
   },
 )

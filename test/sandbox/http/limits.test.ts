@@ -82,7 +82,7 @@ t.test('DO-11: a request with an ambiguous length or broken headers is refused',
   const shapes: Record<string, string[]> = {
     'length and chunks': [...begin, 'Content-Length: 4', 'Transfer-Encoding: chunked'],
     'two lengths': [...begin, 'Content-Length: 4', 'Content-Length: 5'],
-    'a length that is none': [...begin, 'Content-Length: +4'],
+    'a length that is not a number': [...begin, 'Content-Length: +4'],
     'an unknown coding': [...begin, 'Transfer-Encoding: chunked, x'],
     'a folded line': [...begin, 'X: a', ' b'],
     'a space before the colon': [...begin, 'Content-Length : 4'],

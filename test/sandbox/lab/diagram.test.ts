@@ -97,7 +97,7 @@ t.test(
       step('consent', {}, { status: 303, location: back('code-2') }),
       exchangeOf('another'),
     )
-    t.equal(lost[1]!.before, undefined, 'a reload of the start needs no client')
+    t.equal(lost[1]!.before, undefined, 'the browser can repeat the login request without the client')
     t.equal(lost[2]!.after, undefined, 'the code was not exchanged, so nothing shows that it arrived')
     t.equal(lost[2]!.isArrivalUnknown, true)
   },
@@ -122,7 +122,7 @@ t.test(
     t.match(collapsed, /<summary>\d checks passed/)
     t.match(collapsed, '✓ code')
     t.match(page, 'Brings the code <em>inferred</em>')
-    t.notMatch(page, /\sstyle=/, 'the policy of the page forbids it')
+    t.notMatch(page, /\sstyle=/, 'the Content-Security-Policy of the page forbids style attributes')
   },
 )
 

@@ -114,7 +114,7 @@ t.test('a fault can issue tokens for a short session, with a short lifetime and 
   t.notOk('refresh_token' in tokens)
 })
 
-t.test('each fault of the redirect to the client has exactly the effect that the fault’s name says', async t => {
+t.test('each fault of the redirect to the client has exactly the effect that its name says', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   const goBack = await signInOnce(sandbox)
   const usual = await goBack()

@@ -139,7 +139,8 @@ async function tryAll(t: Test, isMeant: (fault: Fault) => boolean) {
     if (call.hasActed && when === 'before' && shortName !== 'late' && ofTheirOwn.includes(place))
       neverActed.push([name, call.hasActed])
   }
-  for (const [name, hasActed] of neverActed) t.notOk(await hasActed(), `${name}: nor when its client had left`)
+  for (const [name, hasActed] of neverActed)
+    t.notOk(await hasActed(), `${name}: the platform must not act later, after the client has closed the connection`)
   return { ...lab, calls, tried: faults.length }
 }
 
@@ -147,7 +148,7 @@ t.test('laboratory-faults: each fault of the portal has the effect that the cata
   const { steps, tried } = await tryAll(t, ({ name }) => /^(exchange|refresh|revoke|metadata|keys|me)-/.test(name))
   t.ok(tried > 150, `${tried}`)
   const told = (await steps()).filter(({ fault }) => fault)
-  t.ok(told.length > 40, 'the steps name them, also where there was no answer')
+  t.ok(told.length > 40, 'the steps must name their faults, even if there was no answer')
   t.ok(told.some(({ fault, response }) => fault?.name === 'revoke-reset' && response.status === 0))
 })
 

@@ -26,15 +26,18 @@ t.test(
   },
 )
 
-t.test('the laboratory shows a value only if its name is on the list of names without secrets', async t => {
-  const hide = createHide()
-  const values = hide.values(
-    Object.entries({ client_id: 'app-1', clientsecret: 'misspelled', Authorization: 'Basic abc', cookie: 'a=b' }),
-    at,
-  )
-  t.equal(values.client_id, 'app-1')
-  for (const name of ['clientsecret', 'Authorization', 'cookie']) t.type(values[name], 'object', name)
-})
+t.test(
+  'the laboratory shows a value only if the name of the value is on the list of names whose values are not secret',
+  async t => {
+    const hide = createHide()
+    const values = hide.values(
+      Object.entries({ client_id: 'app-1', clientsecret: 'misspelled', Authorization: 'Basic abc', cookie: 'a=b' }),
+      at,
+    )
+    t.equal(values.client_id, 'app-1')
+    for (const name of ['clientsecret', 'Authorization', 'cookie']) t.type(values[name], 'object', name)
+  },
+)
 
 t.test(
   'if a request contains a field twice, the laboratory keeps both values, and any text can be the name of a field',
@@ -138,14 +141,14 @@ t.test('the laboratory keeps no secret, in whichever part of a request or an ans
   t.equal(
     identityOf([recorded.request.body.code].flat()[0]),
     identityOf([recorded.response.location.code].flat()[0]),
-    'one code is known as one, wherever it stands',
+    'equal codes must have equal hashes, in a request and in an answer',
   )
   t.notMatch(
     JSON.stringify(
       recordStep({ ...step, route: '(none)', request: { ...step.request, url: '/SECRETpath' } }, createHide()),
     ),
     /SECRET/,
-    'an address that is not ours can hold anything',
+    'the path of an unknown address may contain a secret',
   )
 })
 

@@ -338,7 +338,7 @@ t.test(
     observe()
     refuseExchange()
     const list = await get('/')
-    t.match(list.body, 'The state of the exchange differs from the state of the start.')
+    t.match(list.body, 'The state of the exchange differs from the state of the login request.')
     const path = /href="(\/logins\/[^"]+)"/.exec(list.body)?.[1] ?? ''
     const page = (await get(path)).body
     t.match(page, 'Client to Portal: ')

@@ -47,7 +47,7 @@ function buildLogins(bounds: Partial<Bounds> = {}) {
 }
 
 t.test(
-  'the laboratory connects the steps of a login by their codes and tokens, from the start of the login to its last call',
+  'the laboratory connects the steps of a login by their codes and tokens, from the login request to the last call',
   async t => {
     const { record, begin, logins } = buildLogins()
     const [state, code, accessToken, refreshToken, newer] = [random(), random(), random(), random(), random()]
@@ -80,7 +80,7 @@ t.test(
 )
 
 t.test(
-  'two starts with different state values are two logins, and if a state value is used again after the exchange, a new login begins',
+  'the laboratory counts two login requests with different state values as two logins, and a state value that is used again after the exchange as a new login',
   async t => {
     const { begin, record } = buildLogins()
     const state = random()
@@ -177,7 +177,7 @@ t.test('a login with one huge step and a login with many small steps both stay w
   const { keys, steps } = long as RecordedLogin & { keys: Set<string> }
   t.ok(Buffer.byteLength(JSON.stringify(steps)) + [...keys].join('').length <= 16 * 1024)
   t.ok(keys.size <= 50, `${keys.size} keys`)
-  t.equal(begin('app-1', state).id, long.id, 'the login must still be found by its start')
+  t.equal(begin('app-1', state).id, long.id, 'the login must still be found by its login request')
 })
 
 t.test('recording thousands of huge requests does not crash a process with a small heap', async t => {
@@ -189,7 +189,7 @@ t.test('recording thousands of huge requests does not crash a process with a sma
 })
 
 t.test(
-  'after a login is removed, the laboratory does not find it by its id, and a start with the same state value begins a new login',
+  'after a login is removed, the laboratory does not find it by its id, and a login request with the same state value begins a new login',
   async t => {
     const { logins, begin, hide } = buildLogins()
     const state = random()

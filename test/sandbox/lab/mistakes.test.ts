@@ -96,7 +96,7 @@ const mistakes: Record<string, Mistake> = {
     make: ({ portal }) => portal.inject(startUrl({ code_challenge: random(), code_challenge_method: 'plain' })),
     reason: 'challenge-invalid',
   },
-  'no state at the start': {
+  'no state in the login request': {
     make: async sandbox => exchange(sandbox, { ...(await begin(sandbox, { state: undefined })), state: undefined }),
     notice: 'no-state',
   },

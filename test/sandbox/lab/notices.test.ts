@@ -4,7 +4,7 @@ import { createLoginComparison } from '../../../src/sandbox/lab/record/compare-l
 import type { RecordedLogin } from '../../../src/sandbox/lab/record/recorded.ts'
 import { login, type More, random, start, step } from './support/recorded-steps.ts'
 
-/** Makes the steps of a correct login, from its start to the revocation of its tokens. */
+/** Makes the steps of a correct login, from the login request to the revocation of its tokens. */
 function goodLogin({ state = random(), challenge = random(), userId = 'user-1', atMs = 0 } = {}) {
   const code = random()
   const refreshToken = random()
@@ -211,7 +211,7 @@ t.test('if a client reacts correctly to a failure of the platform, the laborator
   const twoDevices = () =>
     step('exchange', { body: { code, state } }, { answer: { refresh_token: random() }, about: { userId: 'user-1' } })
   const rows: [notice: string, situation: string, RecordedLogin, RecordedLogin[]?][] = [
-    ['no-state', 'a restart of the sandbox, after which the start is unknown', login(exchanged())],
+    ['no-state', 'a restart of the sandbox, after which the login request is unknown', login(exchanged())],
     [
       'no-state',
       'a redirect whose state an ordered fault took',
@@ -249,7 +249,7 @@ t.test('if a client reacts correctly to a failure of the platform, the laborator
     ['invented-state', 'a restart of the sandbox', login(exchanged())],
     [
       'state-not-compared',
-      'a start again after an ordered fault',
+      'a second login request after an ordered fault',
       login(
         start(),
         step('consent', {}, { fault: fault('redirect-state-other') }),

@@ -94,7 +94,11 @@ for (const database of await openDatabases(t)) {
       const credentials = { client_id: made.clientId, client_secret: made.clientSecret, redirect_uri: redirectUri }
       const tokens = (await exchange(sandbox, { ...credentials, code })).json()
       const { call } = await callWith(sandbox, tokens.access_token)
-      t.equal((await call('GET', `/apps/v1/${made.clientId}`)).statusCode, 200, 'the application is that person’s')
+      t.equal(
+        (await call('GET', `/apps/v1/${made.clientId}`)).statusCode,
+        200,
+        'the person must be able to read the application',
+      )
       t.equal((await call('POST', '/apps/v1', makeCreateBody(made.groupId))).statusCode, 201)
       for (const { token } of made.tokens) t.ok(await isAccepted(sandbox, token))
     },
@@ -177,7 +181,7 @@ for (const database of await openDatabases(t)) {
       t.equal(lastReason(sandbox), 'token-expired')
       t.ok(await isAccepted(sandbox, other.tokens.access_token), 'the token of another login must stay valid')
       const renewed = (await renew(sandbox, all)).json()
-      t.ok(await isAccepted(sandbox, renewed.access_token), 'at the very same moment by the clock')
+      t.ok(await isAccepted(sandbox, renewed.access_token), 'a token from the same moment of the clock must stay valid')
       t.notOk(await isAccepted(sandbox, first))
       const wanted = { what: 'access-token', userId: all.person.userId, clientId: all.clientId }
       t.strictSame((await lab('POST', 'expire', wanted)).json(), { expired: 1 })
@@ -359,7 +363,7 @@ for (const database of await openDatabases(t)) {
       )
       t.equal((await stranger.call('POST', '/apps/v1', makeCreateBody(one.groupId))).statusCode, 201, 'the group works')
       const { removed } = (await lab('POST', 'reset', { all: true })).json()
-      t.strictSame(removed, { people: 0, groups: 0, applications: 0 }, 'the group is the real person’s now')
+      t.strictSame(removed, { people: 0, groups: 0, applications: 0 }, 'the group must now belong to the real person')
       t.equal((await stranger.call('GET', `/apps/v1/${theirs['@id']}`)).statusCode, 200)
       t.equal((await lab('POST', 'people', { email: one.person.email })).statusCode, 201, 'the address is free again')
     },

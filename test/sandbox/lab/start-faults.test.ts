@@ -4,7 +4,7 @@ import { openBrowser, startUrl } from '../support/browser.ts'
 import { seeded } from '../support/build-test-sandbox.ts'
 import { buildFaultLab } from './support/fault-lab.ts'
 
-t.test('a fault of the login start happens at the next login, and the login after that works', async t => {
+t.test('a fault of the login request happens at the next login, and the login after that works', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   const browser = openBrowser(sandbox)
   await order('start-503')
@@ -12,7 +12,7 @@ t.test('a fault of the login start happens at the next login, and the login afte
   t.equal((await browser.get(startUrl())).statusCode, 200)
 })
 
-t.test('if a fault of the login start is ordered for one client or one state value, other logins work', async t => {
+t.test('if a fault of the login request is ordered for one client or one state value, other logins work', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   const browser = openBrowser(sandbox)
   await order('start-503', { clientId: '3f0f7d5e-0000-4000-8000-000000000000' })
@@ -24,7 +24,7 @@ t.test('if a fault of the login start is ordered for one client or one state val
   t.equal((await browser.get(startUrl({ state: 'the-state-of-this-login' }))).statusCode, 502, 'this state')
 })
 
-t.test('a request for the account page does not consume a fault of the login start', async t => {
+t.test('a request for the account page does not consume a fault of the login request', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   await order('start-503', { times: 'always' })
   const answer = await openBrowser(sandbox).get('/')

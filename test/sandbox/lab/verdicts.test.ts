@@ -394,7 +394,7 @@ t.test(
     t.same(whole.verdict, newest.verdict)
     const oldest = (await lab('GET', `logins/${others.at(-1).id}`)).json()
     const noticed = oldest.noticed.map(({ id }: { id: string }) => id)
-    t.notOk(noticed.includes('no-revocation'), 'a client that has lost its session could not give the tokens back')
+    t.notOk(noticed.includes('no-revocation'), 'a client that has lost its session could not revoke the tokens')
     const read = async (url: string) => (await sandbox.lab!.inject({ url, headers: { host: '127.0.0.1:4002' } })).body
     for (const page of [await read('/'), await read(`/logins/${newest.id}`)])
       t.match(page, 'one of 3 logins in one browser')

@@ -160,7 +160,7 @@ t.test('if the sandbox has no observer, it adds no hook that records requests', 
 })
 
 t.test(
-  'requests for the portal’s own pages, for files and for health checks are not recorded as steps, but a login start without parameters is',
+  'the laboratory records a login request without parameters as a step, but not requests for the portal’s own pages, for files or for health checks',
   async t => {
     const steps: LabStep[] = []
     const { portal, api } = await buildTestSandbox(t, { onStep: step => void steps.push(step) })

@@ -177,7 +177,11 @@ t.test('PS-14: a portal session ends an hour after its last use', async t => {
   // The portal answers before it has stored the new end of the session.
   await setImmediate()
   sandbox.passTime(59 * 60_000)
-  t.match((await browser.get(startUrl())).body, /wants to sign you in/, 'a login is a use as well')
+  t.match(
+    (await browser.get(startUrl())).body,
+    /wants to sign you in/,
+    'a login request must count as a use of the session',
+  )
   await setImmediate()
   sandbox.passTime(60 * 60_000)
   t.match((await browser.get('/account')).body, /<h1>Sign in<\/h1>/)
@@ -316,7 +320,7 @@ for (const database of databases) {
       const [newest = '', middle = '', oldest] = await listEnds(own)
       t.ok(oldest, 'three tokens must be listed')
       t.equal((await own.get(newest)).statusCode, 200)
-      t.strictSame(await statuses(), [200, 200, 200, 200], 'the page that asks must not end anything')
+      t.strictSame(await statuses(), [200, 200, 200, 200], 'the page that asks for confirmation must not end anything')
 
       const question = await own.get(middle)
       t.match(question.body, '<h1>End this access token?</h1>')
@@ -508,7 +512,7 @@ for (const database of databases) {
       t.equal(
         (await listApplications(sandbox, tokens.access_token)).statusCode,
         200,
-        'the page that asks must not change anything',
+        'the page that asks for confirmation must not change anything',
       )
       const elsewhere = await (await openAsNewcomer(sandbox, { ...newcomer, email: 'third@example.test' })).get(
         `/account/applications/${seeded.clientId}/withdraw`,
@@ -589,7 +593,7 @@ for (const database of databases) {
       t.match(
         (await elsewhere.get('/account')).body,
         '<h1>Your account</h1>',
-        'the page that asks must not end anything',
+        'the page that asks for confirmation must not end anything',
       )
       const answer = await submitForm(browser, question, '/account')
       t.equal(locationOf(answer), '/signed-out')

@@ -10,7 +10,7 @@ async function openAllowed(sandbox: TestSandbox): Promise<Browser> {
 }
 
 t.test(
-  'AZ-01: if a start has an unknown client or no redirect URI, the portal shows an error page, and does not redirect',
+  'AZ-01: if a login request names an unknown client or no redirect URI, the portal shows an error page, and does not redirect',
   async t => {
     const browser = openBrowser(await buildTestSandbox(t))
     const cases = [
@@ -35,7 +35,7 @@ t.test(
 )
 
 t.test(
-  'AZ-02: if the redirect URI of a start differs in any byte from the registered URI, the portal shows an error page',
+  'AZ-02: if the redirect URI of a login request differs in any byte from the registered URI, the portal shows an error page',
   async t => {
     const registered = 'http://localhost:3000/exchangeToken'
     const browser = openBrowser(await buildTestSandbox(t, { redirectUris: [registered] }))
@@ -68,7 +68,7 @@ t.test(
 )
 
 t.test(
-  'AZ-03, AZ-04: if client and redirect URI are right, every mistake in a start leads to the redirect URI with an error, the state and no code',
+  'AZ-03, AZ-04: if a login request has a mistake, but the right client and redirect URI, the portal redirects to this URI with an error, the state and no code',
   async t => {
     const browser = await openAllowed(await buildTestSandbox(t))
     const cases: [string, string][] = [
@@ -101,7 +101,7 @@ t.test(
 )
 
 t.test(
-  'AZ-05: if a start has two state parameters, the portal refuses it and returns no state; unknown parameters are ignored',
+  'AZ-05: if a login request has two state parameters, the portal refuses the request and returns no state; unknown parameters are ignored',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const browser = openBrowser(sandbox)
@@ -114,7 +114,7 @@ t.test(
 )
 
 t.test(
-  'AZ-07: a correct start always leads first to the page to sign in, whatever additional parameters the start has',
+  'AZ-07: a correct login request always leads first to the page to sign in, whatever additional parameters it has',
   async t => {
     const browser = openBrowser(await buildTestSandbox(t))
     for (const parameters of [{}, { scope: 'nonsense' }, { prompt: 'none' }, { response_mode: 'fragment' }]) {
@@ -128,7 +128,7 @@ t.test(
 )
 
 t.test(
-  'AZ-07: if a start has a mistake, the portal redirects only visitors who have allowed the application before',
+  'AZ-07: if a login request has a mistake, the portal redirects only visitors who have allowed the application before',
   async t => {
     const foreign = 'https://xn--mnchen-3ya.example.test:8443/cb?x=1'
     const sandbox = await buildTestSandbox(t, { redirectUris: [foreign, seeded.redirectUri] })
@@ -155,12 +155,12 @@ t.test(
     const allowed = await openAllowed(sandbox)
     t.match(locationOf(await allowed.get(wrong)), /^https:\/\/xn--mnchen-3ya\.example\.test:8443\/cb\?x=1&error=/)
     await sandbox.store.write(db => db.deleteFrom('consents').execute())
-    t.equal((await allowed.get(wrong)).statusCode, 400, 'after a withdrawal the start must be refused')
+    t.equal((await allowed.get(wrong)).statusCode, 400, 'after a withdrawal the login request must be refused')
   },
 )
 
 t.test(
-  'AZ-06: if the cancel_url of a start has another origin than the redirect URI, the portal refuses it, and never redirects to it',
+  'AZ-06: if the cancel_url of a login request has another origin than the redirect URI, the portal refuses the request, and never redirects to the cancel_url',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const allowed = await openAllowed(sandbox)
@@ -185,7 +185,7 @@ t.test(
 )
 
 t.test(
-  'AZ-08: the portal returns the state of a start unchanged, adds no state if the start has none, and refuses a state of 64 KB',
+  'AZ-08: the portal returns the state of a login request unchanged, adds no state if the request has none, and refuses a state of 64 KB',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const state = `${'+/=%&"<é😀 \'~!*()'.repeat(50)}end`
@@ -195,7 +195,11 @@ t.test(
     const query = locationOf(answer).split('?')[1] ?? ''
     t.equal(new URLSearchParams(query).get('state'), state)
     const raw = query.split('&').find(pair => pair.startsWith('state='))
-    t.equal(decodeURIComponent(raw?.slice('state='.length) ?? ''), state, 'for both kinds of decoder')
+    t.equal(
+      decodeURIComponent(raw?.slice('state='.length) ?? ''),
+      state,
+      'decodeURIComponent and URLSearchParams must give the same state',
+    )
     for (const none of [undefined, '']) {
       const again = await browser.get(startUrl({ state: none }))
       t.notMatch(locationOf(again), /state=/)
@@ -227,7 +231,7 @@ t.test(
 )
 
 t.test(
-  'AZ-13: a start accepts only the methods GET and POST, and no script of another origin can read the answer',
+  'AZ-13: the portal accepts a login request only by GET or POST, and no script of another origin can read the answer',
   async t => {
     const { portal } = await buildTestSandbox(t)
     for (const method of ['PUT', 'DELETE', 'HEAD', 'OPTIONS'] as const) {

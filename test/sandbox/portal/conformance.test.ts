@@ -40,7 +40,7 @@ t.test(
   },
 )
 
-t.test('oidcc-response-type-missing: a start without response_type gets an error and no code', async t => {
+t.test('oidcc-response-type-missing: a login request without response_type gets an error and no code', async t => {
   const sandbox = await buildTestSandbox(t)
   const browser = openBrowser(sandbox)
   const page = await browser.get(startUrl({ response_type: undefined }))
@@ -87,7 +87,7 @@ t.test(
 )
 
 t.test(
-  'oidcc-ensure-redirect-uri-in-authorization-request: if a start has no redirect_uri, the portal shows an error page, and does not redirect',
+  'oidcc-ensure-redirect-uri-in-authorization-request: if a login request has no redirect_uri, the portal shows an error page, and does not redirect',
   async t => {
     const sandbox = await buildTestSandbox(t)
     t.equal((await start(sandbox, startUrl({ redirect_uri: undefined }))).statusCode, 400)
@@ -211,7 +211,7 @@ t.test(`${fapi}-incorrect-pkce-code-verifier-rejected: an exchange with a wrong 
 })
 
 t.test(
-  `${fapi}-ensure-pkce-code-verifier-required: after a start with a challenge, an exchange without a verifier is refused`,
+  `${fapi}-ensure-pkce-code-verifier-required: if a login request had a challenge, the portal refuses an exchange without a verifier`,
   async t => {
     const sandbox = await buildTestSandbox(t)
     const code = await getCode(sandbox, startWithPkce(makeVerifier()))
@@ -219,14 +219,17 @@ t.test(
   },
 )
 
-t.test(`${fapi}-par-plain-pkce-rejected: a start with the challenge method plain is refused`, async t => {
-  const sandbox = await buildTestSandbox(t)
-  const url = startUrl({ code_challenge: makeVerifier(), code_challenge_method: 'plain' })
-  t.match((await start(sandbox, url)).parameters, { error: 'invalid_request' })
-})
+t.test(
+  `${fapi}-par-plain-pkce-rejected: the portal refuses a login request with the challenge method “plain”`,
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const url = startUrl({ code_challenge: makeVerifier(), code_challenge_method: 'plain' })
+    t.match((await start(sandbox, url)).parameters, { error: 'invalid_request' })
+  },
+)
 
 t.test(
-  `${fapi}-ensure-response-type-token-fails: a start with response_type=token is refused, and gives no token`,
+  `${fapi}-ensure-response-type-token-fails: the portal refuses a login request with response_type=token, and gives no token`,
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { parameters } = await start(sandbox, startUrl({ response_type: 'token' }))
@@ -255,7 +258,7 @@ t.test(`${fapi}-ensure-authorization-request-without-state-success: a login with
 })
 
 t.test(
-  `${fapi}-access-token-type-header-case-sensitivity: the API accepts the word Bearer in upper or lower case`,
+  `${fapi}-access-token-type-header-case-sensitivity: the API accepts the word “Bearer” in upper or lower case`,
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { access_token: token } = await getTokens(sandbox)

@@ -165,34 +165,31 @@ t.test(
   },
 )
 
-t.test(
-  'if a field that the portal’s OpenAPI document requires is missing from a call, the error names the field',
-  async t => {
-    const { portal } = await buildTestSandbox(t)
-    const { paths } = (await portal.inject('/api/openapi.json')).json()
-    for (const [url, { post }] of Object.entries<{ post?: Operation }>(paths))
-      for (const [type, { schema }] of Object.entries(post?.requestBody.content ?? {})) {
-        // In these two calls a missing field gets another error: a list of all problems, or the error of a login start.
-        if (url === '/api/register' || url === '/api/authorize') continue
-        const fields = Object.fromEntries(
-          Object.keys(schema.properties).map(name => [name, schema.properties[name]?.enum?.[0] ?? 'a']),
-        )
-        for (const name of schema.required) {
-          const answer = await portal.inject({
-            method: 'POST',
-            url,
-            headers: { 'content-type': type },
-            payload:
-              type === 'application/json'
-                ? JSON.stringify({ ...fields, [name]: undefined })
-                : new URLSearchParams({ ...fields, [name]: '' }).toString(),
-          })
-          t.equal(answer.statusCode, 400)
-          t.match(answer.body, `${name} is missing.`)
-        }
+t.test('if a call lacks a field that the portal’s OpenAPI document requires, the error names the field', async t => {
+  const { portal } = await buildTestSandbox(t)
+  const { paths } = (await portal.inject('/api/openapi.json')).json()
+  for (const [url, { post }] of Object.entries<{ post?: Operation }>(paths))
+    for (const [type, { schema }] of Object.entries(post?.requestBody.content ?? {})) {
+      // In these two calls a missing field gets another error: a list of all problems, or the error of a login request.
+      if (url === '/api/register' || url === '/api/authorize') continue
+      const fields = Object.fromEntries(
+        Object.keys(schema.properties).map(name => [name, schema.properties[name]?.enum?.[0] ?? 'a']),
+      )
+      for (const name of schema.required) {
+        const answer = await portal.inject({
+          method: 'POST',
+          url,
+          headers: { 'content-type': type },
+          payload:
+            type === 'application/json'
+              ? JSON.stringify({ ...fields, [name]: undefined })
+              : new URLSearchParams({ ...fields, [name]: '' }).toString(),
+        })
+        t.equal(answer.statusCode, 400)
+        t.match(answer.body, `${name} is missing.`)
       }
-  },
-)
+    }
+})
 
 t.test(
   'in the portal’s OpenAPI document, every body has an example, because otherwise the page shows the word "string" for each field',

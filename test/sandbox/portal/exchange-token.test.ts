@@ -236,20 +236,23 @@ t.test(
   },
 )
 
-t.test('TK-07: redirect_uri is required, and must equal the redirect_uri of the start byte by byte', async t => {
-  const other = `${seeded.redirectUri}/other`
-  const sandbox = await buildTestSandbox(t, { redirectUris: [seeded.redirectUri, other] })
-  const code = await getCode(sandbox)
-  for (const redirect_uri of [undefined, '', other, `${seeded.redirectUri}?`, seeded.redirectUri.toUpperCase()]) {
-    const answer = await exchange(sandbox, { code, redirect_uri })
-    t.equal(answer.statusCode, 400, redirect_uri ?? 'missing')
-    t.match(answer.json(), { error: 'invalid_request' })
-  }
-  t.equal((await exchange(sandbox, { code })).statusCode, 200)
-})
+t.test(
+  'TK-07: an exchange must have a redirect_uri, which must equal the redirect_uri of the login request byte by byte',
+  async t => {
+    const other = `${seeded.redirectUri}/other`
+    const sandbox = await buildTestSandbox(t, { redirectUris: [seeded.redirectUri, other] })
+    const code = await getCode(sandbox)
+    for (const redirect_uri of [undefined, '', other, `${seeded.redirectUri}?`, seeded.redirectUri.toUpperCase()]) {
+      const answer = await exchange(sandbox, { code, redirect_uri })
+      t.equal(answer.statusCode, 400, redirect_uri ?? 'missing')
+      t.match(answer.json(), { error: 'invalid_request' })
+    }
+    t.equal((await exchange(sandbox, { code })).statusCode, 200)
+  },
+)
 
 t.test(
-  'TK-08: the state of an exchange must equal the state of the start, and each answer repeats the state of the exchange',
+  'TK-08: the state of an exchange must equal the state of the login request, and each answer repeats the state of the exchange',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const state = `A+/=%&"<é😀 '~`
@@ -278,7 +281,7 @@ t.test('TK-02: if an exchange contains a field twice, the error is invalid_reque
   t.match(answer.json(), { error: 'invalid_request' })
 })
 
-t.test('TK-02, TK-08: if a JSON field contains half a surrogate pair, the error is invalid_request', async t => {
+t.test('TK-02, TK-08: if a JSON field contains half of a surrogate pair, the error is invalid_request', async t => {
   const { portal } = await buildTestSandbox(t)
   const fields = ['grant_type', 'code', 'refresh_token', 'client_id', 'client_secret', 'redirect_uri', 'state']
   for (const [url, names] of [
@@ -358,7 +361,7 @@ t.test('TK-11: a code is valid for 60 seconds', async t => {
 })
 
 t.test(
-  'TK-12: if the start has a challenge, the exchange needs the verifier; if the start has no challenge, the exchange must have no verifier',
+  'TK-12: if the login request has a challenge, the exchange needs the verifier; if the login request has no challenge, the exchange must have no verifier',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const verifier = 'v'.repeat(50)
@@ -375,7 +378,7 @@ t.test(
 )
 
 t.test(
-  'if a start has no state, the exchange may send any state or no state, and the answer repeats the state of the exchange',
+  'if a login request has no state, the exchange may have any state or none, and the answer repeats the state of the exchange',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const without = await exchange(sandbox, { code: await getCode(sandbox, { state: undefined }), state: undefined })

@@ -405,7 +405,7 @@ for (const database of databases) {
       const question = await maker.get(ask)
       t.match(question.body, /<h1>Remove <bdi class="whole-name">Nora Newcomer<\/bdi> from the group\?</)
       t.match(question.body, `<a class="button" href="${path}">Cancel</a>`)
-      t.equal((await friend.get(path)).statusCode, 200, 'the page that asks must not change anything')
+      t.equal((await friend.get(path)).statusCode, 200, 'the page that asks for confirmation must not change anything')
       t.match(
         (await follow(maker, await submitForm(maker, question, path))).body,
         'Nora Newcomer</bdi></strong> was removed',

@@ -92,7 +92,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `if the user makes a new secret for an application of a former client, the portal shows it once, and the secrets and tokens that the client got end (${database.name})`,
+    `if the user makes a new secret for an application of a former client, the portal shows the secret once, and ends all secrets and tokens that the client has received (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)
@@ -169,7 +169,11 @@ for (const database of await openDatabases(t)) {
       t.match(page.body, question.replaceAll('&', '&amp;'))
       const asked = await browser.get(question)
       t.match(asked.body, '<h1>End the secrets of “<bdi')
-      t.equal(await isSecretOf(sandbox, ended.id, second), true, 'the page that asks must not end the secret')
+      t.equal(
+        await isSecretOf(sandbox, ended.id, second),
+        true,
+        'the page that asks for confirmation must not end the secret',
+      )
       t.equal((await submitForm(browser, asked, removePath)).statusCode, 303)
       t.equal(await isSecretOf(sandbox, ended.id, second), false)
       t.equal(await isSecretOf(sandbox, ended.id, ended.secret), true)
@@ -201,7 +205,7 @@ for (const database of await openDatabases(t)) {
       t.match(
         await own.call('GET', `/apps/v1/${created['@id']}`),
         { statusCode: 200 },
-        'the page that asks must not remove the application',
+        'the page that asks for confirmation must not remove the application',
       )
       t.equal(locationOf(await submitForm(browser, asked, removePath)), `${path}#made`)
       t.match(await own.call('GET', `/apps/v1/${created['@id']}`), { statusCode: 404 })
@@ -290,7 +294,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `if an application was created before the store recorded makers, the portal lists it separately, with an unknown maker (${database.name})`,
+    `if an application was created before the store recorded who made it, the portal lists it separately, with an unknown maker (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { own, browser } = await openWithOwnToken(sandbox)

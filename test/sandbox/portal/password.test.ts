@@ -127,7 +127,7 @@ t.test(
     t.equal(
       (await change(browser, { password: 'wrong password', newPassword })).statusCode,
       422,
-      'no longer by its mark',
+      'this failure must count as a failure of an unknown browser',
     )
     for (let count = 0; count < 9; count += 1) await change(browser, { password: 'wrong password', newPassword })
     const refused = await change(browser)
@@ -149,7 +149,7 @@ t.test(
     t.strictSame(
       (await readMailbox(sandbox)).map(({ to }) => to),
       [email],
-      'no mail goes where there is no account',
+      'no mail may be sent to an address without an account',
     )
     t.equal((await forget(sandbox, 'no address')).statusCode, 422)
     t.equal((await forget(sandbox, 'nul\0@example.test')).statusCode, 422)

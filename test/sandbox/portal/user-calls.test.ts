@@ -144,7 +144,7 @@ t.test(
 )
 
 t.test(
-  'AZ-01, AZ-02, AZ-03: /api/authorize checks the parameters of a start like the portal’s page, and a wrong start gets no code',
+  'AZ-01, AZ-02, AZ-03: /api/authorize checks a login request in the same way as the portal’s page, and a wrong request gets no code',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const [user] = await sandbox.store.read.selectFrom('users').select('id').execute()

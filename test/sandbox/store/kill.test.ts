@@ -86,9 +86,17 @@ for (const database of await openDatabases(t)) {
         const [ofVictim, ofSurvivor] = await Promise.all(loads.map(load => load.stop()))
         victim = await start()
         const moment = `kill ${kill}, after ${Math.round(momentMs)} ms`
-        t.strictSame(await findHalves(databaseUrl), [], `${moment}: nothing is there by half`)
-        t.strictSame(await findBrokenPromises(victim, ofVictim!), [], `${moment}: what was answered holds`)
-        t.strictSame(await findBrokenPromises(victim, ofSurvivor!), [], `${moment}: the other process went on`)
+        t.strictSame(await findHalves(databaseUrl), [], `${moment}: the database must contain no half-finished change`)
+        t.strictSame(
+          await findBrokenPromises(victim, ofVictim!),
+          [],
+          `${moment}: every change that the killed process has confirmed must be there`,
+        )
+        t.strictSame(
+          await findBrokenPromises(victim, ofSurvivor!),
+          [],
+          `${moment}: every change that the other process has confirmed must be there`,
+        )
         t.equal(ofSurvivor!.unanswered, 0)
         for (const promises of [ofVictim!, ofSurvivor!]) {
           const { applications, codes, unanswered } = promises

@@ -242,20 +242,23 @@ t.test('F-32: if PostgreSQL cannot be reached or does not answer, the sandbox do
   }
 })
 
-t.test('F-31: while PostgreSQL is read-only, reads work and writes get 503; afterwards everything works', async t => {
-  const databaseUrl = await postgres.makeDatabase()
-  const sandbox = await buildTestSandbox(t, { databaseUrl })
-  const accessToken = await getAccessToken(sandbox)
-  const code = (await logIn(sandbox)).get('code') ?? ''
-  await setReadOnly(databaseUrl, 'on')
-  t.match(await exchange(sandbox, { code }), { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
-  t.equal((await list(sandbox, accessToken)).statusCode, 200)
-  t.match((await sandbox.api.inject('/health/ready')).json(), { store: 'read-only' })
-  await setReadOnly(databaseUrl, 'off')
-  sandbox.passTime(1000)
-  t.equal((await exchange(sandbox, { code })).statusCode, 200)
-  t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
-})
+t.test(
+  'F-31: while PostgreSQL is read-only, requests that read data succeed and requests that write get 503; afterwards everything works',
+  async t => {
+    const databaseUrl = await postgres.makeDatabase()
+    const sandbox = await buildTestSandbox(t, { databaseUrl })
+    const accessToken = await getAccessToken(sandbox)
+    const code = (await logIn(sandbox)).get('code') ?? ''
+    await setReadOnly(databaseUrl, 'on')
+    t.match(await exchange(sandbox, { code }), { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
+    t.equal((await list(sandbox, accessToken)).statusCode, 200)
+    t.match((await sandbox.api.inject('/health/ready')).json(), { store: 'read-only' })
+    await setReadOnly(databaseUrl, 'off')
+    sandbox.passTime(1000)
+    t.equal((await exchange(sandbox, { code })).statusCode, 200)
+    t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
+  },
+)
 
 const others = 'from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()'
 /**

@@ -85,7 +85,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `F-33: if rows were written before the store recorded makers, a migration keeps the rows with an unknown maker (${database.name})`,
+    `F-33: if rows were written before the store recorded who made an application, a migration keeps these rows and stores an unknown maker (${database.name})`,
     async t => {
       const url = await database.makeEmpty(t)
       await fill(await openWith(t, url, firstSchema))
@@ -97,7 +97,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `F-33: if rows were stored before the sandbox had limits, they count towards the limits like new rows (${database.name})`,
+    `F-33: rows that were stored before the sandbox had limits count towards the limits like new rows (${database.name})`,
     async t => {
       const url = await database.makeEmpty(t)
       const before = await openWith(t, url, firstSchema)

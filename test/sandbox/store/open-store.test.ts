@@ -66,7 +66,7 @@ for (const database of databases) {
         t.match(
           newsOf(await buildTestSandbox(t, { databaseUrl: await makeSqliteUrl(t) })),
           [{ level: 30 }],
-          'a file that this start made is expected',
+          'a file that the sandbox has just made is expected',
         )
     },
   )
@@ -124,7 +124,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `if a redirect URI was changed in the settings, the next start changes this URI and nothing else (${database.name})`,
+    `if a redirect URI was changed in the settings, the sandbox changes this URI and nothing else when it starts the next time (${database.name})`,
     async t => {
       const url = await database.makeEmpty(t)
       const first = await buildTestSandbox(t, { databaseUrl: url })
@@ -153,7 +153,10 @@ t.test(
     const before = await query(databaseUrl, views)
     t.ok(before.length >= 3, 'there are some')
     t.ok(await getAccessToken(await buildTestSandbox(t, { databaseUrl })))
-    t.ok(await getAccessToken(await buildTestSandbox(t, { databaseUrl })), 'a second start finds its own tables')
+    t.ok(
+      await getAccessToken(await buildTestSandbox(t, { databaseUrl })),
+      'a sandbox that starts a second time finds its own tables',
+    )
     t.strictSame(await query(databaseUrl, views), before)
     const foreignUrl = await postgres.makeEmpty(t)
     await query(foreignUrl, 'create view customers as select 1 as name')
@@ -173,7 +176,7 @@ t.test(
 )
 
 t.test(
-  'F-33: if one page of a database file is damaged, the sandbox refuses to start, even if the start does not need this page',
+  'F-33: if one page of a database file is damaged, the sandbox refuses to start, even if it does not need this page to start',
   async t => {
     const url = await makeSqliteUrl(t)
     const sandbox = await buildTestSandbox(t, { databaseUrl: url })

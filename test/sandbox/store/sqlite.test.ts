@@ -18,7 +18,7 @@ t.test(
   },
 )
 
-t.test('sqlite::memory: gives readers and writers the same database, and leaves no files', async t => {
+t.test('with the address sqlite::memory:, readers and writers use the same database, and no file is left', async t => {
   const sandbox = await buildTestSandbox(t, { databaseUrl: 'sqlite::memory:' })
   t.ok(await isAccepted(sandbox, await getAccessToken(sandbox)))
   const { rows } = await sql<{ file: string }>`pragma database_list`.execute(sandbox.store.read)

@@ -118,7 +118,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `after the upgrade of a database with schema 1, the laboratory can change the seeded account, and no other old account (${database.name})`,
+    `after the upgrade of a database with schema 1, the laboratory can change the seeded account, but no other account from before the upgrade (${database.name})`,
     async t => {
       const { sandbox, lab } = await buildTestLab(t, { databaseUrl: await makeOld(t, database), at })
       t.equal((await lab('POST', 'expire', { what: 'access-token', email: stranger.email })).statusCode, 404)
