@@ -32,7 +32,7 @@ export const clientSettings: Setting[] = [
     name: 'MAX_CONNECTIONS',
     default: '1000',
     about:
-      'The most connections that may be open, on all addresses together. The client closes further connections immediately.',
+      'The maximum number of open connections, on all addresses together. The client closes further connections immediately.',
   },
   {
     name: 'METRICS_PORT',

@@ -61,11 +61,11 @@ export type CountCall = (to: string, status: string, seconds: number) => void
  * are open, the portal or the API probably does not respond any more.
  */
 const maxOpenCalls = 256
-/** The most bytes that the client reads from one upstream at the same time, for all responses together. */
+/** The maximum number of bytes that the client reads from one upstream at the same time, for all responses together. */
 const maxOpenBytes = 64 * 1024 * 1024
 /**
- * The most values in a JSON text. The values are counted before the text is parsed, because parsed JSON takes many
- * times more memory than the text.
+ * The maximum number of values in a JSON text. The values are counted before the text is parsed, because parsed JSON
+ * takes many times more memory than the text.
  */
 const maxJsonValues = 250_000
 const maxJsonLevels = 32
@@ -251,8 +251,8 @@ const closeBrace = 0x7d
 const space = 0x20
 
 /**
- * Whether a JSON text has few enough values and levels. This function does not check the syntax, because JSON.parse
- * does that afterwards.
+ * Whether a JSON text stays within the limits on values and levels. This function does not check the syntax, because
+ * JSON.parse does that afterwards.
  */
 function isWithinJsonLimits(bytes: Buffer): boolean {
   let values = 1

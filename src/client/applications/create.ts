@@ -34,7 +34,7 @@ import { applicationEnvelope, applicationSchema, collectionSchema, createdApplic
  */
 type Created = { id: string; credentials?: Credentials }
 
-/** The most applications that are compared with the form. Each comparison takes one call to the API. */
+/** The maximum number of applications that are compared with the form. Each comparison takes one call to the API. */
 const maxCandidates = 3
 
 export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { config, clock }) => {

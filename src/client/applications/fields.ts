@@ -7,14 +7,14 @@ import type { applicationsTexts } from './texts.ts'
 type Label = (texts: Texts) => string
 
 type FormField = {
-  /** The most characters that the value may have. The application API counts characters in the same way. */
+  /** The maximum number of characters of the value. The application API counts characters in the same way. */
   maxlength: number
   /** Returns a sentence for each problem of a value that is not empty. `all` contains the values of all fields. */
   findProblems?: (value: string, all: Record<string, string>, label: Label) => Sentence[]
 }
 
 const maxUrlLength = 2_048
-/** The most problems that are shown for one field, so that the page stays readable. */
+/** The maximum number of problems that are shown for one field, so that the page stays readable. */
 const maxProblems = 10
 
 const webUrlField: FormField = {

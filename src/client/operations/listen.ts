@@ -28,7 +28,7 @@ export function explain(error: unknown, setting: 'PORT' | 'METRICS_PORT', host: 
   const code = codeOf(error) ?? 'it has no address on this machine'
   const reasons: Record<string, string> = {
     EADDRINUSE: `${setting}: another program uses ${port} on ${host}. Stop that program, or set another ${setting}.`,
-    EACCES: `${setting}: this process may not listen on ${port}. Set one from 1024 on.`,
+    EACCES: `${setting}: this process may not listen on ${port}. Set a port from 1024 on.`,
   }
   const reason = reasons[code] ?? `HOST: the client cannot listen on ${host} (${code}). Set an address of this machine.`
   return new ConfigError([reason], { cause: error })

@@ -1,7 +1,7 @@
 // Refuses bodies that are too long or that must not be read. The headers of the request decide.
 import { errorCodes, type FastifyReply, type FastifyRequest, type preValidationHookHandler } from 'fastify'
 
-/** The most bytes that a form may have. A route can set another limit with Fastify's `bodyLimit`. */
+/** The maximum number of bytes of a form. A route can set another limit with Fastify's `bodyLimit`. */
 export const formLimit = 32 * 1024
 
 /**

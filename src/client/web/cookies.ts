@@ -28,8 +28,8 @@ export function afterSetting(cookies: Cookies, set: Cookie[]): Cookies {
 }
 
 /**
- * The most cookies that one response deletes. Other programs on this host can set any number of cookies, and each
- * deletion takes 100 bytes in the headers of the response.
+ * The maximum number of cookies that one response deletes. Other programs on this host can set any number of cookies,
+ * and each deletion takes 100 bytes in the headers of the response.
  */
 export const maxExpired = 10
 

@@ -40,7 +40,7 @@ const maxSessionMs = 30 * 24 * 60 * 60 * 1000
 const renewBeforeMs = 60_000
 /** For this time after a renewal, requests that still have the old refresh token get the result of this renewal. */
 const shareRenewalMs = 10_000
-/** This time must be longer than the longest renewal and `shareRenewalMs` together. */
+/** This time must be longer than the sum of the longest renewal and `shareRenewalMs`. */
 const rememberSignOutMs = 60_000
 
 export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date) {
@@ -81,7 +81,10 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     return { ...renewed, cookies: [...outdated, ...renewed.cookies] }
   }
 
-  /** Renews the session before it is due, because the API has refused its access token. Throws like `load`. */
+  /**
+   * Renews the session before it is due, because the API has refused its access token. Throws the same errors as
+   * `load`.
+   */
   async function renew(cookies: Cookies, context: RequestContext): Promise<LoadedSession> {
     const session = unsealSession(sealer, cookies)
     const refreshToken = findRefreshToken(sealer, cookies, session)
