@@ -99,7 +99,7 @@ t.test(
   },
 )
 
-t.test('metrics are served only if their port is set', async t => {
+t.test('metrics are served only if METRICS_PORT is set', async t => {
   t.equal(readConfig(good).metricsPort, undefined)
   t.equal(readConfig({ ...good, METRICS_PORT: '9464' }).metricsPort, 9464)
 })
@@ -108,7 +108,7 @@ t.test('the default public address contains the port', async t => {
   t.equal(readConfig({ ...good, PORT: '8080' }).publicUrl, 'http://localhost:8080')
 })
 
-t.test('CT-08: all problems are reported at once, one on each line', async t => {
+t.test('CT-08: all problems of the settings are reported at once, one on each line', async t => {
   try {
     readConfig({
       HOST: ' ',
@@ -167,7 +167,7 @@ for (const [name, value] of [
   ['LOGIN_INTERNAL_URL', 'portal:4000'],
   ['API_INTERNAL_URL', 'file:///etc/passwd'],
 ] as const) {
-  t.test(`CT-08: ${name}=${value} is refused, and the message names ${name}`, async t => {
+  t.test(`CT-08: the client refuses the setting ${name}=${value}, and the message names ${name}`, async t => {
     refuses(t, { [name]: value }, name)
   })
 }
@@ -242,7 +242,7 @@ for (const name of secretNames) {
     t.equal(read?.reveal(), value)
   })
 
-  t.test(`${name} together with ${name}_FILE is refused`, async t => {
+  t.test(`the client refuses the settings if both ${name} and ${name}_FILE are set`, async t => {
     const path = join(t.testdir({}), 'secret')
     writeFileSync(path, good[name])
     refuses(t, { [`${name}_FILE`]: path }, `${name} and ${name}_FILE are both set`)
@@ -322,22 +322,25 @@ t.test('CT-08: problems with the settings of the client and of the product are r
   ])
 })
 
-t.test('if a product lists its settings wrongly, the start fails with a message that names the setting', async t => {
-  const read = (list: Setting[], name: string, isSecret = false) =>
-    readConfig(
-      good,
-      defineSettings({ list, read: ({ text, secret }) => ({ it: isSecret ? secret(name) : text(name) }) }),
-    )
-  const about = 'A setting.'
-  t.throws(() => read([{ name: 'PORT', about }], 'PORT'), { message: 'Two settings have the same name: PORT.' })
-  t.throws(() => read([], 'NOTES'), { message: 'The list of settings does not contain NOTES.' })
-  t.throws(() => read([{ name: 'NOTES', about, isSecret: true }], 'NOTES'), {
-    message: 'NOTES is a secret. Read it with secret().',
-  })
-  t.throws(() => read([{ name: 'NOTES', about }], 'NOTES', true), {
-    message: 'NOTES needs isSecret in the list of settings.',
-  })
-})
+t.test(
+  'if a product lists its settings wrongly, the client does not start, and the message names the setting',
+  async t => {
+    const read = (list: Setting[], name: string, isSecret = false) =>
+      readConfig(
+        good,
+        defineSettings({ list, read: ({ text, secret }) => ({ it: isSecret ? secret(name) : text(name) }) }),
+      )
+    const about = 'A setting.'
+    t.throws(() => read([{ name: 'PORT', about }], 'PORT'), { message: 'Two settings have the same name: PORT.' })
+    t.throws(() => read([], 'NOTES'), { message: 'The list of settings does not contain NOTES.' })
+    t.throws(() => read([{ name: 'NOTES', about, isSecret: true }], 'NOTES'), {
+      message: 'NOTES is a secret. Read it with secret().',
+    })
+    t.throws(() => read([{ name: 'NOTES', about }], 'NOTES', true), {
+      message: 'NOTES needs isSecret in the list of settings.',
+    })
+  },
+)
 
 t.test('CK-02: plain http is allowed only for loopback addresses, where browsers keep Secure cookies', async t => {
   for (const url of [

@@ -157,7 +157,8 @@ for (const [action, call] of [
       fc.asyncProperty(anyText, async bytes => isPage(await send(bytes))),
       runs,
     )
-    for (const { body } of platform.received(call)) t.ok(JSON.parse(body).data.name, 'nothing without a name is sent')
+    for (const { body } of platform.received(call))
+      t.ok(JSON.parse(body).data.name, 'the client must send no application without a name')
   })
 
   t.test(`F-44: whatever field errors the API returns for ${action}, the page shows them`, async t => {

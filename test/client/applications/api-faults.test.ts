@@ -133,7 +133,7 @@ t.test('if the API refuses the request for the list, the error text is not the t
 })
 
 t.test(
-  'UP-04: a list with the largest allowed number of JSON values is shown, and a longer list is refused',
+  'UP-04: the client shows a list with the largest allowed number of JSON values, and refuses a longer list',
   async t => {
     const { browser, platform } = await buildApplicationsClient(t)
     await signIn(browser)

@@ -11,7 +11,7 @@ import { rememberingApi } from './support/remembering-api.ts'
 const typed = { groupId: 'group-1', name: 'Tides', redirectUris: 'https://a.test/' }
 
 t.test(
-  'DO-14: a page takes one call, or two calls if it shows a group’s name or the session is renewed, but never three calls',
+  'DO-14: to show a page, the client makes one call, or two calls if the page shows a group’s name or the session is renewed, but never three calls',
   async t => {
     const { browser, platform, clock } = await buildApplicationsClient(t)
     const total = () => platform.received().filter(({ url }) => !url.startsWith('/.well-known/')).length
@@ -44,7 +44,7 @@ t.test(
 )
 
 t.test(
-  'DO-14: creating an application takes two calls, and up to three more if similar applications exist',
+  'DO-14: to create an application, the client makes two calls, and up to three more if similar applications exist',
   async t => {
     const clock = new TestClock()
     const api = rememberingApi(clock)

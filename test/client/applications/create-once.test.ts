@@ -119,19 +119,22 @@ t.test(
   },
 )
 
-t.test('PG-15: a form creates a new application, even if an older application has the same fields', async t => {
-  const clock = new TestClock()
-  const api = rememberingApi(clock)
-  const { browser, platform } = await buildApplicationsClient(t, { clock, scripts: api.scripts })
-  await signIn(browser)
-  const older = { ...readForm(await browser.get('/applications/new'), '/applications'), ...typed }
-  await browser.post('/applications', older)
-  clock.advance(1)
-  const form = { ...readForm(await browser.get('/applications/new'), '/applications'), ...typed }
-  const answer = await browser.post('/applications', form)
-  t.equal(answer.headers.location, '/applications/app-2')
-  t.equal(platform.received('POST /apps/v1').length, 2)
-})
+t.test(
+  'PG-15: a form creates a new application, even if an application that is older than the form has the same fields',
+  async t => {
+    const clock = new TestClock()
+    const api = rememberingApi(clock)
+    const { browser, platform } = await buildApplicationsClient(t, { clock, scripts: api.scripts })
+    await signIn(browser)
+    const older = { ...readForm(await browser.get('/applications/new'), '/applications'), ...typed }
+    await browser.post('/applications', older)
+    clock.advance(1)
+    const form = { ...readForm(await browser.get('/applications/new'), '/applications'), ...typed }
+    const answer = await browser.post('/applications', form)
+    t.equal(answer.headers.location, '/applications/app-2')
+    t.equal(platform.received('POST /apps/v1').length, 2)
+  },
+)
 
 for (const [field, value] of [
   ['name', 'Weather 2'],
@@ -142,7 +145,7 @@ for (const [field, value] of [
   ['groupId', 'group-2'],
 ] as const) {
   t.test(
-    `PG-15: if a form differs from a newer application in ${field}, the form creates a new application`,
+    `PG-15: if a form differs in the field ${field} from an application that is newer than the form, the form creates a new application`,
     async t => {
       const test = await openForm(t)
       const { browser, platform, form } = test
@@ -312,15 +315,18 @@ t.test(
   },
 )
 
-t.test('F-41: two forms with the same name and different redirect URIs create two applications', async t => {
-  const { browser, platform, form, clock, api } = await openForm(t)
-  const second = { ...form, ...readForm(await browser.get('/applications/new'), '/applications'), ...typed }
-  await browser.post('/applications', form)
-  const { redirectUris } = typed
-  const client = { redirectUris, defaultRedirectUri: redirectUris, scopes: '', defaultScopes: '' }
-  platform.answer('GET /apps/v1/app-1', { body: { ...api.records.get('app-1'), client } })
-  clock.advance(2)
-  const answer = await browser.post('/applications', { ...second, redirectUris: 'https://weather.test/other' })
-  t.equal(answer.headers.location, '/applications/app-2')
-  t.equal(platform.received('POST /apps/v1').length, 2)
-})
+t.test(
+  'F-41: two forms with the same application name and different redirect URIs create two applications',
+  async t => {
+    const { browser, platform, form, clock, api } = await openForm(t)
+    const second = { ...form, ...readForm(await browser.get('/applications/new'), '/applications'), ...typed }
+    await browser.post('/applications', form)
+    const { redirectUris } = typed
+    const client = { redirectUris, defaultRedirectUri: redirectUris, scopes: '', defaultScopes: '' }
+    platform.answer('GET /apps/v1/app-1', { body: { ...api.records.get('app-1'), client } })
+    clock.advance(2)
+    const answer = await browser.post('/applications', { ...second, redirectUris: 'https://weather.test/other' })
+    t.equal(answer.headers.location, '/applications/app-2')
+    t.equal(platform.received('POST /apps/v1').length, 2)
+  },
+)

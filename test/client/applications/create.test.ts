@@ -59,30 +59,33 @@ t.test('create-envelope: the form has the ten fields of the platform, and offers
   })
 })
 
-t.test('empty optional fields are folded away, but a field with a value or a problem is visible', async t => {
-  const { browser, page, form, platform } = await openForm(t)
-  const foldedIn = ({ body }: { body: string }) =>
-    [...body.matchAll(/<details>.*?<\/details>/gs)].map(([part]) =>
-      [...part.matchAll(/<(?:input|textarea|select)[^>]* name="(\w+)"/g)].map(([, name]) => name),
+t.test(
+  'optional fields that are empty are in a closed section, but a field with a value or a problem is visible',
+  async t => {
+    const { browser, page, form, platform } = await openForm(t)
+    const foldedIn = ({ body }: { body: string }) =>
+      [...body.matchAll(/<details>.*?<\/details>/gs)].map(([part]) =>
+        [...part.matchAll(/<(?:input|textarea|select)[^>]* name="(\w+)"/g)].map(([, name]) => name),
+      )
+    const links = ['webPageUrl', 'iconUrl', 'privacyPolicyUrl']
+    const more = ['defaultRedirectUri', 'scopes', 'defaultScopes']
+    t.same(foldedIn(page), [links, more])
+    const withoutName = { ...form, name: '', redirectUris: 'https://weather.test/back' }
+    const send = async (fields: Record<string, string>) =>
+      foldedIn(await browser.post('/applications', { ...withoutName, ...fields }))
+    t.same(await send({}), [links, more])
+    t.same(await send({ iconUrl: 'https://weather.test/icon.png' }), [['webPageUrl', 'privacyPolicyUrl'], more])
+    t.same(await send({ privacyPolicyUrl: 'not an address' }), [['webPageUrl', 'iconUrl'], more])
+    t.same(await send({ scopes: 'weather:read' }), [links, ['defaultRedirectUri', 'defaultScopes']])
+    const refusal = { error: { message: { defaultScopes: ['Enter the default scopes.'] } } }
+    platform.answer('POST /apps/v1', { status: 422, body: refusal })
+    t.same(
+      await send({ name: 'Weather' }),
+      [links, ['defaultRedirectUri', 'scopes']],
+      'an empty field that the API wants',
     )
-  const links = ['webPageUrl', 'iconUrl', 'privacyPolicyUrl']
-  const more = ['defaultRedirectUri', 'scopes', 'defaultScopes']
-  t.same(foldedIn(page), [links, more])
-  const withoutName = { ...form, name: '', redirectUris: 'https://weather.test/back' }
-  const send = async (fields: Record<string, string>) =>
-    foldedIn(await browser.post('/applications', { ...withoutName, ...fields }))
-  t.same(await send({}), [links, more])
-  t.same(await send({ iconUrl: 'https://weather.test/icon.png' }), [['webPageUrl', 'privacyPolicyUrl'], more])
-  t.same(await send({ privacyPolicyUrl: 'not an address' }), [['webPageUrl', 'iconUrl'], more])
-  t.same(await send({ scopes: 'weather:read' }), [links, ['defaultRedirectUri', 'defaultScopes']])
-  const refusal = { error: { message: { defaultScopes: ['Enter the default scopes.'] } } }
-  platform.answer('POST /apps/v1', { status: 422, body: refusal })
-  t.same(
-    await send({ name: 'Weather' }),
-    [links, ['defaultRedirectUri', 'scopes']],
-    'an empty field that the API wants',
-  )
-})
+  },
+)
 
 for (const [what, answer] of Object.entries({
   'does not support the call for groups': { status: 404, body: { error: { status: 404, message: 'Not found' } } },

@@ -259,7 +259,11 @@ t.test(
     await browser.post('/applications/app-1/delete', removal)
     const answer = await browser.post('/applications/app-2/delete', removal)
     const isGone = platform.received('DELETE /apps/v1/app-2').length === 1
-    t.equal(answer.headers.location === '/applications', isGone, 'the answer says so only after a removal')
+    t.equal(
+      answer.headers.location === '/applications',
+      isGone,
+      'the answer must redirect to the list only if the application was removed',
+    )
   },
 )
 

@@ -177,7 +177,7 @@ t.test('a new client secret changes the ETag of an application but causes no con
   t.strictSame(
     puts().map(({ headers }) => headers['if-match']),
     ['"1"', '"2"'],
-    'and the second try is conditional, too',
+    'the second update must have an If-Match header, too',
   )
 })
 
@@ -348,7 +348,7 @@ for (const [when, isChoosing] of [
 }
 
 t.test(
-  'PG-14: if the choices are too long for a cookie, the visitor signs in in another tab, and the page then asks for the choices again',
+  'PG-14: if the choices are too long for a cookie, the visitor signs in with another tab, and the page then asks for the choices again',
   async t => {
     const { browser, form, change, clock, platform, choose, fields } = await openForm(t)
     const description = 'x'.repeat(1_900)

@@ -54,7 +54,7 @@ t.test('the form has the values of the application, and no field for the group',
 })
 
 t.test(
-  'PG-16: the answer to saved changes is a 303, and the page of the application says that the changes are saved',
+  'PG-16: if changes were saved, the answer to the form is a 303, and the page of the application says that the changes are saved',
   async t => {
     const { browser, form, sent, platform } = await openForm(t, { returnsClient: true })
     const answer = await browser.post(action, { ...form, name: 'Tides', description: '', scopes: '' })
@@ -207,17 +207,20 @@ for (const [what, body, words] of [
   ['nothing', '', signInTexts.api.refusedWithoutReason],
   ['a page', '<html>No</html>', signInTexts.api.refusedWithoutReason],
 ] as const) {
-  t.test(`UP-14: the form shows a 422 with ${what} above its fields, and keeps the typed text`, async t => {
-    const { browser, form, platform } = await openForm(t, { returnsClient: true })
-    platform.answer('PUT /apps/v1/app-1', { status: 422, body })
-    const { formToken, ...fields } = form
-    const typed = { ...fields, name: 'Tides', scopes: '' }
-    const page = await browser.post(action, { formToken: formToken!, ...typed })
-    t.equal(page.statusCode, 422)
-    t.match(textOf(page, 'problem'), words)
-    t.notMatch(textOf(page, 'problem'), webTexts.form.fieldsRefused)
-    t.hasStrict(readForm(page, action), typed)
-  })
+  t.test(
+    `UP-14: after a 422 answer with ${what}, the form shows a message above its fields, and keeps the typed text`,
+    async t => {
+      const { browser, form, platform } = await openForm(t, { returnsClient: true })
+      platform.answer('PUT /apps/v1/app-1', { status: 422, body })
+      const { formToken, ...fields } = form
+      const typed = { ...fields, name: 'Tides', scopes: '' }
+      const page = await browser.post(action, { formToken: formToken!, ...typed })
+      t.equal(page.statusCode, 422)
+      t.match(textOf(page, 'problem'), words)
+      t.notMatch(textOf(page, 'problem'), webTexts.form.fieldsRefused)
+      t.hasStrict(readForm(page, action), typed)
+    },
+  )
 }
 
 t.test('UP-14: if the API refuses a field without a reason, the form marks the field', async t => {

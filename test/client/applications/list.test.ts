@@ -185,36 +185,39 @@ t.test('the page invites a visitor without applications to create the first appl
   t.notMatch(page.body, 'role="search"')
 })
 
-t.test('F-44: records with missing, null, extra or mistyped fields are shown with placeholders', async t => {
-  const odd: unknown[] = [
-    null,
-    'text',
-    7,
-    [],
-    {},
-    { '@id': 5 },
-    { '@id': '../../admin' },
-    applicationRecord('no-data', {}, { data: null, metadata: null, inLinks: null }),
-    applicationRecord('null-name', { name: null, description: 5 }),
-    applicationRecord('object-name', { name: { a: 1 }, description: ['x'] }),
-    applicationRecord('bad-time', {}, { metadata: { createdAt: 'yesterday', updatedAt: 1e300 } }),
-    applicationRecord('far-time', {}, { metadata: { createdAt: '+275760-09-13T00:00:00+00:00' } }),
-    applicationRecord('more', { extra: { deep: [1] } }, { client: 'x', tokens: 5, more: true, inLinks: [null, 1] }),
-    applicationRecord('x'.repeat(101)),
-    applicationRecord('whole'),
-  ]
-  const { browser } = await buildApplicationsClient(t, { scripts: { 'GET /apps/v1': { body: collection(odd) } } })
-  await signIn(browser)
-  const page = await browser.get('/applications')
-  t.equal(page.statusCode, 200)
-  for (const id of ['no-data', 'null-name', 'object-name', 'bad-time', 'far-time', 'more', 'whole'])
-    t.ok(linksOf(page).includes(`/applications/${id}`), id)
-  t.match(textOf(page), applicationsTexts.unnamed)
-  t.notMatch(page.body, /Invalid Date|undefined|\[object Object\]|NaN|\.\.\/admin/)
-  t.match(textOf(page), applicationsTexts.list.count(7))
-})
+t.test(
+  'F-44: if fields of a record are missing, null, unknown or of a wrong type, the list shows placeholders',
+  async t => {
+    const odd: unknown[] = [
+      null,
+      'text',
+      7,
+      [],
+      {},
+      { '@id': 5 },
+      { '@id': '../../admin' },
+      applicationRecord('no-data', {}, { data: null, metadata: null, inLinks: null }),
+      applicationRecord('null-name', { name: null, description: 5 }),
+      applicationRecord('object-name', { name: { a: 1 }, description: ['x'] }),
+      applicationRecord('bad-time', {}, { metadata: { createdAt: 'yesterday', updatedAt: 1e300 } }),
+      applicationRecord('far-time', {}, { metadata: { createdAt: '+275760-09-13T00:00:00+00:00' } }),
+      applicationRecord('more', { extra: { deep: [1] } }, { client: 'x', tokens: 5, more: true, inLinks: [null, 1] }),
+      applicationRecord('x'.repeat(101)),
+      applicationRecord('whole'),
+    ]
+    const { browser } = await buildApplicationsClient(t, { scripts: { 'GET /apps/v1': { body: collection(odd) } } })
+    await signIn(browser)
+    const page = await browser.get('/applications')
+    t.equal(page.statusCode, 200)
+    for (const id of ['no-data', 'null-name', 'object-name', 'bad-time', 'far-time', 'more', 'whole'])
+      t.ok(linksOf(page).includes(`/applications/${id}`), id)
+    t.match(textOf(page), applicationsTexts.unnamed)
+    t.notMatch(page.body, /Invalid Date|undefined|\[object Object\]|NaN|\.\.\/admin/)
+    t.match(textOf(page), applicationsTexts.list.count(7))
+  },
+)
 
-t.test('F-44: ten thousand applications are listed fifty at a time', async t => {
+t.test('F-44: a list of ten thousand applications shows fifty applications on each page', async t => {
   const { browser } = await buildApplicationsClient(t, {
     scripts: { 'GET /apps/v1': { body: collection(applications(10_000)) } },
   })

@@ -39,7 +39,7 @@ const events: Record<string, (test: Started) => Promise<unknown>> = {
 }
 
 for (const [event, work] of Object.entries(events)) {
-  t.test(`LG-04: ${event} is logged once, with a request id and the visitor as a hash`, async t => {
+  t.test(`LG-04: the event ${event} is logged once, with a request id and the visitor as a hash`, async t => {
     const test = await start(t)
     await work(test)
     const lines = test.log.map(line => JSON.parse(line)).filter(line => line.event === event)

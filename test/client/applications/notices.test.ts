@@ -71,24 +71,27 @@ const cases: { notice: string; text: string; page: string; act: (setting: Settin
   ]
 
 for (const { notice, text, page, act } of cases) {
-  t.test(`the notice “${notice}” is shown once, and not again after a reload or Back`, async t => {
-    const setting = await withApplications(t)
-    const { browser } = setting
-    const answer = await act(setting)
-    t.equal(answer.headers.location, page, 'the address must not contain the notice')
-    const shown = await browser.get(page, { site: 'same-origin' })
-    t.equal(shown.statusCode, 200)
-    t.match(textOf(shown), text)
-    t.match(shown.body, /<p class="(success|warning)" role="status" tabindex="-1" autofocus>/)
-    t.match(setCookieLine(shown, name), /=; Max-Age=0; Path=\//)
-    t.equal(browser.cookie(name), undefined)
-    for (const what of ['a reload', 'another visit']) {
-      const again = await browser.get(page, { site: 'same-origin' })
-      t.equal(again.statusCode, 200)
-      t.notMatch(textOf(again), text, what)
-      t.notMatch(again.body, /<p class="(success|warning)"/)
-    }
-  })
+  t.test(
+    `the notice “${notice}” is shown once, and not again if the visitor reloads the page or presses Back`,
+    async t => {
+      const setting = await withApplications(t)
+      const { browser } = setting
+      const answer = await act(setting)
+      t.equal(answer.headers.location, page, 'the address must not contain the notice')
+      const shown = await browser.get(page, { site: 'same-origin' })
+      t.equal(shown.statusCode, 200)
+      t.match(textOf(shown), text)
+      t.match(shown.body, /<p class="(success|warning)" role="status" tabindex="-1" autofocus>/)
+      t.match(setCookieLine(shown, name), /=; Max-Age=0; Path=\//)
+      t.equal(browser.cookie(name), undefined)
+      for (const what of ['a reload', 'another visit']) {
+        const again = await browser.get(page, { site: 'same-origin' })
+        t.equal(again.statusCode, 200)
+        t.notMatch(textOf(again), text, what)
+        t.notMatch(again.body, /<p class="(success|warning)"/)
+      }
+    },
+  )
 
   t.test(`the notice “${notice}” is in a sealed Strict cookie, and expires after ten minutes`, async t => {
     const setting = await withApplications(t)

@@ -11,7 +11,7 @@ import { rememberingApi } from './support/remembering-api.ts'
 
 const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
 
-/** Visitor 1 opens a form. Then visitor 2 signs in in another tab. */
+/** Visitor 1 opens a form. Then visitor 2 signs in with another tab. */
 async function openFormAndChange(t: Test, path: string, action: string) {
   const clock = new TestClock()
   const api = rememberingApi(clock)

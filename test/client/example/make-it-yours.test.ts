@@ -30,7 +30,7 @@ async function buildExample(t: Test, moderators: string[] = []) {
   }
 }
 
-t.test('the first page of the guide shows a signed-in visitor the number of applications', async t => {
+t.test('the first page that the guide builds shows a signed-in visitor the number of applications', async t => {
   const product = { name: 'Hello', home: '/hello', links: () => [], pages: hello }
   const scripts = { 'GET /apps/v1': { body: { ItemList: [{}, {}] } } }
   const { browser } = await buildTestClient(t, { product, scripts })
@@ -88,17 +88,20 @@ t.test('the settings of the example have defaults, and one setting names the mod
   t.same(product.moderators, ['ann', 'ben'])
 })
 
-t.test('the query of the list is checked against its schema, and searches the notes', async t => {
-  const { browser, file } = await buildExample(t)
-  await signIn(browser)
-  const store = openStore(file)
-  for (const note of ['milk', 'bread']) store.add('visitor-1', note)
-  store.close()
-  const page = await browser.get('/notes?q=brea', { site: 'same-origin' })
-  t.match(textOf(page), notesTexts.notes(2, 'bread'))
-  t.notMatch(textOf(page), 'milk')
-  t.equal((await browser.get('/notes?q=a&q=b', { site: 'same-origin' })).statusCode, 400)
-})
+t.test(
+  'the query of the list is checked against its schema, and the list shows only the notes that match the query',
+  async t => {
+    const { browser, file } = await buildExample(t)
+    await signIn(browser)
+    const store = openStore(file)
+    for (const note of ['milk', 'bread']) store.add('visitor-1', note)
+    store.close()
+    const page = await browser.get('/notes?q=brea', { site: 'same-origin' })
+    t.match(textOf(page), notesTexts.notes(2, 'bread'))
+    t.notMatch(textOf(page), 'milk')
+    t.equal((await browser.get('/notes?q=a&q=b', { site: 'same-origin' })).statusCode, 400)
+  },
+)
 
 t.test('a plain JSON POST is parsed, checked, and answered in JSON', async t => {
   const { client, browser } = await buildExample(t)

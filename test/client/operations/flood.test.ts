@@ -72,21 +72,24 @@ t.test(
   },
 )
 
-t.test('F-37: even if the client cannot open any more files, it can show a page for the first time', async t => {
-  const { browser } = await buildTestClient(t)
-  await browser.get('/health/live')
-  openNoMoreFiles(t)
-  for (const [path, status] of [
-    ['/', 200],
-    ['/cancelled', 200],
-    ['/nowhere', 404],
-  ] as const) {
-    const page = await browser.get(path)
-    t.equal(page.statusCode, status, path)
-    t.match(page.body, '</html>', path)
-    t.notMatch(page.body, 'EMFILE', path)
-  }
-})
+t.test(
+  'F-37: even if the client cannot open any more files, it can show a page that it has not shown before',
+  async t => {
+    const { browser } = await buildTestClient(t)
+    await browser.get('/health/live')
+    openNoMoreFiles(t)
+    for (const [path, status] of [
+      ['/', 200],
+      ['/cancelled', 200],
+      ['/nowhere', 404],
+    ] as const) {
+      const page = await browser.get(path)
+      t.equal(page.statusCode, status, path)
+      t.match(page.body, '</html>', path)
+      t.notMatch(page.body, 'EMFILE', path)
+    }
+  },
+)
 
 /** Sends requests of the signed-in visitor over the same connection. */
 function stayConnected(t: Test, { url, browser }: SpawnedClient) {

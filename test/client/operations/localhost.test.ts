@@ -14,7 +14,7 @@ import { spawnClient, waitUntilListening } from '../support/spawn-client.ts'
 
 const poolMain = fileURLToPath(new URL('../support/pool-main.ts', import.meta.url))
 
-t.test(`F-46, CT-06: HOST=localhost listens on ${addresses.join(' and ')}`, async t => {
+t.test(`F-46, CT-06: with HOST=localhost, the client listens on ${addresses.join(' and ')}`, async t => {
   const client = await spawnClient(t, { HOST: 'localhost', NODE_OPTIONS: preload(nameBoth(addresses)) })
   const { port } = new URL(client.url)
   for (const address of addresses) {

@@ -50,7 +50,7 @@ const ofVisitors: Record<string, (test: Started) => Promise<unknown>> = {
 }
 
 for (const [event, work] of Object.entries(ofVisitors)) {
-  t.test(`LG-04: ${event} is logged once, with a request id and the visitor as a hash`, async t => {
+  t.test(`LG-04: the event ${event} is logged once, with a request id and the visitor as a hash`, async t => {
     const test = await start(t)
     await signIn(test.browser)
     const lines = (await test.logged(() => work(test))).filter(line => line.event === event)
@@ -101,7 +101,7 @@ const ofAnybody: Record<string, (test: Started) => Promise<unknown>> = {
 }
 
 for (const [event, work] of Object.entries(ofAnybody)) {
-  t.test(`LG-04: ${event} is logged once, with a request id`, async t => {
+  t.test(`LG-04: the event ${event} is logged once, with a request id`, async t => {
     const test = await start(t)
     const lines = (await test.logged(() => work(test))).filter(line => line.event === event)
     t.equal(lines.length, 1)

@@ -39,7 +39,7 @@ async function flood(t: Test, { url }: SpawnedClient, request: string, connectio
   await Promise.all(cut)
 }
 
-/** The most memory that the process has ever held, in MiB. */
+/** The largest amount of memory that the process has ever used, in MiB. */
 function peakOf(pid: number | undefined): number {
   return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024
 }
@@ -63,7 +63,7 @@ for (const [request, connections] of [
       t.equal((await small.get('/')).statusCode, 200)
       t.equal((await small.get('/health/ready')).statusCode, 200)
       const worked = workOf(small.child.pid) - before
-      t.ok(worked < 5, `others wait for ${worked} s of work`)
+      t.ok(worked < 5, `other requests must not wait long for this connection: ${worked} s of work`)
       await flooded
       const peak = peakOf(small.child.pid)
       t.ok(peak < 256, `${peak} MiB`)

@@ -111,7 +111,7 @@ t.test('CT-06: the client listens on HOST, which may be an IPv6 address', async 
   t.equal((await client.get('/health/live')).statusCode, 200)
 })
 
-t.test('LG-05: every line has the time in UTC, the app and its version', async t => {
+t.test('LG-05: every log line has the time in UTC, the name of the program and its version', async t => {
   await lasting.get('/')
   await lasting.waitForOutput('"event":"request"')
   const lines = lasting.log()

@@ -43,7 +43,8 @@ t.test('a callback with any query leads to a page', async t => {
       const response = await browser.get(`/exchangeToken?${query}`, { site: 'cross-site' })
       isFine(response, [200, 400])
       const isUntouched = !change.some(([name]) => parameters.includes(name))
-      if (isUntouched && response.statusCode !== 200) throw new Error('refused for what it does not read')
+      if (isUntouched && response.statusCode !== 200)
+        throw new Error('the callback was refused because of a parameter that the client does not read')
     }),
     runs,
   )
@@ -195,7 +196,7 @@ t.test(
         const page = await jar.get('/page', { site: 'same-origin' })
         if (![200, 302, 502, 503, 504].includes(page.statusCode)) throw new Error(`status ${page.statusCode}`)
         if (page.statusCode >= 500 && setCookieLines(page).length > 0)
-          throw new Error('a passing fault ended something')
+          throw new Error('a temporary fault has changed the cookies')
       }),
       runs,
     )

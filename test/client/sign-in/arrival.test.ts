@@ -1,4 +1,5 @@
-// A login ends on a page that continues by itself. In a browser that keeps no cookies, a login ends with an explanation.
+// A login ends on a page that opens the next page by itself. In a browser that keeps no cookies, a login ends with an
+// explanation.
 
 import t from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
@@ -20,7 +21,7 @@ t.test('after a login, the visitor is signed in on the page where the login bega
 })
 
 t.test(
-  'CL-26: the answer at the end of a login is not a redirect, but a 200 with a page that continues by itself',
+  'CL-26: the answer at the end of a login is not a redirect, but a 200 with a page that opens the next page by itself',
   async t => {
     const { browser } = await buildTestClient(t)
     const page = await signIn(browser)
@@ -38,7 +39,7 @@ t.test(
 )
 
 t.test(
-  'CL-27: the page that continues by itself is not stored, sends no Referer, loads only an icon and a style sheet, and contains no code or state',
+  'CL-27: the page at the callback is not stored, sends no Referer, loads only an icon and a style sheet, and contains no code or state',
   async t => {
     const { browser } = await buildTestClient(t)
     const started = await beginLogin(browser)
@@ -65,7 +66,7 @@ t.test(
   },
 )
 
-t.test('the page that continues by itself names its icon, because otherwise browsers ask for /favicon.ico', async t => {
+t.test('the page at the callback names its icon, because otherwise browsers ask for /favicon.ico', async t => {
   const { browser, client } = await buildTestClient(t)
   for (const page of [await signIn(browser), await browser.copy().get('/page', { site: 'cross-site' })]) {
     t.ok(refreshTarget(page))
@@ -147,7 +148,7 @@ t.test(
 )
 
 t.test(
-  'a link from another site first opens a page that continues by itself, and then the page of the link',
+  'a link from another site first opens a page that opens the next page by itself, and then the page of the link',
   async t => {
     const { browser, client, clock } = await buildTestClient(t, { scripts })
     await signIn(browser)

@@ -39,7 +39,7 @@ for (const [what, change] of [
   ['no code', { code: undefined }],
   ['an empty code', { code: '' }],
 ] as const) {
-  t.test(`CL-10: a callback with ${what} is refused, and the client calls nothing`, async t => {
+  t.test(`CL-10: the client refuses a callback with ${what}, and makes no call`, async t => {
     const started = await beginLogin(browser)
     const response = await browser.get(callbackUrl(started, change), { site: 'cross-site' })
     t.equal(response.statusCode, 400)
@@ -146,7 +146,7 @@ t.test('CL-13: a visitor who declines gets a friendly page with a link to sign i
 })
 
 t.test(
-  'CL-13: the cancel_url shows a friendly page with or without a state, and can end only a login of this browser',
+  'CL-13: the cancel_url shows a friendly page, with or without a state, and can end only a login of this browser',
   async t => {
     const { browser, platform } = await buildTestClient(t)
     const [first, second] = [await beginLogin(browser), await beginLogin(browser)]
@@ -165,7 +165,7 @@ t.test(
 )
 
 for (const name of ['code', 'state', 'subject', 'client_id', 'redirect_uri', 'error', 'error_description', 'iss']) {
-  t.test(`CL-16: a callback with a ${name} of 8 KiB is refused, and the client calls nothing`, async t => {
+  t.test(`CL-16: the client refuses a callback with a ${name} of 8 KiB, and makes no call`, async t => {
     const started = await beginLogin(browser)
     const url = callbackUrl(started, { [name]: 'x'.repeat(8192) })
     const response = await browser.get(url, { site: 'cross-site' })
@@ -178,7 +178,7 @@ for (const name of ['code', 'state', 'subject', 'client_id', 'redirect_uri', 'er
 
 for (const [what, text] of Object.entries({ 'a line end': '\r\n', 'a NUL': '\0', 'a DEL': '\x7f', 'a tab': '\t' })) {
   for (const name of ['code', 'subject', 'error_description']) {
-    t.test(`CL-16: a callback with ${what} in its ${name} is refused, and the client calls nothing`, async t => {
+    t.test(`CL-16: the client refuses a callback with ${what} in its ${name}, and makes no call`, async t => {
       const started = await beginLogin(browser)
       const response = await browser.get(callbackUrl(started, { [name]: `a${text}b` }), { site: 'cross-site' })
       t.equal(response.statusCode, 400)
@@ -187,7 +187,7 @@ for (const [what, text] of Object.entries({ 'a line end': '\r\n', 'a NUL': '\0',
   }
 }
 
-t.test('CL-16: a callback whose code has a letter outside ASCII is refused, and the client calls nothing', async t => {
+t.test('CL-16: the client refuses a callback whose code has a letter outside ASCII, and makes no call', async t => {
   const { response, exchanges } = await callback(t, good => good.replace(/(?<=[?&]code=)[^&]*/, 'a%C3%A4b'))
   t.equal(response.statusCode, 400)
   t.match(response.body, signInTexts.loginErrors.login_callback_invalid)

@@ -67,7 +67,7 @@ const badQueries: Record<string, (good: string, state: string) => string> = {
 }
 
 for (const [what, spoil] of Object.entries(badQueries)) {
-  t.test(`CL-04: the client refuses a callback with ${what}, and calls nothing`, async t => {
+  t.test(`CL-04: the client refuses a callback with ${what}, and makes no call`, async t => {
     const test = await buildTestClient(t)
     const started = await beginLogin(test.browser)
     const url = spoil(callbackUrl(started), started.get('state') ?? '')
@@ -94,7 +94,7 @@ const badCookies: Record<string, (value: string) => string | undefined> = {
 const test = await buildTestClient(t)
 
 for (const [what, spoil] of Object.entries(badCookies)) {
-  t.test(`CL-04: if the browser sends ${what}, the client refuses the callback and calls nothing`, async t => {
+  t.test(`CL-04: if the browser sends ${what}, the client refuses the callback and makes no call`, async t => {
     const started = await beginLogin(test.browser)
     const name = `__Host-login-${started.get('state')}`
     const value = spoil(test.browser.cookie(name)!)

@@ -158,7 +158,7 @@ t.test('a visitor who declines at the portal goes back to the page of the produc
   t.same(connected, [])
 })
 
-t.test('connect works only in a POST, with a session and a user id', async t => {
+t.test('the function connect works only in a POST, with a session and a user id', async t => {
   const { browser, platform, client } = await start(t)
   t.equal((await browser.get('/connect', { site: 'same-origin' })).statusCode, 500)
   t.equal((await browser.post('/connect', {}, { site: 'cross-site' })).statusCode, 403)

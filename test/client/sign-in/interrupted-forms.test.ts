@@ -288,7 +288,7 @@ for (const [when, open] of Object.entries({
   'while the client handles a form': (t: Test) => endWhileHandled(t, greeting),
 }))
   t.test(
-    `PG-14: if the session ends ${when}, the client keeps the typed text, even if the page of the form needs a visitor`,
+    `PG-14: if the session ends ${when}, the client keeps the typed text, even if the page of the form can be shown only to a signed-in visitor`,
     async t => {
       const { browser, platform, form, log, signInAgain, sent } = await open(t)
       const earlier = sent().length
@@ -309,7 +309,7 @@ for (const [when, open] of Object.entries({
   )
 
 t.test(
-  'PG-14: if the page of a form needs a visitor, the client keeps a short text until the visitor has signed in',
+  'PG-14: if the page of a form can be shown only to a signed-in visitor, the client keeps a short text until the visitor has signed in',
   async t => {
     const { browser, form, signInAgain } = await openFormAndWait(t, greeting)
     const path = await signInAgain(await browser.post('/note', { ...form, note }))
@@ -375,7 +375,7 @@ for (const [what, text] of [
   )
 
 t.test(
-  'PG-14: the client shows a long text after the session has ended, even if the form’s page needs a signed-in visitor',
+  'PG-14: the client shows a long text after the session has ended, even if the form’s page can be shown only to a signed-in visitor',
   async t => {
     const { browser, form } = await openFormAndWait(t, {
       ...smallProduct,
@@ -421,7 +421,7 @@ for (const [when, open] of Object.entries({
   'while the client handles it': (t: Test) => endWhileHandled(t, withPlainPost),
 }))
   t.test(
-    `PG-14: if a form has no page and the session ends ${when}, the answer says that nothing was done`,
+    `PG-14: if no page of the product shows the form and the session ends ${when}, the answer says that nothing was done`,
     async t => {
       const { browser, platform, signInAgain } = await open(t)
       const page = await browser.post('/plain')

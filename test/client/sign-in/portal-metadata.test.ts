@@ -39,16 +39,19 @@ t.test('CL-22: if the portal lists S256, a login sends a challenge and the excha
   t.notOk(platform.received().some(({ url }) => url.includes(verifier)))
 })
 
-t.test('CL-22: every login has its own verifier, even if a visitor signs in in two tabs at the same time', async t => {
-  const { browser, platform, started } = await buildWith(t, withPkce)
-  const other = await beginLogin(browser)
-  t.not(other.get('code_challenge'), started.get('code_challenge'))
-  for (const login of [other, started]) {
-    t.equal((await browser.get(callbackUrl(login), { site: 'cross-site' })).statusCode, 200)
-    const verifier = platform.received('POST /api/exchangeToken').at(-1)!.form.get('code_verifier')!
-    t.equal(createHash('sha256').update(verifier).digest('base64url'), login.get('code_challenge'))
-  }
-})
+t.test(
+  'CL-22: every login has its own verifier, even if a visitor begins two logins at the same time, in two tabs',
+  async t => {
+    const { browser, platform, started } = await buildWith(t, withPkce)
+    const other = await beginLogin(browser)
+    t.not(other.get('code_challenge'), started.get('code_challenge'))
+    for (const login of [other, started]) {
+      t.equal((await browser.get(callbackUrl(login), { site: 'cross-site' })).statusCode, 200)
+      const verifier = platform.received('POST /api/exchangeToken').at(-1)!.form.get('code_verifier')!
+      t.equal(createHash('sha256').update(verifier).digest('base64url'), login.get('code_challenge'))
+    }
+  },
+)
 
 t.test('CL-22: the verifier is in the sealed login cookie', async t => {
   const { browser, platform, started } = await buildWith(t, withPkce)
@@ -133,22 +136,25 @@ t.test(
   },
 )
 
-t.test('metadata-kept: the client reads the metadata document at its start and keeps it for an hour', async t => {
-  const { browser, platform, clock } = await buildTestClient(t, { scripts: { [route]: withPkce } })
-  for (let login = 0; login < 20; login++) await beginLogin(browser)
-  t.equal(platform.received(route).length, 1)
-  clock.advance(59 * 60)
-  await beginLogin(browser)
-  t.equal(platform.received(route).length, 1)
-  platform.answer(route, documentWith({}))
-  clock.advance(2 * 60)
-  t.equal(
-    (await beginLogin(browser)).get('code_challenge'),
-    null,
-    'when the portal no longer lists PKCE, the client must not send a challenge',
-  )
-  t.equal(platform.received(route).length, 2)
-})
+t.test(
+  'metadata-kept: the client reads the metadata document when it starts, and keeps the document for an hour',
+  async t => {
+    const { browser, platform, clock } = await buildTestClient(t, { scripts: { [route]: withPkce } })
+    for (let login = 0; login < 20; login++) await beginLogin(browser)
+    t.equal(platform.received(route).length, 1)
+    clock.advance(59 * 60)
+    await beginLogin(browser)
+    t.equal(platform.received(route).length, 1)
+    platform.answer(route, documentWith({}))
+    clock.advance(2 * 60)
+    t.equal(
+      (await beginLogin(browser)).get('code_challenge'),
+      null,
+      'when the portal no longer lists PKCE, the client must not send a challenge',
+    )
+    t.equal(platform.received(route).length, 2)
+  },
+)
 
 const {
   'the metadata document lists only plain': _1,
@@ -228,7 +234,7 @@ const failing: Record<string, [document: Script, logged: { reason: string; cause
 
 for (const [what, [document, logged]] of Object.entries(failing)) {
   t.test(
-    `metadata-kept: if the portal ${what} at the client’s start, the next login and the next sign-out read the metadata again`,
+    `metadata-kept: if the portal ${what} while the client starts, the next login and the next sign-out read the metadata again`,
     async t => {
       const { browser, platform, started } = await buildWith(t, document)
       t.equal(started.get('code_challenge'), null)
@@ -266,14 +272,17 @@ for (const [what, [document, logged]] of Object.entries(failing)) {
   )
 }
 
-t.test('metadata-kept: a sign-out tries to read the metadata document if the start and every login failed', async t => {
-  const { browser, platform } = await buildWith(t, { status: 503, body: {} })
-  await signIn(browser)
-  platform.answer(route, documentWith({ revocation_endpoint: 'listed' }))
-  platform.answer('POST /api/revokeToken', { body: {} })
-  await browser.post('/logout')
-  t.equal(platform.received('POST /api/revokeToken').length, 1)
-})
+t.test(
+  'metadata-kept: if the client could not read the metadata document when it started and at every login, a sign-out tries again',
+  async t => {
+    const { browser, platform } = await buildWith(t, { status: 503, body: {} })
+    await signIn(browser)
+    platform.answer(route, documentWith({ revocation_endpoint: 'listed' }))
+    platform.answer('POST /api/revokeToken', { body: {} })
+    await browser.post('/logout')
+    t.equal(platform.received('POST /api/revokeToken').length, 1)
+  },
+)
 
 t.test('metadata-kept: simultaneous logins read the metadata document only once', async t => {
   const { browser, platform } = await buildWith(t, { status: 503, body: {} })
@@ -340,7 +349,7 @@ for (const [iss, status] of [
   [undefined, 200],
 ] as const) {
   t.test(
-    `CL-23: if the metadata document does not announce iss, a callback with iss ${iss ?? 'left out'} gets ${status}`,
+    `CL-23: if the metadata document does not announce iss, a callback with the iss ${iss ?? '(missing)'} gets ${status}`,
     async t => {
       const { browser, platform, started } = await buildWith(t, documentWith({}))
       const change = { iss: iss === 'the portal' ? platform.url : iss }
@@ -359,7 +368,7 @@ for (const [iss, status] of [
   [undefined, 400],
 ] as const) {
   t.test(
-    `CL-23: if the metadata document announces iss, a callback with iss ${iss ?? 'left out'} gets ${status}`,
+    `CL-23: if the metadata document announces iss, a callback with the iss ${iss ?? '(missing)'} gets ${status}`,
     async t => {
       const announced = documentWith({ authorization_response_iss_parameter_supported: true })
       const { browser, platform, started } = await buildWith(t, announced)

@@ -54,11 +54,11 @@ t.test('session data is loaded once, at the sign-in, and every request can read 
   t.equal(timesLoaded(), 1)
 })
 
-t.test('links can read the session data, in the signed-in scope and on public pages', async t => {
+t.test('the function links can read the session data, in the signed-in scope and on public pages', async t => {
   const { browser } = await start(t)
   t.notOk(linksOf(await browser.get('/')).includes('/admin'), 'a stranger must not see the link')
   const { body } = await signIn(browser)
-  t.notMatch(body, 'admin', 'the page that continues has no header')
+  t.notMatch(body, 'admin', 'the page at the callback must have no header with links')
   for (const path of ['/', '/page', '/note']) {
     const page = await browser.get(path, { site: 'same-origin' })
     t.equal(page.statusCode, 200, path)

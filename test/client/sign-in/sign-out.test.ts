@@ -34,7 +34,7 @@ async function buildSignedIn(t: Test, revoke: Script = { body: {} }, settings: S
   return test
 }
 
-t.test('CK-13: GET /logout gets 405, and signs nobody out', async t => {
+t.test('CK-13: a GET request to /logout gets 405, and signs nobody out', async t => {
   const { browser } = await buildSignedIn(t)
   const response = await browser.get('/logout', { site: 'same-origin' })
   t.equal(response.statusCode, 405)
@@ -65,7 +65,7 @@ t.test('CK-13: the answer to POST /logout is a 303 that deletes every cookie of 
   t.not((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
 })
 
-t.test('CK-13: browsers may not store signed-in pages, so Back requests the page again', async t => {
+t.test('CK-13: browsers may not store signed-in pages, so the Back button requests the page again', async t => {
   const { browser } = await buildSignedIn(t)
   for (const path of ['/', '/page', '/logout']) {
     const { headers } = await browser.get(path, { site: 'same-origin' })

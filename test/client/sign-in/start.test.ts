@@ -102,7 +102,7 @@ t.test('CL-06: if two logins begin in two tabs, both logins succeed if the secon
 })
 
 t.test(
-  'CL-07: after fifty starts of a login the browser has five login cookies, and the last login can be finished',
+  'CL-07: after fifty logins have begun, the browser has five login cookies, and the last login can be finished',
   async t => {
     const { browser, clock } = await buildTestClient(t)
     await signIn(browser)
@@ -148,7 +148,7 @@ t.test(
 )
 
 t.test(
-  'CL-08: the login cookie is sealed, Secure, HttpOnly, Lax, __Host-, and lives for at most ten minutes',
+  'CL-08: the name of the login cookie begins with __Host-; the cookie is sealed, Secure, HttpOnly and Lax, and lives for at most ten minutes',
   async t => {
     const { browser } = await buildTestClient(t)
     const response = await browser.get('/login?returnTo=/page?q=readable')
@@ -162,7 +162,7 @@ t.test(
   },
 )
 
-t.test('CL-31: HEAD starts no login', async t => {
+t.test('CL-31: a HEAD request starts no login', async t => {
   const { client } = await buildTestClient(t)
   const response = await client.inject({ method: 'HEAD', url: '/login' })
   t.not(response.statusCode, 302)
@@ -236,26 +236,37 @@ t.test('CL-07: if a browser is full of forged login cookies, the answers to this
   }
 })
 
-t.test('CL-07: the next logins delete forged login cookies before real login cookies', async t => {
-  const { browser } = await buildTestClient(t)
-  const started = await beginLogin(browser, '/note')
-  const count = plantCookies(browser, '__Host-login-', 22, forgedLike(browser, `__Host-login-${started.get('state')}`))
-  for (let login = 0; login < 3; login++) await beginLogin(browser)
-  t.ok(loginCookies(browser.names()).length < count - 20)
-  t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
-  t.ok(count > 150)
-})
+t.test(
+  'CL-07: if a browser has forged login cookies, the next logins delete these cookies before real login cookies',
+  async t => {
+    const { browser } = await buildTestClient(t)
+    const started = await beginLogin(browser, '/note')
+    const count = plantCookies(
+      browser,
+      '__Host-login-',
+      22,
+      forgedLike(browser, `__Host-login-${started.get('state')}`),
+    )
+    for (let login = 0; login < 3; login++) await beginLogin(browser)
+    t.ok(loginCookies(browser.names()).length < count - 20)
+    t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
+    t.ok(count > 150)
+  },
+)
 
-t.test('CL-07: signing out deletes the real login cookies first, even if many login cookies are forged', async t => {
-  const { browser } = await buildTestClient(t)
-  const logins = [await beginLogin(browser), await beginLogin(browser)]
-  const forged = forgedLike(browser, `__Host-login-${logins[0]!.get('state')}`)
-  plantCookies(browser, '__Host-login-', 22, forged)
-  logins.push(await beginLogin(browser), await beginLogin(browser))
-  await browser.post('/logout')
-  t.ok(loginCookies(browser.names()).length > 50, 'the other cookies must be deleted with later answers')
-  for (const login of logins) t.equal(browser.cookie(`__Host-login-${login.get('state')}`), undefined)
-})
+t.test(
+  'CL-07: signing out deletes the real login cookies before the forged ones, even if there are many forged login cookies',
+  async t => {
+    const { browser } = await buildTestClient(t)
+    const logins = [await beginLogin(browser), await beginLogin(browser)]
+    const forged = forgedLike(browser, `__Host-login-${logins[0]!.get('state')}`)
+    plantCookies(browser, '__Host-login-', 22, forged)
+    logins.push(await beginLogin(browser), await beginLogin(browser))
+    await browser.post('/logout')
+    t.ok(loginCookies(browser.names()).length > 50, 'the other cookies must be deleted with later answers')
+    for (const login of logins) t.equal(browser.cookie(`__Host-login-${login.get('state')}`), undefined)
+  },
+)
 
 t.test('CL-07: a login takes almost no time, even if the browser is full of forged login cookies', async t => {
   const { browser, client } = await buildTestClient(t, { environment: { LOG_LEVEL: 'silent' } })

@@ -116,7 +116,7 @@ export function callbackUrl(started: URLSearchParams, change: Record<string, str
   return `/exchangeToken?${new URLSearchParams(given)}`
 }
 
-/** A whole login, up to the page that continues by itself. */
+/** A whole login, up to the page at the callback, which opens the next page by itself. */
 export async function signIn(browser: TestBrowser, returnTo?: string): Promise<LightMyRequestResponse> {
   const started = await beginLogin(browser, returnTo)
   return browser.get(callbackUrl(started), { site: 'cross-site' })

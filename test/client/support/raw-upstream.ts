@@ -1,4 +1,4 @@
-// Plays the login portal or the application API byte by byte, for faults that an HTTP server would never commit.
+// Plays the login portal or the application API byte by byte, for mistakes that no HTTP server makes.
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'

@@ -125,7 +125,7 @@ for (const scheme of ['http', 'https'] as const) {
   const start = (t: Test) => (scheme === 'http' ? startUnacceptingPort(t) : startSilent(t))
   t.test(`${what}, the visitor gets a page within four seconds`, async t => {
     const url = (await start(t)).replace('http:', `${scheme}:`)
-    // At its start, the client also waits for a connection, to request the metadata. The test must not measure that
+    // When the client starts, it also waits for a connection, to request the metadata. The test must not measure that
     // time.
     const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: url } })
     const started = await beginLogin(browser)
@@ -180,7 +180,7 @@ for (const code of ['ENOTFOUND', 'EAI_AGAIN'])
       t.ok(took.own < 1, `${took.own} s`)
 
       isKnown = true
-      t.equal((await signIn(browser)).statusCode, 400, 'the portal must be asked, and refuse this code')
+      t.equal((await signIn(browser)).statusCode, 400, 'the client must ask the portal, which refuses this code')
       t.equal(portal.requests.length, 1)
     },
   )

@@ -145,7 +145,7 @@ for (const status of [429, 503]) {
   )
 }
 
-t.test('DO-14: a page takes one call, and one more call if the session is renewed', async t => {
+t.test('DO-14: to show a page, the client makes one call, and one more call if the session is renewed', async t => {
   const { browser, platform, clock } = await buildTestClient(t, { scripts: smallApi })
   const total = () => platform.received().filter(({ url }) => !url.startsWith('/.well-known/')).length
   const calls = async (work: Promise<unknown>) => {

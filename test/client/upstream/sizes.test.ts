@@ -84,7 +84,7 @@ for (const [what, [head, bytes]] of Object.entries(endless)) {
 }
 
 t.test(
-  'UP-04: a token response of just under 64 KiB is read, and a response of just over 64 KiB is refused',
+  'UP-04: the client reads a token response of just under 64 KiB, and refuses a response of just over 64 KiB',
   async t => {
     const { browser, platform } = await buildTestClient(t)
     const send = (length: number) =>
@@ -99,7 +99,7 @@ t.test(
   },
 )
 
-t.test('UP-04: an answer of just under 8 MiB is read, and an answer of just over 8 MiB is refused', async t => {
+t.test('UP-04: the client reads an answer of just under 8 MiB, and refuses an answer of just over 8 MiB', async t => {
   const { browser, platform } = await buildTestClient(t)
   await signIn(browser)
   const body = JSON.stringify(Array(2_000).fill('d'.repeat(600)))

@@ -24,7 +24,7 @@ async function answering(t: Test) {
 /** A list and `count` values in it. */
 const listOf = (count: number, value: string) => `[${Array.from({ length: count }, () => value).join()}]`
 
-t.test('UP-04: a list of 250,000 values is read, and a list with one more value is refused', async t => {
+t.test('UP-04: the client reads a list of 250,000 values, and refuses a list with one more value', async t => {
   const status = await answering(t)
   for (const value of ['0', '{}', '[ ]', '""', '"],[{\\"\\\\"']) {
     t.equal(await status(listOf(249_999, value)), 200, value)

@@ -103,7 +103,7 @@ t.test('PG-02: no header of a request changes the addresses in the client’s pa
   t.notMatch(JSON.stringify(platform.received()), /evil\.test|6\.6\.6\.6/)
 })
 
-t.test('PG-04: GET and HEAD change nothing, even with the Strict cookies', async t => {
+t.test('PG-04: no GET or HEAD request changes anything, even with the Strict cookies', async t => {
   const { browser, client, platform, forms } = await start(t)
   const before = platform.received().length
   for (const url of Object.keys(forms)) {

@@ -96,7 +96,7 @@ t.test('for visitors who prefer dark pages, every page is dark even before its s
 })
 
 t.test(
-  'PG-03: the Referrer-Policy of a page is same-origin, or no-referrer if the page continues by itself',
+  'PG-03: the Referrer-Policy of a page is same-origin, or no-referrer if the page opens the next page by itself',
   async t => {
     for (const [what, { headers, body }] of Object.entries(answers)) {
       const goesOn = /http-equiv="refresh"/.test(body)

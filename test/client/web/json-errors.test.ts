@@ -169,8 +169,11 @@ for (const [what, headers] of [
   })
 }
 
-t.test('if a script asks for HTML, for example to prefetch a page, it is redirected like a visitor', async t => {
-  const { client } = await start(t)
-  const headers = { ...own, accept: 'text/html', 'sec-fetch-dest': 'empty' }
-  t.equal((await client.inject({ method: 'GET', url: '/page', headers })).statusCode, 302)
-})
+t.test(
+  'if a script asks for HTML, for example to prefetch a page, the client redirects the script like a visitor',
+  async t => {
+    const { client } = await start(t)
+    const headers = { ...own, accept: 'text/html', 'sec-fetch-dest': 'empty' }
+    t.equal((await client.inject({ method: 'GET', url: '/page', headers })).statusCode, 302)
+  },
+)

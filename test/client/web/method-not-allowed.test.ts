@@ -40,7 +40,7 @@ for (const [url, allow] of [
   ['/mixed/1', 'DELETE, PUT'],
   ['/mixed/1/2', 'PUT'],
 ] as const)
-  t.test(`AP-20: POST ${url} gets a 405, and Allow names the methods of that path`, async t => {
+  t.test(`AP-20: POST ${url} gets a 405, and the Allow header names the methods of that path`, async t => {
     const { client } = await buildTestClient(t, { product })
     const answer = await client.inject({ method: 'POST', url, headers })
     t.equal(answer.statusCode, 405)
@@ -60,7 +60,7 @@ for (const url of [
   '/nowhere',
   '/nowhere?/files/report.pdf',
 ])
-  t.test(`POST ${url.slice(0, 40)} gets a 404, because no method has that path`, async t => {
+  t.test(`POST ${url.slice(0, 40)} gets a 404, because no route has that path`, async t => {
     const { client } = await buildTestClient(t, { product })
     const answer = await client.inject({ method: 'POST', url, headers })
     t.equal(answer.statusCode, 404)
@@ -68,7 +68,7 @@ for (const url of [
   })
 
 t.test(
-  'if several routes have the same path and different constraints, Allow names the methods of all of them',
+  'if several routes have the same path and different constraints, the Allow header names the methods of all of them',
   async t => {
     const constrained: TestProduct = {
       ...smallProduct,

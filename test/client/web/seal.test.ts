@@ -13,7 +13,7 @@ const newKey = () => new Secret(randomBytes(32).toString('base64url'))
 const key = newKey()
 const sealer = createSealer([key], 'context', clock)
 
-t.test('a sealed value unseals to its payload and its expiry', async t => {
+t.test('unsealing a sealed value gives its payload and its expiry', async t => {
   for (const payload of ['', 'a', 'text – with ünïcode', 'x'.repeat(5000)]) {
     const unsealed = sealer.unseal('purpose', sealer.seal('purpose', payload, later(60)))
     t.equal(unsealed?.payload, payload)

@@ -31,7 +31,7 @@ for (const [what, length] of [
       const { browser, client, platform } = await buildTestClient(t)
       platform.answer('GET /things', { body: thingsOf(50, length) })
       await signIn(browser)
-      t.ok(client.server.timeout > 25_000, 'longer than a page may take to come')
+      t.ok(client.server.timeout > 25_000, 'the timeout must be longer than the time limit of a page')
       // If Node has sent bytes since its last check, Node waits for the whole timeout again.
       t.ok(client.server.timeout * 2 <= 73_000)
       t.ok(client.server.keepAliveTimeout <= 72_000)

@@ -86,7 +86,7 @@ t.test('texts are chosen for each request, on pages, on error pages, in the logi
   t.match(page.body, /<time[^>]*>31\. März 2026, 12:00 UTC<\/time>/)
 })
 
-t.test('texts can follow the visitor’s own data', async t => {
+t.test('a product can choose the texts of a page by the data of the visitor', async t => {
   const texts: TestProduct['texts'] = ({ visitorIfAny }) =>
     (visitorIfAny?.data as { language?: string } | undefined)?.language === 'de' ? german : {}
   const product = { ...smallProduct, texts, loadSessionData: async () => ({ language: 'de' }) as object }

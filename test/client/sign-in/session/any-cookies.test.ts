@@ -128,7 +128,7 @@ t.test('CK-10: forged refresh cookies are deleted a few at a time, and the visit
   t.ok(browser.cookie(own))
 })
 
-t.test('CK-10: signing out deletes the visitor’s own refresh cookie first', async t => {
+t.test('CK-10: signing out deletes the visitor’s own refresh cookie before any forged refresh cookie', async t => {
   const { browser, own } = await signInAmongForged(t)
   const value = browser.cookies.get(own)!
   // Moves the cookie to the end, as if the browser had received it last.

@@ -19,13 +19,16 @@ const pages = [
   '/health/ready',
 ]
 
-t.test('CK-01: the session cookie is __Host-, HttpOnly, Secure, Strict, and lives as long as the token', async t => {
-  const { browser, platform } = await buildTestClient(t)
-  platform.answer('POST /api/exchangeToken', giveTokens({ expires_in: 1234 }))
-  const [pair, ...attributes] = setCookieLine(await signIn(browser), '__Host-session=')!.split('; ')
-  t.same(attributes.toSorted(), ['HttpOnly', 'Max-Age=1234', 'Path=/', 'SameSite=Strict', 'Secure'])
-  t.match(pair, /^__Host-session=[\w-]+$/)
-})
+t.test(
+  'CK-01: the name of the session cookie begins with __Host-; the cookie is HttpOnly, Secure and Strict, and lives as long as the token',
+  async t => {
+    const { browser, platform } = await buildTestClient(t)
+    platform.answer('POST /api/exchangeToken', giveTokens({ expires_in: 1234 }))
+    const [pair, ...attributes] = setCookieLine(await signIn(browser), '__Host-session=')!.split('; ')
+    t.same(attributes.toSorted(), ['HttpOnly', 'Max-Age=1234', 'Path=/', 'SameSite=Strict', 'Secure'])
+    t.match(pair, /^__Host-session=[\w-]+$/)
+  },
+)
 
 t.test('CK-01: the refresh cookie has the same attributes as the session cookie, and lives longer', async t => {
   const { browser } = await buildTestClient(t)
@@ -37,7 +40,7 @@ for (const [what, environment] of [
   ['on http://localhost', {}],
   ['on https', { PUBLIC_URL: 'https://client.test' }],
 ] as const) {
-  t.test(`CK-02: ${what} every cookie has __Host-, Secure, HttpOnly and Path=/, and no Domain`, async t => {
+  t.test(`CK-02: ${what} every cookie has a __Host- name, Secure, HttpOnly and Path=/, and no Domain`, async t => {
     const { browser } = await buildTestClient(t, { scripts, environment })
     const responses = [
       await browser.get('/login'),

@@ -36,8 +36,8 @@ const one = await buildTestClient(t, { scripts: { 'GET /things': { body: ['first
 let visitors = 0
 
 /**
- * Signs in another visitor of the shared client for an hour. After that, the portal answers each renewal with
- * `renewal`.
+ * Signs another visitor in at the client that all tests share. The session lasts an hour. After that, the portal
+ * answers each renewal with `renewal`.
  */
 async function newVisitor(renewal: Script) {
   const { platform, clock, log } = one
@@ -173,7 +173,7 @@ t.test(
     ] as const) {
       const page = await browser.get(path, { site: 'same-origin' })
       t.equal(page.statusCode, 404, path)
-      t.notMatch(page.body, signInTexts.signInAgain, `${path} would not be there for a new sign-in either`)
+      t.notMatch(page.body, signInTexts.signInAgain, `${path} does not exist, so signing in again would not help`)
       t.equal(page.body.split(`${webTexts.page.signOut}</button>`).length - 1, offers, path)
       t.equal(page.body.includes('action="/logout"'), offers === 1, path)
     }

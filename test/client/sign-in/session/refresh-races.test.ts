@@ -58,7 +58,7 @@ t.test(
       t.equal(page.statusCode, 200)
       browser.keep(page)
     }
-    t.ok(renewals().length <= 2, `${renewals().length} renewals, one a replica`)
+    t.ok(renewals().length <= 2, `${renewals().length} renewals, but at most one for each replica`)
     t.equal(portal.isRevoked(), false)
     t.equal(refreshCookieNames(browser).length, 1)
     t.equal((await openPage(browser)).statusCode, 200)

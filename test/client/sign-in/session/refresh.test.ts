@@ -46,7 +46,7 @@ t.test('CK-09: without the refresh cookie, a session works until its last second
   t.equal(renewals().length, 0)
 })
 
-t.test('CK-09: renewing does not extend the thirty days of a session', async t => {
+t.test('CK-09: a renewal does not extend the thirty days after which a session ends', async t => {
   const { browser, clock, platform, renewals } = await buildSignedIn(t)
   for (let day = 1; day < 30; day++) {
     platform.answer(tokenRoute, giveTokens({ refresh_token: `of-day-${day}` }))
@@ -96,28 +96,31 @@ t.test('if the client knows when the visitor has to sign in again, every page sa
     /<footer>[^<]*<p>[^<]*<time datetime="([^"]+)"/.exec((await browser.get(path, { site: 'same-origin' })).body)?.[1]
   for (const path of ['/', '/page']) t.equal(await told(path), '2026-03-31T12:00:00.000Z', path)
   clock.advance(3601)
-  t.equal(await told('/page'), '2026-03-31T12:00:00.000Z', 'renewing changes nothing in it')
+  t.equal(await told('/page'), '2026-03-31T12:00:00.000Z', 'a renewal must not change the time')
   for (const name of refreshCookieNames(browser)) browser.cookies.delete(name)
   for (const path of ['/', '/page'])
     t.equal(
       await told(path),
       '2026-03-01T14:00:01.000Z',
-      `${path}: without a refresh token it is the access token’s end`,
+      `${path}: without a refresh token, the time must be the end of the access token`,
     )
 })
 
-t.test('RF-10: the client renews an access token shortly before it expires, and not earlier', async t => {
-  const { browser, clock, renewals } = await buildSignedIn(t)
-  clock.advance(3600 - 90)
-  await openPage(browser)
-  t.equal(renewals().length, 0)
-  clock.advance(60)
-  await openPage(browser)
-  t.equal(renewals().length, 1)
-})
+t.test(
+  'RF-10: the client does not renew an access token 90 seconds before it expires, but 30 seconds before',
+  async t => {
+    const { browser, clock, renewals } = await buildSignedIn(t)
+    clock.advance(3600 - 90)
+    await openPage(browser)
+    t.equal(renewals().length, 0)
+    clock.advance(60)
+    await openPage(browser)
+    t.equal(renewals().length, 1)
+  },
+)
 
 t.test(
-  'RF-10: with access tokens that expire after five seconds, a request renews at most once, and the client at most once in two seconds',
+  'RF-10: if access tokens expire after five seconds, one request causes at most one renewal, and the client renews at most once in two seconds',
   async t => {
     const { browser, clock, platform, renewals } = await buildSignedIn(t)
     let count = 0

@@ -132,7 +132,7 @@ t.test('F-29: during a rolling update, cookies of the other version sign nobody 
   t.equal(
     (await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode,
     200,
-    'the login beside it goes on',
+    'the other login must continue',
   )
   t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
 })

@@ -34,27 +34,33 @@ async function signInAs(test: TestClient, visitor: string, refreshToken: string 
   return browser.get(returnTo ?? '/page', { site: 'same-origin' })
 }
 
-t.test('CL-20: signing in replaces the earlier visitor', async t => {
-  const test = await buildForTwo(t)
-  t.match((await signInAs(test, 'visitor-1', 'refresh-of-the-first')).body, 'Of the first')
-  const before = test.browser.cookie('__Host-session')
-  t.match((await signInAs(test, 'visitor-2', 'refresh-of-the-second')).body, 'Of the second')
-  t.not(test.browser.cookie('__Host-session'), before)
-  t.equal(refreshCookieNames(test.browser).length, 1)
-})
+t.test(
+  'CL-20: if another visitor signs in with the same browser, the new session replaces the session of the earlier visitor',
+  async t => {
+    const test = await buildForTwo(t)
+    t.match((await signInAs(test, 'visitor-1', 'refresh-of-the-first')).body, 'Of the first')
+    const before = test.browser.cookie('__Host-session')
+    t.match((await signInAs(test, 'visitor-2', 'refresh-of-the-second')).body, 'Of the second')
+    t.not(test.browser.cookie('__Host-session'), before)
+    t.equal(refreshCookieNames(test.browser).length, 1)
+  },
+)
 
-t.test('CL-20: the session of an earlier visitor still belongs only to that visitor', async t => {
-  const test = await buildForTwo(t)
-  await signInAs(test, 'visitor-1', undefined)
-  const first = test.browser.copy()
-  await signInAs(test, 'visitor-2', undefined)
-  t.match((await first.get('/page')).body, 'Of the first')
-})
+t.test(
+  'CL-20: after another visitor has signed in, a copy of the earlier session cookies still shows the data of the earlier visitor',
+  async t => {
+    const test = await buildForTwo(t)
+    await signInAs(test, 'visitor-1', undefined)
+    const first = test.browser.copy()
+    await signInAs(test, 'visitor-2', undefined)
+    t.match((await first.get('/page')).body, 'Of the first')
+  },
+)
 
 for (const [what, refreshToken] of [
   ['with a refresh token', 'refresh-of-the-second'],
   ['without a refresh token', undefined],
-  ['with a refresh token too long for its cookie', 'r'.repeat(400)],
+  ['with a refresh token that is too long for its cookie', 'r'.repeat(400)],
 ] as const) {
   t.test(
     `CL-20: when the session of the second visitor (${what}) ends, the first visitor is not signed in again`,
@@ -71,13 +77,16 @@ for (const [what, refreshToken] of [
   )
 }
 
-t.test('CL-20: the first visitor is not signed in again if the second login ended on the start page', async t => {
-  const test = await buildForTwo(t)
-  await signInAs(test, 'visitor-1', 'refresh-of-the-first')
-  await signInAs(test, 'visitor-2', undefined, '/')
-  test.clock.advance(3601)
-  t.equal((await test.browser.get('/page', { site: 'same-origin' })).statusCode, 302)
-})
+t.test(
+  'CL-20: if the second login ended on the start page, the first visitor is not signed in again when the second session ends',
+  async t => {
+    const test = await buildForTwo(t)
+    await signInAs(test, 'visitor-1', 'refresh-of-the-first')
+    await signInAs(test, 'visitor-2', undefined, '/')
+    test.clock.advance(3601)
+    t.equal((await test.browser.get('/page', { site: 'same-origin' })).statusCode, 302)
+  },
+)
 
 t.test(
   'CL-20: a session without a refresh token is not renewed with the refresh token of the first visitor',

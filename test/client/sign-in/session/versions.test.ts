@@ -64,7 +64,7 @@ async function buildWithSealer(t: Test) {
 
 const openPage = (browser: TestBrowser) => browser.get('/page', { site: 'same-origin' })
 
-t.test('F-25: with the current version, the client accepts the payloads of these tests', async t => {
+t.test('F-25: the client accepts the payloads of these tests if they have the current version', async t => {
   const { browser, clock, platform, setSession, setRefresh } = await buildWithSealer(t)
   const { session, refresh } = payloads(clock)
   setSession(session)
