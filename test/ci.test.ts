@@ -106,7 +106,7 @@ t.test('if a test file fails in any way, the run fails and its output names the 
   }
 })
 
-t.test('if a test file fails while it is loaded, the files after it still run', async t => {
+t.test('if a test file throws an error while it is loaded, the files after it still run', async t => {
   const files = { 'test/a.test.ts': fileOf("throw new Error('before any test')"), 'test/b.test.ts': passing }
   const { code, output } = await runTests(t, files, {})
   t.not(code, 0)

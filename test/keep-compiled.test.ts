@@ -1,4 +1,5 @@
-// A start stores its compiled code for later starts. The client also starts if the code cannot be stored.
+// When the client starts, it stores its compiled code, so that it starts faster the next time. The client also starts
+// if the code cannot be stored.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync, readFileSync } from 'node:fs'
@@ -26,11 +27,11 @@ t.test('npm start stores its compiled code next to the packages', async t => {
   const { length } = listKept(folder)
   t.ok(length > 0)
   t.equal(start(folder), 'one\n')
-  t.equal(listKept(folder).length, length, 'the second start must store no more code')
+  t.equal(listKept(folder).length, length, 'the client must store no more code when it starts a second time')
 })
 
 t.test(
-  'if a process is killed a few seconds after its start, it has already stored the compiled code',
+  'if a process is killed a few seconds after it has started, it has already stored the compiled code',
   { timeout: 20_000 },
   async t => {
     const folder = t.testdir({ 'main.ts': 'setInterval(() => {}, 1000 as number)\n' })

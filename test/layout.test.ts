@@ -36,25 +36,28 @@ t.test('the client and the sandbox never import each other', async t => {
     )
 })
 
-t.test('conformance does not import the client, and the client and the sandbox do not import conformance', async t => {
-  for (const path of globSync('{src,test}/conformance/**/*.ts'))
-    t.same(
-      importsOf(path).filter(name => /^(src|test)\/(client|journey)\//.test(name)),
-      [],
-      `${path} imports nothing of the client`,
-    )
-  for (const path of globSync('src/conformance/browser/*.ts'))
-    t.same(
-      importsOf(path).filter(name => name.startsWith('src/') && !name.startsWith('src/conformance/browser/')),
-      [],
-      `${path} imports only files of the browser`,
-    )
-  for (const path of [...clientFiles, ...sandboxFiles, ...globSync('test/client/**/*.ts')])
-    t.notOk(
-      importsOf(path).some(name => name.includes('conformance/')),
-      `${path} imports nothing of conformance`,
-    )
-})
+t.test(
+  'the conformance suite does not import the client, and neither the client nor the sandbox imports the conformance suite',
+  async t => {
+    for (const path of globSync('{src,test}/conformance/**/*.ts'))
+      t.same(
+        importsOf(path).filter(name => /^(src|test)\/(client|journey)\//.test(name)),
+        [],
+        `${path} imports nothing of the client`,
+      )
+    for (const path of globSync('src/conformance/browser/*.ts'))
+      t.same(
+        importsOf(path).filter(name => name.startsWith('src/') && !name.startsWith('src/conformance/browser/')),
+        [],
+        `${path} imports only files of the browser`,
+      )
+    for (const path of [...clientFiles, ...sandboxFiles, ...globSync('test/client/**/*.ts')])
+      t.notOk(
+        importsOf(path).some(name => name.includes('conformance/')),
+        `${path} imports nothing of conformance`,
+      )
+  },
+)
 
 /**
  * The files of the client that a file may import. If several entries match the beginning of the path, the first entry
@@ -114,24 +117,30 @@ t.test('the protocol of the login uses no package, and the core of the client do
     t.notOk(importsOf(`src/client/${name}.ts`).includes('fastify'), name)
 })
 
-t.test('sign-in, web and operations, and the pages of every product, do not mention applications', async t => {
-  const paths = ['src/client/{sign-in,web,operations}/**/*.ts', 'views/client/*.eta'].flatMap(one => globSync(one))
-  t.ok(paths.length > 30)
-  for (const path of paths.filter(path => path !== 'views/client/home.eta'))
-    t.notMatch(read(path), /applications/i, path)
-})
+t.test(
+  'the folders sign-in, web and operations, and the pages of every product, do not mention applications',
+  async t => {
+    const paths = ['src/client/{sign-in,web,operations}/**/*.ts', 'views/client/*.eta'].flatMap(one => globSync(one))
+    t.ok(paths.length > 30)
+    for (const path of paths.filter(path => path !== 'views/client/home.eta'))
+      t.notMatch(read(path), /applications/i, path)
+  },
+)
 
-t.test('the tests of sign-in, web, upstream and operations do not use the pages for applications', async t => {
-  const paths = globSync('test/client/{web,upstream,operations,sign-in,support}/**/*.ts').filter(
-    // The test of the doctor needs the real path of the API, because the doctor calls it.
-    path => !path.endsWith('/doctor.test.ts'),
-  )
-  t.ok(paths.length > 60)
-  for (const path of paths)
-    t.notMatch(read(path), /\/applications|\/apps\/v1|\/identities\/|applicationRecord|buildApplications/, path)
-  for (const path of paths.filter(path => /\/(sign-in|support)\//.test(path)))
-    t.notMatch(read(path), /applications/i, path)
-})
+t.test(
+  'the tests in the folders sign-in, web, upstream and operations do not use the pages for applications',
+  async t => {
+    const paths = globSync('test/client/{web,upstream,operations,sign-in,support}/**/*.ts').filter(
+      // The test of the doctor needs the real path of the API, because the doctor calls it.
+      path => !path.endsWith('/doctor.test.ts'),
+    )
+    t.ok(paths.length > 60)
+    for (const path of paths)
+      t.notMatch(read(path), /\/applications|\/apps\/v1|\/identities\/|applicationRecord|buildApplications/, path)
+    for (const path of paths.filter(path => /\/(sign-in|support)\//.test(path)))
+      t.notMatch(read(path), /applications/i, path)
+  },
+)
 
 t.test('the sandbox has no circular imports, not even of types', async t => {
   const graph = new Map(sandboxFiles.map(path => [path, importsOf(path)]))

@@ -20,7 +20,7 @@ t.test('every rule has an id of its own, and belongs to one subject in the docum
   t.same(new Set(ids.map(id => id.toLowerCase())).size, ids.length, 'their anchors differ')
 })
 
-t.test('every id that code, tests and documents name is defined', async t => {
+t.test('every id of a rule that occurs in code, tests or documents is defined', async t => {
   const citations = citingFiles().flatMap(path => findCitations(path))
   t.ok(citations.length > 1_000, 'the citations are found')
   t.same(
@@ -104,7 +104,7 @@ t.test('if a document names the id of a rule, the id is a link', async t => {
     )
 })
 
-t.test('a citation is found in a title, in a comment and after the word "rule"', async t => {
+t.test('findCitations finds an id in a title, in a comment and after the word "rule"', async t => {
   const find = (text: string) => findCitations('test/example.test.ts', text).map(({ line, id }) => `${line} ${id}`)
   t.same(find("t.test('CL-03, no-such-rule: a state', …)"), ['1 CL-03', '1 no-such-rule'])
   t.same(find('t.test(\n  `api-etag: the tag`,'), ['1 api-etag'])

@@ -56,7 +56,7 @@ t.test(
     const asked = log.map(line => JSON.parse(line) as { event?: string; method?: string; route?: string })
     for (const route of routes) {
       const { method, url } = route
-      // /login has no page, because it always leads to the portal.
+      // The path /login shows no page, because it always redirects to the portal.
       const hasPage = method === 'GET' && url !== '/login'
       if (hasPage)
         t.ok(

@@ -208,7 +208,7 @@ t.test('the button “Copy all” copies the same text that “Download as .env�
 })
 
 t.test(
-  'after a click, the text of the button says that the form is being sent, and Back restores the text',
+  'after a click, the text of the button says that the form is being sent, and the browser’s Back button restores the text',
   { skip },
   async t => {
     const { page, troubles } = await startVisit(t, { at: '/applications/new', browser: { isWhole: true } })

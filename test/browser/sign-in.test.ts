@@ -76,7 +76,7 @@ t.test(
 )
 
 t.test(
-  'CL-28: the browser history does not contain the code, and neither Back nor Reload sends the code again',
+  'CL-28: the browser history does not contain the code, and neither the Back button nor the Reload button sends the code again',
   { skip },
   async t => {
     const both = await startBoth(t)

@@ -5,7 +5,7 @@ import { signIn } from './support/sign-in.ts'
 import { startVisit } from './support/start-visit.ts'
 
 t.test(
-  'CK-13, PG-11: after a sign-out, Back shows no signed-in page and does not sign the visitor in',
+  'CK-13, PG-11: after a sign-out, the Back button shows no signed-in page and does not sign the visitor in',
   { skip },
   async t => {
     const { context, page, publicUrl, front, troubles } = await startVisit(t, {

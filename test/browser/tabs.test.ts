@@ -14,23 +14,27 @@ import { startVisit } from './support/start-visit.ts'
 const isSignedIn = (page: Page) => page.getByRole('button', { name: 'Sign out' }).waitFor()
 
 for (const order of ['first to last', 'last to first'] as const)
-  t.test(`CL-06: if two tabs begin a login each, both logins succeed (finished from ${order})`, { skip }, async t => {
-    const { context, page, publicUrl, person, troubles } = await startVisit(t)
-    const tabs = [page, await context.newPage()]
-    const paths = ['/applications?q=one', '/applications?q=two']
-    for (const [index, tab] of tabs.entries())
-      await tab.goto(`${publicUrl}/login?${new URLSearchParams({ returnTo: paths[index]! })}`)
-    const inOrder = [...tabs.entries()]
-    if (order === 'last to first') inOrder.reverse()
-    for (const [index, tab] of inOrder) {
-      await tab.bringToFront()
-      await enterPassword(tab, person)
-      if (index === inOrder[0]![0]) await allow(tab)
-      await isSignedIn(tab)
-      t.equal(tab.url(), publicUrl + paths[index], 'each tab must end on the page where its login began')
-    }
-    t.same(troubles, [])
-  })
+  t.test(
+    `CL-06: if each of two tabs begins a login, both logins succeed (finished from ${order})`,
+    { skip },
+    async t => {
+      const { context, page, publicUrl, person, troubles } = await startVisit(t)
+      const tabs = [page, await context.newPage()]
+      const paths = ['/applications?q=one', '/applications?q=two']
+      for (const [index, tab] of tabs.entries())
+        await tab.goto(`${publicUrl}/login?${new URLSearchParams({ returnTo: paths[index]! })}`)
+      const inOrder = [...tabs.entries()]
+      if (order === 'last to first') inOrder.reverse()
+      for (const [index, tab] of inOrder) {
+        await tab.bringToFront()
+        await enterPassword(tab, person)
+        if (index === inOrder[0]![0]) await allow(tab)
+        await isSignedIn(tab)
+        t.equal(tab.url(), publicUrl + paths[index], 'each tab must end on the page where its login began')
+      }
+      t.same(troubles, [])
+    },
+  )
 
 t.test(
   'CL-07: after fifty unfinished logins, the browser still has its session and only five login cookies, and the next login works',

@@ -1,4 +1,5 @@
-// Runs the compose files with Docker Compose. Tests a login, a stop, a second start, and containers that die.
+// Runs the compose files with Docker Compose. Tests a login, containers that are stopped and started again, and
+// containers that die.
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
@@ -67,7 +68,7 @@ async function listNames(page: Page, publicUrl: string): Promise<string[]> {
 }
 
 t.test(
-  'compose.yaml: a person signs in, all containers stop with status 0, and after a second start all data is still there',
+  'compose.yaml: a person signs in, all containers stop with status 0, and when they start again, all data is still there',
   { skip },
   async t => {
     const files = ['compose.yaml', ...(await build('database'))]
@@ -101,7 +102,11 @@ t.test(
     const answer = await logins({ authorization: `Bearer ${labToken}` })
     t.match(await answer.json(), { logins: [{ outcome: 'signed in' }] }, 'the laboratory has recorded the login')
     const lab = await openPage(t, { httpCredentials: { username: 'anything', password: labToken } })
-    t.equal((await lab.page.goto(labUrl))?.status(), 200, 'a browser opens it with the token as password')
+    t.equal(
+      (await lab.page.goto(labUrl))?.status(),
+      200,
+      'a browser must be able to open the laboratory with the token as the password',
+    )
 
     const running = await setup.inspectAll()
     t.equal(running.length, 4)
@@ -156,12 +161,12 @@ t.test(
     const { program, printed } = sessionUnder('In a shell', 'sh')
     const settings = { PATH: process.env.PATH, LAB, LAB_TOKEN }
     const { stdout } = await promisify(execFile)('sh', ['-euc', program], { env: settings })
-    t.equal(stdout, printed, 'the session of the document does what the document says')
+    t.equal(stdout, printed, 'the session must print the output in the document')
 
     await setup.compose('stop')
     await setup.up('--wait')
     const logins = await fetch(`${LAB}/lab/v1/logins`, { headers: { authorization: `Bearer ${LAB_TOKEN}` } })
-    t.match(await logins.json(), { logins: [] }, 'the laboratory must be empty after each start')
+    t.match(await logins.json(), { logins: [] }, 'the laboratory must be empty each time the sandbox starts')
   },
 )
 
@@ -275,7 +280,7 @@ t.test(
     )
 
     await t.test(
-      'while the database is stopped, pages and logins are answered with 503, and after its start everything works again',
+      'while the database is stopped, pages and logins get 503, and after the database has started again, everything works',
       async t => {
         const visitor = await openPage(t, { ignoreHTTPSErrors: true })
         await visitor.page.goto(publicUrl)

@@ -17,7 +17,7 @@ const setups = { 'compose.yaml': single, 'compose.yaml with compose.scale.yaml':
 /** Returns the volumes of a service, each as [name, folder, mode]. */
 const mountsOf = (service: Service) => (service.volumes ?? []).map(volume => volume.split(':'))
 
-/** Makes the secrets in a new folder, as at a first start. */
+/** Makes the secrets in a new folder, as when the command runs for the first time. */
 function newSecrets(t: Test) {
   const folder = mkdtempSync(join(tmpdir(), 'secrets-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
@@ -64,7 +64,7 @@ for (const [name, setup] of Object.entries({ ...setups, 'compose.sandbox.yaml': 
         t.match(settings, { read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] }, service)
         t.ok(settings.mem_limit && settings.cpus && settings.pids_limit, `${service} has limits`)
         t.notOk(settings.privileged)
-        if (service !== 'proxy') t.notOk(settings.cap_add, `${service} is given nothing back`)
+        if (service !== 'proxy') t.notOk(settings.cap_add, `${service} must get no capability back`)
       }
     },
   )
@@ -242,18 +242,21 @@ t.test('make-secrets prints how to sign in, and if there is a laboratory, how to
   t.ok(lines.includes('Lab: http://127.0.0.1:4002'))
   t.ok(lines.includes(`Lab token: ${labToken}`))
   const { lab } = readSandboxConfig(environmentOf(single.services.sandbox!, folder))
-  t.equal(lab?.token?.reveal(), labToken, 'the sandbox asks for the token that is printed')
+  t.equal(lab?.token?.reveal(), labToken, 'the sandbox must require the printed token')
   t.notMatch(told(scaled), /Lab/, 'two sandboxes have no laboratory')
 })
 
-t.test('if the first start was interrupted, the next run of make-secrets makes the missing secrets', async t => {
-  const whole = newSecrets(t)
-  for (const lost of ['client/CLIENT_SECRET', 'sandbox/DATABASE_URL', 'sandbox/SEED_USER_PASSWORD']) {
-    rmSync(join(whole.folder, lost))
-    writeFileSync(join(whole.folder, `${lost}.new`), 'ha')
-  }
-  makeSecrets(whole.folder)
-  t.equal(whole.read('client/CLIENT_SECRET'), whole.read('sandbox/SEED_CLIENT_SECRET'))
-  t.equal(new URL(whole.read('sandbox/DATABASE_URL')).password, whole.read('database/POSTGRES_PASSWORD'))
-  t.match(whole.read('sandbox/SEED_USER_PASSWORD'), /^[\w-]{12}$/)
-})
+t.test(
+  'if make-secrets was interrupted when it ran for the first time, the next run makes the missing secrets',
+  async t => {
+    const whole = newSecrets(t)
+    for (const lost of ['client/CLIENT_SECRET', 'sandbox/DATABASE_URL', 'sandbox/SEED_USER_PASSWORD']) {
+      rmSync(join(whole.folder, lost))
+      writeFileSync(join(whole.folder, `${lost}.new`), 'ha')
+    }
+    makeSecrets(whole.folder)
+    t.equal(whole.read('client/CLIENT_SECRET'), whole.read('sandbox/SEED_CLIENT_SECRET'))
+    t.equal(new URL(whole.read('sandbox/DATABASE_URL')).password, whole.read('database/POSTGRES_PASSWORD'))
+    t.match(whole.read('sandbox/SEED_USER_PASSWORD'), /^[\w-]{12}$/)
+  },
+)

@@ -10,7 +10,7 @@ if (skip && process.env.CI) throw new Error(`No image is built: ${skip}`)
 t.setTimeout(600_000)
 
 t.test(
-  'SC-08: if the image of the client is built twice from the lock file, both images contain the same files',
+  'SC-08: if the image of the client is built twice from the same lock file, both images contain the same files',
   { skip },
   async t => {
     const [first, second] = [false, true].map(isFresh => {

@@ -139,7 +139,7 @@ function both() {
 }
 
 t.test(
-  'CT-01: if client and sandbox run as containers, a person can sign in and create an application',
+  'CT-01: if the client and the sandbox run as containers, a person can sign in and create an application',
   { skip: skip || browserSkip },
   async t => {
     const { publicUrl, person, containers } = await both()
@@ -160,7 +160,7 @@ t.test(
 )
 
 t.test(
-  'CT-01, CT-02: client and sandbox are healthy without root rights and on a read-only disk, and after SIGTERM they end with exit code 0',
+  'CT-01, CT-02: the client and the sandbox are healthy without root rights and on a read-only disk, and after SIGTERM they end with exit code 0',
   { skip },
   async t => {
     const { containers, environments } = await both()
@@ -174,7 +174,10 @@ t.test(
       t.match(status(), /^NoNewPrivs:\t1$/m)
       t.ok(await isHealthy(Healthcheck.Test, environments[name]), `${name} is healthy`)
       t.equal(await stop(), 0, name)
-      t.notOk(await isHealthy(Healthcheck.Test, environments[name]), `${name} is gone, and not called healthy`)
+      t.notOk(
+        await isHealthy(Healthcheck.Test, environments[name]),
+        `${name} has stopped, so its health check must fail`,
+      )
     }
   },
 )

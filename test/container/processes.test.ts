@@ -1,5 +1,5 @@
-// Runs client and sandbox as processes, in the same way as a container: without outgoing connections, with limited
-// memory, and with wrong settings. Also tests how they stop.
+// Runs the client and the sandbox as processes with the limits of a container: without outgoing connections and with
+// limited memory. Also tests wrong settings, and how the processes stop.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -102,8 +102,8 @@ async function startSandbox(t: Test, clientUrl = 'http://localhost:3000', settin
 }
 
 /**
- * Stops the program in the same way as a container. Checks that its exit code is 0, and that it used no more memory
- * than compose.yaml allows.
+ * Stops the program with SIGTERM, as Docker stops a container. Checks that its exit code is 0, and that it used no more
+ * memory than compose.yaml allows.
  */
 async function endsWithinLimit(t: Test, { stop }: { stop: () => Promise<{ code: number | null; peakKiB: number }> }) {
   const { code, peakKiB } = await stop()
@@ -150,7 +150,7 @@ function sendWithoutEnd(_request: unknown, response: ServerResponse): void {
 }
 
 t.test(
-  'SC-05: client and sandbox start and show their pages without outgoing connections, and their pages load nothing from other sites',
+  'SC-05: the client and the sandbox start and show their pages without outgoing connections, and their pages load nothing from other sites',
   async t => {
     const port = await findFreePort()
     const sandbox = await startSandbox(t, `http://localhost:${port}`, quickStart)

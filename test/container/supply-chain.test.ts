@@ -135,7 +135,7 @@ t.test(
     t.same(workflow.permissions, { contents: 'read' })
     t.same(Object.keys(workflow.jobs), ['ci', 'image', 'matrix'])
     for (const [name, job] of Object.entries(workflow.jobs)) {
-      t.equal(job.permissions, undefined, `${name} asks for no more`)
+      t.equal(job.permissions, undefined, `${name} must ask for no further permissions`)
       t.ok(job['timeout-minutes'] <= 60, name)
     }
     for (const { uses, with: input } of steps)

@@ -205,34 +205,37 @@ t.test('an upgrade keeps the changes of the owner, and the files that the owner 
   t.same(JSON.parse(starter.read('package-lock.json')).packages[''].dependencies, dependencies)
 })
 
-t.test('an upgrade with conflicts marks them in the files and lists them, and git can undo the upgrade', async t => {
-  const starter = openStarter(t, reference, 'HEAD~1')
-  change(starter, 'src/client/upstream.ts', text => `${text}// The owner's last line.\n`)
-  change(starter, 'src/client/web/seal.ts', text => `${text}// The owner's.\n`)
-  write(starter, 'src/client/added.ts', '// Also added by the owner.\n')
-  changeManifest(starter, ({ scripts }) => {
-    scripts.start = 'node own.ts'
-  })
-  commitAll(starter, 'my changes')
-  const before = listFiles(starter)
+t.test(
+  'if an upgrade has conflicts, it marks them in the files and lists them, and git can undo the upgrade',
+  async t => {
+    const starter = openStarter(t, reference, 'HEAD~1')
+    change(starter, 'src/client/upstream.ts', text => `${text}// The owner's last line.\n`)
+    change(starter, 'src/client/web/seal.ts', text => `${text}// The owner's.\n`)
+    write(starter, 'src/client/added.ts', '// Also added by the owner.\n')
+    changeManifest(starter, ({ scripts }) => {
+      scripts.start = 'node own.ts'
+    })
+    commitAll(starter, 'my changes')
+    const before = listFiles(starter)
 
-  const { status: code, output } = upgrade(starter, reference.folder)
-  t.equal(code, 1)
-  const [, list = ''] = /^Conflicts to resolve:\n((?: {2}.*\n)+)/m.exec(output) ?? []
-  t.same(
-    list
-      .trim()
-      .split(/\n */)
-      .map(line => line.split(':')[0]),
-    ['src/client/added.ts', 'src/client/upstream.ts', 'src/client/web/seal.ts', 'package.json'],
-    output,
-  )
-  t.match(list, 'package.json: scripts.start: yours is "node own.ts", the new one "')
-  t.match(starter.read('src/client/upstream.ts'), /^<<<<<<< [\s\S]*owner's[\s\S]*^=======\n[\s\S]*^>>>>>>> /m)
-  t.equal(JSON.parse(starter.read('package.json')).scripts.start, 'node own.ts')
-  starter.run('git', 'reset', '--hard', '--quiet')
-  t.same(listFiles(starter), before)
-})
+    const { status: code, output } = upgrade(starter, reference.folder)
+    t.equal(code, 1)
+    const [, list = ''] = /^Conflicts to resolve:\n((?: {2}.*\n)+)/m.exec(output) ?? []
+    t.same(
+      list
+        .trim()
+        .split(/\n */)
+        .map(line => line.split(':')[0]),
+      ['src/client/added.ts', 'src/client/upstream.ts', 'src/client/web/seal.ts', 'package.json'],
+      output,
+    )
+    t.match(list, 'package.json: scripts.start: yours is "node own.ts", the new one "')
+    t.match(starter.read('src/client/upstream.ts'), /^<<<<<<< [\s\S]*owner's[\s\S]*^=======\n[\s\S]*^>>>>>>> /m)
+    t.equal(JSON.parse(starter.read('package.json')).scripts.start, 'node own.ts')
+    starter.run('git', 'reset', '--hard', '--quiet')
+    t.same(listFiles(starter), before)
+  },
+)
 
 t.test('if an upgrade cannot finish, it says why and changes nothing', async t => {
   const starter = openStarter(t, reference, 'HEAD~1')

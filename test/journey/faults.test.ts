@@ -7,7 +7,7 @@ import { startBoth } from './support/start-both.ts'
 const loginCookies = (browser: HttpBrowser) =>
   browser.cookies('localhost').filter(name => name.startsWith('__Host-login-'))
 
-t.test('F-01: if the portal is down at the exchange, a page offers at once to start again', async t => {
+t.test('F-01: if the portal is down at the exchange, a page offers at once to begin a new login', async t => {
   const both = await startBoth(t)
   const browser = new HttpBrowser()
   const callback = await reachCallback(browser, both)
@@ -44,7 +44,7 @@ t.test('F-19: while the API is down, signing in and out work, and afterwards eve
 })
 
 t.test(
-  'AP-18: if a visitor removes the application that is this client, later requests get a page and no redirect loop',
+  'AP-18: if a visitor removes the client’s own application, later requests get a page and no redirect loop',
   async t => {
     const both = await startBoth(t)
     const { publicUrl, clientId, front } = both

@@ -48,7 +48,7 @@ t.test(
   },
 )
 
-t.test('CK-12: a login continues after every client was restarted', async t => {
+t.test('CK-12: a login that has begun continues after every client was restarted', async t => {
   const both = await startBoth(t, { replicas: 2 })
   const browser = new HttpBrowser()
   const callback = await reachCallback(browser, both)

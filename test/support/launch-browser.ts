@@ -194,7 +194,7 @@ function firefoxTab(page: FirefoxPage): Driver {
   page.setDefaultTimeout(patienceMs)
   const find = async (element: string) => (await page.evaluateHandle(element)).asElement()
   return {
-    // A page that continues by itself interrupts the navigation to it.
+    // If a page opens the next page by itself, it interrupts the navigation to it.
     goto: url => page.goto(url, { waitUntil: 'domcontentloaded' }).catch(unlessInterrupted),
     reload: () => page.reload({ waitUntil: 'domcontentloaded' }).catch(unlessInterrupted),
     back: () => page.goBack({ waitUntil: 'domcontentloaded' }).catch(unlessInterrupted),

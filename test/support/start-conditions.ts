@@ -8,8 +8,8 @@ export const preload = (script: string) => `--import data:text/javascript,${enco
 export const underLimit = (files: number) => ['sh', '-c', `ulimit -n ${files}; exec "$0" "$@"`]
 
 /**
- * A script that simulates a full disk: after SIGUSR2 every write to the standard output fails, and after the next SIGUSR2
- * writes work again.
+ * A script that simulates a full disk: after SIGUSR2, the process cannot write to its standard output; after the next
+ * SIGUSR2, it can write again.
  */
 export const fillDisk = `
   import fs from 'node:fs'

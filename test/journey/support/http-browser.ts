@@ -33,7 +33,7 @@ export class HttpBrowser {
     return this.#open(await this.#browser.submit(own, own.forms[0]!, form, undefined, stepwise))
   }
 
-  /** Follows redirects and pages that continue by themselves. */
+  /** Follows redirects, and opens the next page if a page does so by itself. */
   async follow({ seen }: Page): Promise<Page> {
     const end = seen.stoppedAt === undefined ? seen : await this.#browser.goOn(seen, undefined, { stopAt: () => false })
     if (end.fault) throw new Error(`${end.fault}, at last at ${end.url}`)
