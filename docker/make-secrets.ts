@@ -1,5 +1,5 @@
-// Makes the secrets of compose.yaml at the first start. At every start, prints how to sign in and how to open the
-// laboratory.
+// Makes the secrets of compose.yaml when it runs for the first time. Each time it runs, it prints how to sign in and
+// how to open the laboratory.
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 

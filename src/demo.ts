@@ -150,7 +150,10 @@ function originOf(scheme: string, host: string, port: string): string {
   return new URL(`${scheme}://${host}:${port}`).origin
 }
 
-/** Returns the same secrets at every start, so that the data of the demo and the sessions of its visitors survive a restart. */
+/**
+ * Returns the same secrets each time the demo starts, so that the data of the demo and the sessions of its visitors
+ * survive a restart.
+ */
 function keepSecrets(): Secrets {
   if (existsSync(secretsFile)) return JSON.parse(readFileSync(secretsFile, 'utf8')) as Secrets
   const random = () => randomBytes(32).toString('base64url')

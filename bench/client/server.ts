@@ -62,7 +62,7 @@ export async function timeStartUp(name: ServerName, environment: Environment): P
   const ms = (await read(child)).cpuMicroseconds / 1000
   await body.dump()
   await stopChild(child)
-  if (statusCode !== 302) throw new Error(`${name} answered ${statusCode} at its start`)
+  if (statusCode !== 302) throw new Error(`${name} answered ${statusCode} when it started`)
   return ms
 }
 

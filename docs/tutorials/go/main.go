@@ -194,7 +194,7 @@ type sealed struct {
 	EndsAt time.Time
 }
 
-// seal encrypts a value for one cookie. A copy in another cookie, or after the end, does not open.
+// seal encrypts a value for one cookie. unseal refuses the text in another cookie, and after its lifetime.
 func seal(name string, value any, lifetime time.Duration) string {
 	content, _ := json.Marshal(value)
 	text, _ := json.Marshal(sealed{content, time.Now().Add(lifetime)})
@@ -203,7 +203,7 @@ func seal(name string, value any, lifetime time.Duration) string {
 	return base64.RawURLEncoding.EncodeToString(sealer.Seal(nonce, nonce, text, []byte(name)))
 }
 
-// unseal reads a sealed value. It returns false if somebody else made this text, or if it has ended.
+// unseal reads a sealed value. It returns false if somebody else made this text, or if its lifetime is over.
 func unseal(name, text string, value any) bool {
 	content, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(content) < sealer.NonceSize() {
@@ -316,13 +316,13 @@ func endSession(w http.ResponseWriter) {
 	setCookie(w, refreshCookie, "", 0, http.SameSiteStrictMode)
 }
 
-// readTokens takes what we keep from an answer of the portal.
+// readTokens reads the values that we keep from an answer of the portal.
 func readTokens(token *oauth2.Token) (*session, error) {
 	seconds, isNumber := token.Extra("expires_in").(float64)
 	if !strings.EqualFold(token.TokenType, "bearer") || !isNumber || seconds <= 0 {
 		return nil, fmt.Errorf("%w: not a bearer token with a lifetime", errPlatform)
 	}
-	// A header takes nothing else.
+	// A header can contain no other characters.
 	if strings.IndexFunc(token.AccessToken, func(c rune) bool { return c <= ' ' || c > '~' }) >= 0 {
 		return nil, fmt.Errorf("%w: the access token fits into no header", errPlatform)
 	}
@@ -348,7 +348,7 @@ func randomText() string {
 }
 
 func login(w http.ResponseWriter, r *http.Request) {
-	// Five logins at most, because a browser sends all of their cookies.
+	// The client keeps at most five logins, because a browser sends all of their cookies.
 	if names := loginCookies(r); len(names) > 4 {
 		for _, name := range names[:len(names)-4] {
 			setCookie(w, name, "", 0, http.SameSiteLaxMode)
@@ -462,7 +462,8 @@ func showError(w http.ResponseWriter, r *http.Request, err error) {
 
 // ---- Calling the API --------------------------------------------------------------------------------------------------
 
-// shared runs work for the first request with a key. The others wait for it and get the same result.
+// shared calls the function work for the first request with a key. Later requests with this key wait, and get the same
+// result.
 type shared[T any] struct {
 	mutex   sync.Mutex
 	results map[string]*result[T]
@@ -510,14 +511,14 @@ func renew(old *session) (*session, error) {
 		return nil, errSignedOut
 	}
 	return renewals.once(old.RefreshToken, 30*time.Second, func() (*session, error) {
-		// Not the context of the request: others may wait for this renewal.
+		// Do not use the context of the request, because other requests may wait for this renewal.
 		fields := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {old.RefreshToken}}
 		status, answer, err := sendForm(context.Background(), "/api/exchangeToken", fields)
 		if err != nil {
 			return nil, err
 		}
 		if status == 400 || status == 401 {
-			// Only these three end a session. After anything else, such as 503, the visitor stays signed in.
+			// Only these three errors end a session. After anything else, such as 503, the visitor stays signed in.
 			switch answer["error"] {
 			case "invalid_grant", "unauthorized_client", "unsupported_grant_type":
 				return nil, errSignedOut
@@ -613,7 +614,7 @@ func (v *visit) call(method, address string, body any) (int, map[string]any, err
 	return 0, nil, errSignedOut
 }
 
-// list calls for a list. It returns the valid records and leaves out all other values.
+// list calls the API for a list. It returns the valid records and leaves out all other values.
 func (v *visit) list(address string) ([]map[string]any, error) {
 	status, answer, err := v.call("GET", address, nil)
 	if err != nil {
@@ -704,7 +705,7 @@ func (v *visit) groupOptions(chosen string) (string, error) {
 	return options.String(), nil
 }
 
-// form is the page with the form. It shows what was typed, and works for one creation by this visitor.
+// form is the page with the form. It shows the typed values, and can create only one application for this visitor.
 func (v *visit) form(values url.Values, problems []string, status int) (page, error) {
 	options, err := v.groupOptions(values.Get("groupId"))
 	if err != nil {
@@ -773,7 +774,7 @@ func (v *visit) createFromForm(values url.Values) (page, error) {
 	return page{title: "The application was created", content: content, status: 200}, nil
 }
 
-// problemsIn returns the sentences of a refusal: one, or a list for each field.
+// problemsIn returns the sentences of a refusal: one sentence, or a list for each field.
 func problemsIn(answer map[string]any) []string {
 	refusal, _ := answer["error"].(map[string]any)
 	switch message := refusal["message"].(type) {
@@ -795,7 +796,7 @@ func problemsIn(answer map[string]any) []string {
 	}
 }
 
-// only answers 405 to other methods.
+// Answers 405 to every method except the given one.
 func only(method string, handler http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != method {

@@ -50,7 +50,8 @@ workers = ThreadPoolExecutor(32)
 
 
 class BoundedAdapter(HTTPAdapter):
-    """No answer takes longer than ten seconds or has more than 8 MB. The timeout of requests limits each read only."""
+    """No answer takes longer than ten seconds or has more than 8 MB. The timeout of requests limits only
+    each read."""
 
     def send(self, request, **options):
         try:
@@ -74,7 +75,7 @@ class BoundedAdapter(HTTPAdapter):
 
 
 def prepare(http):
-    """For each HTTP session of Authlib, and for our own."""
+    """Prepares an HTTP session: each session of Authlib, and our own."""
     http.mount("http://", BoundedAdapter())
     http.mount("https://", BoundedAdapter())
     http.headers["Accept-Encoding"] = "identity"
@@ -323,7 +324,7 @@ def call(method, url, **options):
         with prepare(requests.Session()) as http:
             answer = http.request(method, url, timeout=5, allow_redirects=False, **options)
         return answer.status_code, json.loads(answer.content) if answer.content else None
-    # A very deep JSON raises RecursionError.
+    # JSON with very many levels raises RecursionError.
     except (requests.RequestException, ValueError, RecursionError) as error:
         raise PlatformFault("No usable answer") from error
 
@@ -369,7 +370,7 @@ def send_renewal(tokens):
     }
     status, answer = call("POST", LOGIN_URL + "/api/exchangeToken", data=fields)
     error = answer.get("error") if isinstance(answer, dict) else None
-    # Only these three end a session. After anything else, such as 503, the next request tries again.
+    # Only these three errors end a session. After anything else, such as 503, the next request tries again.
     if status in [400, 401] and error in ["invalid_grant", "unauthorized_client", "unsupported_grant_type"]:
         raise SignedOut
     if status != 200 or not isinstance(answer, dict):
@@ -404,7 +405,7 @@ def call_api(method, path, body=None, base=API_URL):
 
 @app.after_request
 def keep_renewed_session(response):
-    """A renewed session needs new cookies, also if the page reports an error."""
+    """A renewed session needs new cookies, even if the page reports an error."""
     if g.get("is_renewed"):
         keep_session(response, g.tokens)
     return response
@@ -466,7 +467,8 @@ def load_groups():
 
 
 def form_page(values, problems, status):
-    """Title, content and status of the page with the form. It shows what was typed, and works for one creation."""
+    """Title, content and status of the page with the form. It shows the typed values, and can create only one
+    application."""
     token = seal({"form_id": secrets.token_urlsafe(16), "session_id": g.tokens["session_id"]})
     choices = "".join(
         f'<option value="{escape(group_id)}"{" selected" if group_id == values.get("groupId") else ""}>{escape(name)}</option>'
@@ -527,7 +529,7 @@ def create_from_form():
 
 
 def problems_in(answer):
-    """The sentences of a refusal: one, or a list for each field."""
+    """The sentences of a refusal: one sentence, or a list for each field."""
     error = answer.get("error") if isinstance(answer, dict) else None
     message = error.get("message") if isinstance(error, dict) else None
     if isinstance(message, dict):
