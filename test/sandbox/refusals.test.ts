@@ -27,7 +27,7 @@ function reasonsIn(...paths: string[]): Reason[] {
 }
 
 t.test(
-  'the application API has an answer for every reason that the files about applications and groups use',
+  'the application API has an answer for every refusal reason in the code for applications and groups',
   async t => {
     const found = reasonsIn('applications', 'groups')
     t.ok(found.includes('last-member'))
@@ -38,7 +38,7 @@ t.test(
 )
 
 t.test(
-  'the portal’s calls for clients have an OAuth error for every reason that the files about codes and tokens use',
+  'the portal’s calls for clients have an OAuth error for every refusal reason in the code for codes and tokens',
   async t => {
     const found = reasonsIn(
       'grants/clients.ts',
@@ -54,7 +54,7 @@ t.test(
   },
 )
 
-t.test('the pages for groups have a message for every reason that the file about groups uses', async t => {
+t.test('the pages for groups have a message for every refusal reason in the code for groups', async t => {
   // Only the API changes applications, so the pages do not need these reasons.
   const ofApplications: Reason[] = ['too-many-applications', 'too-many-bytes']
   for (const reason of reasonsIn('groups').filter(reason => !ofApplications.includes(reason)))
@@ -62,7 +62,7 @@ t.test('the pages for groups have a message for every reason that the file about
 })
 
 t.test(
-  'the other pages of the portal have a message for every reason that the files about accounts, consents and clients use',
+  'the other pages of the portal have a message for every refusal reason in the code for accounts, consents and clients',
   async t => {
     const found = reasonsIn(
       'people',

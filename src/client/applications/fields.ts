@@ -128,8 +128,8 @@ export function fieldsToCreate({ groupName: _, ...fields }: TypedFields): Applic
 
 /**
  * Leaves out the group, because it cannot be changed. `isClientKnown` is false if the API did not return the fields of
- * the OAuth client, so that the form could not show them. In that case, empty fields of the OAuth client are left out,
- * and the API keeps their values.
+ * the OAuth client. The form could then not show them. In that case, empty fields of the OAuth client are left out, and
+ * the API keeps their values.
  */
 export function fieldsToUpdate(typed: TypedFields, isClientKnown: boolean): Partial<ApplicationFields> {
   const { groupId: _, ...all } = fieldsToCreate(typed)

@@ -12,7 +12,7 @@ interface CallsPage {
   title: string
   brand?: string
   about: string
-  /** A link to the page that leads to this page, if there is such a page. */
+  /** A link back to the page that links here, if there is one. */
   home?: { href: string; label: string }
   /** The address at which a person gets an access token. */
   tokenUrl: string

@@ -375,7 +375,7 @@ for (const [what, text] of [
   )
 
 t.test(
-  'PG-14: the client shows a long text after the session has ended, even if the form’s page can be shown only to a signed-in visitor',
+  'PG-14: if the session ends while a visitor types a long text into a form, the client still shows this text, even if only signed-in visitors can open the page of the form',
   async t => {
     const { browser, form } = await openFormAndWait(t, {
       ...smallProduct,

@@ -218,7 +218,7 @@ t.test('every call of the laboratory refuses unknown parameters', async t => {
 })
 
 t.test(
-  'a fault skips as many requests as ordered, then happens as often as ordered, and the changed steps name the fault',
+  'a fault first skips the ordered number of requests, then happens the ordered number of times, and the changed steps name the fault',
   async t => {
     const { order, show, sandbox, steps } = await buildFaultLab(t)
     const { id } = await order('exchange-503', { ...own, skip: 1, times: 2, options: { retryAfter: 7 } })

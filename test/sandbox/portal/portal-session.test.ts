@@ -15,8 +15,8 @@ async function isSignedIn(browser: Browser): Promise<boolean> {
 }
 
 /**
- * Uses the only session, and waits until the store has the new end of the session, because the portal answers before it
- * stores the new end.
+ * Opens a page with the only session of the store. Then waits until the store has the session's new expiry time,
+ * because the portal answers before it stores this time.
  */
 async function use(browser: Browser, { store }: TestSandbox): Promise<boolean> {
   const findEnd = () => store.read.selectFrom('portal_sessions').select('expires_at').executeTakeFirstOrThrow()

@@ -273,7 +273,7 @@ const sizes: CheckDefinition[] = [
       why:
         fault === 'large'
           ? 'A client that reads a list of any size fills the memory that all visitors share.'
-          : 'A few kilobytes can become gigabytes when the client unpacks them. All visitors share the memory that they fill.',
+          : 'A few kilobytes can become gigabytes when the client unpacks them. They fill the memory that all visitors share.',
       fix:
         fault === 'large'
           ? 'Count the bytes of every answer while reading, and stop after a few megabytes.'
@@ -328,7 +328,7 @@ const sizes: CheckDefinition[] = [
     id: 'name-gzip-bomb',
     title: "The client limits the unpacked size of the portal answer that contains the visitor's name",
     rule: 'UP-04',
-    why: 'A few kilobytes can become gigabytes when the client unpacks them. All visitors share the memory that they fill.',
+    why: 'A few kilobytes can become gigabytes when the client unpacks them. They fill the memory that all visitors share.',
     fix: 'Do not ask for compression, or count the unpacked bytes and stop at a limit.',
     needs,
     async run(context) {
@@ -350,7 +350,7 @@ const sizes: CheckDefinition[] = [
     id: 'exchange-gzip-bomb',
     title: 'The client limits the unpacked size of a compressed token response',
     rule: 'UP-04',
-    why: 'A few kilobytes can become gigabytes when the client unpacks them. All visitors share the memory that they fill.',
+    why: 'A few kilobytes can become gigabytes when the client unpacks them. They fill the memory that all visitors share.',
     fix: 'Do not ask for compression, or count the unpacked bytes and stop at a limit.',
     needs,
     async run(context) {

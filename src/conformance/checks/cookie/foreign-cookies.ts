@@ -137,7 +137,7 @@ export const foreignCookies: CheckDefinition[] = [
     title:
       'If the Cookie header is unusual, the login path, the callback, the start page and cancel_url answer with a status below 500',
     rule: 'CK-10',
-    why: 'Other websites on the same host or on a subdomain can set cookies. Many clients read the cookies of a login with other code than the cookies of a session.',
+    why: 'Other websites on the same host or on a subdomain can set cookies. In many clients, the cookies of a login and the cookies of a session are read by different code.',
     fix: 'Read cookies with a parser that never throws an error, and ignore cookies that your client did not set.',
     async run(context) {
       for (const [, what, header] of hostile) {

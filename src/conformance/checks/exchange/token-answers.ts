@@ -268,7 +268,7 @@ export const tokenAnswers: CheckDefinition[] = [
   ),
   {
     id: 'token-answer-expires-in-converted',
-    title: 'If expires_in is true, the client does not use it as one second',
+    title: 'If expires_in is the JSON value true, the client does not take it for one second',
     rule: 'CL-19',
     why: 'In many languages, true converts to the number 1. The session then ends after one second, and the client renews it again and again.',
     fix: 'Check that expires_in is a number, and convert no other type. In some languages, even true counts as a number. Refuse the response, or assume a lifetime that your documentation names.',
