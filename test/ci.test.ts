@@ -1,7 +1,7 @@
 // The programs that run the tests. These programs must report the result, and fail if tests failed, were skipped or did
 // not run.
 import { execFile } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
@@ -106,6 +106,18 @@ t.test('if a test file fails in any way, the run fails and its output names the 
   }
 })
 
+t.test('npm test lists the files of every process that failed, and can run each file alone', async t => {
+  const files = { 'test/a.test.ts': passing, 'test/b.test.ts': fileOf("t.fail('on purpose')") }
+  const list = join(t.testdir(), 'failed')
+  await runTests(t, { ...files, 'test/here/c.test.ts': passing }, { FAILED_FILES: list })
+  t.equal(readFileSync(list, 'utf8'), 'test/a.test.ts test/b.test.ts\n')
+  rmSync(list)
+  const parameters = ['--one-at-a-time', 'test/a.test.ts', 'test/b.test.ts']
+  const { output } = await runTests(t, files, { FAILED_FILES: list }, ...parameters)
+  t.equal(readFileSync(list, 'utf8'), 'test/b.test.ts\n')
+  t.match(output, '# { total: 5, pass: 4, fail: 1 }')
+})
+
 t.test('if a test file throws an error while it is loaded, the files after it still run', async t => {
   const files = { 'test/a.test.ts': fileOf("throw new Error('before any test')"), 'test/b.test.ts': passing }
   const { code, output } = await runTests(t, files, {})
@@ -127,13 +139,26 @@ t.test('in CI, a skipped test or a file without tests is a failure; elsewhere it
 
 type Wrote = [text: string, code: number]
 
-/** Runs .ci/run with fake test programs, which write these lines and end with these exit codes. */
-function runCi(t: Test, project: Wrote, deeper: Wrote, compose: Wrote, starter: Wrote, texts: Wrote) {
+/**
+ * Runs .ci/run with fake test programs, which write these lines and end with these exit codes. `again` describes the
+ * failed files of the first program: each line names the files of one process, and `wrote` is what the second run
+ * writes.
+ */
+function runCi(
+  t: Test,
+  project: Wrote,
+  deeper: Wrote,
+  compose: Wrote,
+  starter: Wrote,
+  texts: Wrote,
+  again: { lines: string[]; wrote: Wrote } = { lines: [], wrote: ['', 0] },
+) {
   const script = ([text, code]: Wrote) => `#!/bin/sh\necho 'ok 1'\necho '${text}'\nexit ${code}\n`
   const folder = makeFolder(t, {
     'bin/npm': `#!/bin/sh
       case "$*" in
-        test) exec ./tests ;;
+        test) cat ./failed >>"$FAILED_FILES"; exec ./tests ;;
+        'test -- --one-at-a-time a.test.ts b.test.ts') exec ./again ;;
         'run test:texts') exec ./texts ;;
         'test -- test/**/*.ci.ts --exclude=test/container/compose.ci.ts') exec ./deeper ;;
         'test -- test/container/compose.ci.ts') exec ./compose ;;
@@ -144,6 +169,8 @@ function runCi(t: Test, project: Wrote, deeper: Wrote, compose: Wrote, starter: 
     'bin/buildah': '#!/bin/sh\n',
     'bin/debootstrap': '#!/bin/sh\n',
     'bin/dockerd': '#!/bin/sh\n',
+    failed: again.lines.map(line => `${line}\n`).join(''),
+    again: script(again.wrote),
     tests: script(project),
     texts: script(texts),
     deeper: script(deeper),
@@ -180,6 +207,26 @@ t.test('the last line of .ci/run has the total of all test runs', async t => {
     const ended = await runCi(t, project, deeper, compose, starter, texts)
     t.equal(ended.output.trimEnd().split('\n').at(-1), lastLine)
     t.equal(ended.code, code, lastLine)
+  }
+})
+
+t.test('.ci/run runs failed test files a second time, and only the second result counts', async t => {
+  const failed: Wrote = ['# { total: 12, pass: 10, fail: 2 }', 1]
+  const lost: Wrote = ['killed', 137]
+  const twice = ['a.test.ts b.test.ts']
+  const many = Array.from({ length: 6 }, () => 'a.test.ts b.test.ts')
+  for (const [what, project, lines, wrote, lastLine, code] of [
+    ['they pass', failed, twice, ['# { total: 5, pass: 5 }', 0], '46 passed, 0 failed', 0],
+    ['one fails again', failed, twice, ['# { total: 5, pass: 4, fail: 1 }', 1], '46 passed, 1 failed', 1],
+    ['the second run is killed', failed, twice, lost, '46 passed, 1 failed', 1],
+    ['six processes failed, so nothing runs again', failed, many, [good, 0], '46 passed, 2 failed', 1],
+    ['tests may not have run, so nothing runs again', lost, twice, [good, 0], '36 passed, 1 failed', 1],
+  ] as [string, Wrote, string[], Wrote, string, number][]) {
+    const ended = await runCi(t, project, [good, 0], [good, 0], [good, 0], noTexts, { lines, wrote })
+    t.equal(ended.output.trimEnd().split('\n').at(-1), lastLine, what)
+    t.equal(ended.code, code, what)
+    const isRepeated = project === failed && lines === twice
+    t.equal(/^Ran a second time: a\.test\.ts b\.test\.ts$/m.test(ended.output), isRepeated, what)
   }
 })
 
