@@ -216,7 +216,10 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
       return api.inject({ method, url, headers, ...(payload && { payload }) })
     },
 
-    /** Resolves when all earlier requests are recorded. For requests without an answer, waits only a short time. */
+    /**
+     * Resolves when all earlier requests are recorded. For requests without an answer, the function waits only a short
+     * time.
+     */
     settle: sandbox.untilNoted,
 
     async close(): Promise<void> {

@@ -163,9 +163,9 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
 }
 
 /**
- * If a check has shown that the client mixes the data of its visitors, adds this to failures of checks that found
- * nobody signed in. Their own fixes may be wrong: perhaps the visitor was signed in, but the client made the call with
- * the token of another visitor.
+ * If a check has shown that the client mixes the data of its visitors, the function adds this to failures of checks
+ * that found nobody signed in. Their own fixes may be wrong: perhaps the visitor was signed in, but the client made the
+ * call with the token of another visitor.
  */
 function nameMixedVisitors(results: Result[]): Result[] {
   const isSignedOut = ({ reason }: Result) => /nobody (is signed )?in|(not|no longer) signed in/i.test(reason)

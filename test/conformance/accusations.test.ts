@@ -26,7 +26,7 @@ async function judge(parts: Partial<Parts>, ...ids: string[]): Promise<Record<st
   return Object.fromEntries(results.map(result => [result.id, result]))
 }
 
-t.test('if the API refuses a form, the fix does not mention the referrer policy', async t => {
+t.test('if the API refuses a form, the advice in `fix` does not mention the referrer policy', async t => {
   const { 'create-works': result } = await judge(
     {
       send: (visit, request) =>
@@ -42,7 +42,7 @@ t.test('if the API refuses a form, the fix does not mention the referrer policy'
 })
 
 t.test(
-  'if a form comes with Origin: null because its page sends no referrer, the fix names the referrer policy',
+  'if a form comes with Origin: null because its page sends no referrer, the advice in `fix` names the referrer policy',
   async t => {
     const { 'create-works': result } = await judge(
       {
@@ -55,10 +55,13 @@ t.test(
   },
 )
 
-t.test('if the client refuses a form for another reason, the fix does not mention the referrer policy', async t => {
-  const { 'create-works': result } = await judge({ isFormOf: () => false }, 'create-works')
-  t.match(result, { verdict: 'failed', fix: 'The client refused its own form with status 409' })
-})
+t.test(
+  'if the client refuses a form for another reason, the advice in `fix` does not mention the referrer policy',
+  async t => {
+    const { 'create-works': result } = await judge({ isFormOf: () => false }, 'create-works')
+    t.match(result, { verdict: 'failed', fix: 'The client refused its own form with status 409' })
+  },
+)
 
 t.test('a client that logs the state passes the check log-cookies, although a cookie contains the state', async t => {
   const logins = new Map<string, Login>()

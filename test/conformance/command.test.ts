@@ -195,7 +195,7 @@ t.test(
   },
 )
 
-t.test('if the command gets SIGTERM, it stops the client that it started, and ends', async t => {
+t.test('if the command gets SIGTERM, it stops the client that it started, and then exits', async t => {
   const client = `http://localhost:${await findFreePort()}`
   const child = spawn(
     process.execPath,

@@ -14,7 +14,7 @@ const { values } = parseArgs({
     /** Two patterns: `fault` selects faults by name or group. `only` selects checks by id or group. */
     fault: { type: 'string', default: '' },
     only: { type: 'string', default: '' },
-    /** If given, judges each fault only with the checks of the fault's own group. */
+    /** With this option, each fault is judged only with the checks of the fault's own group. */
     'own-group': { type: 'boolean', default: false },
     'side-by-side': { type: 'string', default: '2' },
   },

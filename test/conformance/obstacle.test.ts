@@ -52,7 +52,7 @@ t.test(
 )
 
 t.test(
-  'if the run does not include the check for the cause, exactly one other check fails and reports the cause',
+  'if the check that reports a refused login request is not part of the run, one check that needs a login fails in its place',
   async t => {
     const results = await judge(wrongCancelUrl, /^(state-missing|exchange-code)$/)
     t.same(briefly(results), { 'state-missing': 'failed', 'exchange-code': 'state-missing' })

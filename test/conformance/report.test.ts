@@ -92,7 +92,7 @@ t.test(
   },
 )
 
-t.test('if a client is only slow, the suite does not restart it', async t => {
+t.test('if a client is slow but still answers, the suite does not restart the client', async t => {
   let [asked, restarts] = [0, 0]
   const isAnswering = async () => ++asked > 1
   const clientProcess = {

@@ -42,8 +42,8 @@ export class CookieJar {
   }
 
   /**
-   * Returns the cookies that have not expired, oldest first. With an address, returns only the cookies that the browser
-   * would send if a person typed the address, in the order of the Cookie header.
+   * Returns the cookies that have not expired, oldest first. With an address, the function returns only the cookies
+   * that the browser would send if a person typed the address, in the order of the Cookie header.
    */
   list(url?: string): Cookie[] {
     this.#cookies = this.#cookies.filter(({ expiresAt }) => expiresAt > this.#clock())
@@ -55,8 +55,8 @@ export class CookieJar {
   }
 
   /**
-   * Deletes the cookies with this name, or all cookies if no name is given. With `url`, deletes only cookies that the
-   * browser would send to this address.
+   * Deletes the cookies with this name, or all cookies if no name is given. With `url`, the function deletes only
+   * cookies that the browser would send to this address.
    */
   delete(name?: string, url?: string): void {
     const gone = new Set(this.list(url).filter(cookie => name === undefined || cookie.name === name))

@@ -21,7 +21,7 @@ const asBrowsers = { allowPrivateDomains: true }
 
 /**
  * Returns the part of a host name that somebody can register, such as `example.com`. For an IP address, a public suffix
- * or a name without dots, returns the whole name.
+ * or a name without dots, the function returns the whole name.
  */
 export function registrableDomain(host: string): string {
   return isAddress(host) ? host : (getDomain(host, asBrowsers) ?? host)

@@ -8,8 +8,8 @@ const longestLine = 300
 const error = /\b(error|exception|traceback|panic|fatal|unhandled|uncaught|undefined method|segfault)\b|Error:|^\s+at /i
 
 /**
- * Returns undefined if the client printed nothing. If the output is long, returns the part that begins just before the
- * first error. Without an error, returns the end.
+ * Returns undefined if the client printed nothing. If the output is long, the function returns the part that begins
+ * just before the first error. Without an error, the function returns the end.
  */
 export function describeOutput(output: string, secretsOf: () => string[]): string | undefined {
   if (output.trim() === '') return undefined

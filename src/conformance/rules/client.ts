@@ -456,14 +456,14 @@ export const renewal = {
     'The refresh token is in a separate cookie, which lives longer than the access token. A renewal does not extend the lifetime of this cookie.',
   ),
   'token-ends-early': decision(
-    'After a 401 from the API, the client renews once or offers the login, even if expires_in has not passed yet.',
+    'After the answer 401 from the API, the client renews once or offers the login, even if expires_in has not passed yet.',
   ),
 } satisfies Record<string, Rule>
 
 export const signOut = {
   'late-renewal': should(decision('If a renewal ends after the visitor has signed out, the visitor stays signed out.')),
   'CK-13': decision(
-    'Signing out ends the session at once, whatever the portal answers. After signing out, the Back button shows no page of this session.',
+    'Signing out ends the session at once, even if the portal refuses the revocation or does not answer. After signing out, the Back button shows no page of this session.',
   ),
   'session-ended-for-all': asvs(
     '7.4.1',
@@ -667,11 +667,11 @@ export const failures = {
     'When a call to the platform fails, or the answer is malformed, the client shows a page that says so. The client does not crash, and does not create or end a session.',
   ),
   'UP-07': decision(
-    'The client does not repeat a creation automatically. After a 429, the client does not repeat the call at once.',
+    'The client does not repeat a creation automatically. After the answer 429, the client does not repeat the call at once.',
   ),
   'UP-13': decision('When the client answers the browser, it copies no header from an answer of the platform.'),
   'UP-14': decision(
-    'After a 401 from the API, the client renews once or offers the login. After a 403, the client does not renew and does not offer the login. After any other refusal, the client shows a page that says so.',
+    'After the answer 401 from the API, the client renews once or offers the login. After the answer 403, the client does not renew and does not offer the login. After any other refusal, the client shows a page that says so.',
   ),
   'gateway-status': advice(
     'The client answers with 502, 503 or 504 when the platform fails, so that 500 always means a mistake in the client.',

@@ -115,7 +115,7 @@ export const portalRenewal = {
   'RF-12': rfc(
     9700,
     '4.14.2',
-    'The refresh tokens of a user end when the user sets a new password or signs out everywhere.',
+    'When a user sets a new password or signs out everywhere, the refresh tokens of the user become invalid.',
   ),
   'limit-renewals': decision(
     'A client can renew a login 60 times per minute. The portal answers further renewals with 429.',
@@ -211,7 +211,7 @@ export const api = {
     'When several changes arrive at the same time, no change with If-Match is lost. When several secrets are made at the same time, the two latest secrets stay valid.',
   ),
   'AP-17': decision('The API stores and returns every text exactly as it was sent.'),
-  'AP-18': decision('When an application is removed, its codes, secrets and tokens end at once.'),
+  'AP-18': decision('When an application is removed, its codes, secrets and tokens become invalid at once.'),
   'AP-19': rfc(9700, '4.15', 'The API chooses the ids of clients, and never uses the id of a user.'),
   'AP-20': rfc(9110, '15.5.6', 'The API answers an unsupported method with 405 or 404. HEAD has no body.'),
   'SE-02': platform('The two latest secrets of a client are valid. A third secret replaces the oldest secret.'),

@@ -113,7 +113,7 @@ export const faults = {
     'If the portal answers the exchange with invalid_client, the operator has made a mistake. The client writes this to the log, and does not repeat the call.',
   ),
   'F-17': decision(
-    'After a 429 or 503 from the platform, the visitor immediately gets a page that says when to try again.',
+    'After the answer 429 or 503 from the platform, the visitor immediately gets a page that says when to try again.',
   ),
   'F-18': decision(
     "After any other error of the platform, the visitor gets a page with status 502. The page shows no part of the platform's answer.",
@@ -122,7 +122,7 @@ export const faults = {
   'F-20': decision(
     'The client works if the clock of the portal differs by five minutes, because it counts expires_in from the arrival of the answer.',
   ),
-  'F-21': decision('If the clock jumps by a day, sessions continue or end, but cause no error.'),
+  'F-21': decision('If the clock jumps by a day, each session continues or ends, and causes no error.'),
   'F-22': decision(
     'If the answer to a callback is lost, the repeated callback gets a page. The client makes only one exchange and no endless redirects.',
   ),

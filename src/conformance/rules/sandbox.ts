@@ -59,10 +59,10 @@ export const secrets = {
 
 export const store = {
   'F-30': decision(
-    'While the database is locked, a request that writes waits at most two seconds and then gets 503. Requests that only read data succeed.',
+    'While the database is locked, a request that writes waits at most two seconds and then gets the answer 503. Requests that only read data succeed.',
   ),
   'F-31': decision(
-    'If the disk is full, requests that write get 503, and requests that only read data succeed. When the disk has space again, writing works without a restart.',
+    'If the disk is full, requests that write get the answer 503, and requests that only read data succeed. When the disk has space again, writing works without a restart.',
   ),
   'F-32': decision(
     'While the database is not reachable, the sandbox answers with 503. The sandbox recovers when the database is reachable again.',

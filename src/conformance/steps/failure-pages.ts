@@ -10,7 +10,7 @@ import { showsInside } from './page-content.ts'
 interface Failing {
   /** The beginning of the check ids: `exchange`, `refresh` or `list`. */
   place: string
-  /** The name of the call in titles. */
+  /** The words for the call in the titles of the checks. */
   call: 'the exchange' | 'the renewal' | 'the API'
   needs?: Check['needs']
   meet(context: CheckContext, failure: string): Promise<Page>

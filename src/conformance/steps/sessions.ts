@@ -124,12 +124,12 @@ async function openBriefly(context: CheckContext, person: Person) {
 
 async function expectFault(context: CheckContext): Promise<void> {
   if (!(await context.codeExchanges()).some(({ fault }) => fault))
-    throw new Undecided('The client made no exchange that met the ordered fault.')
+    throw new Undecided('The client made no exchange that met the fault that this check had ordered.')
 }
 
 /**
  * Expires the access token in two ways: for clients that compare expires_in with the clock, and for clients that wait
- * for a 401.
+ * for the answer 401.
  */
 export async function endToken({ platform, pause }: CheckContext, person: Person): Promise<void> {
   await pause(shortLife * 1000 + 300)

@@ -175,8 +175,8 @@ function askToSignIn(visit: Visit): Answer {
 }
 
 /**
- * Calls the API. If the API refuses the access token, renews it once and repeats the call. If that fails, too, asks the
- * visitor to sign in.
+ * Calls the API. If the API refuses the access token, the client renews it once and repeats the call. If that fails,
+ * too, the client asks the visitor to sign in.
  */
 async function ask(visit: Visit, session: Session, method: string, path: string, content?: object): Promise<unknown> {
   const { parts } = visit

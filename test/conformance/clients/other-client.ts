@@ -255,7 +255,7 @@ function isLocal(path: string): boolean {
   return /^\/(?!\/)[\w/.?=&%-]*$/.test(path) && !path.includes('//') && !path.includes('..') && path.length < 300
 }
 
-/** If several cookies have the same name, uses the last value. */
+/** If several cookies have the same name, the client uses the last value. */
 function cookiesOf({ headers }: IncomingMessage): Map<string, string> {
   const pairs = (headers.cookie ?? '').split(';').map(pair => pair.trim().split(/=(.*)/s))
   return new Map(pairs.map(([name = '', value = '']) => [name, value]))

@@ -290,8 +290,8 @@ export const right = {
     [404, 405, 501].includes(upstream),
   mostRenewals: 1,
   askToSignIn(visit: Visit): Answer {
-    // After a sign-out, shows a link. A redirect to the portal would sign the visitor in again without asking for a
-    // password.
+    // After a sign-out, the client shows a link. A redirect to the portal would sign the visitor in again without
+    // asking for a password.
     if (visit.cookies.some(([name]) => name === '__Host-left'))
       return { status: 401, body: '<a href="/login">Sign in</a>' }
     const here = encodeURIComponent(visit.url.pathname + visit.url.search)
@@ -317,7 +317,7 @@ export const right = {
   isFormOf: (form: Record<string, unknown>, visitor: string): boolean => form.visitor === visitor,
   /** Whether the form was made for this action. */
   isUseOf: (form: Record<string, unknown>, use: string): boolean => form.use === use,
-  /** Whether the application is unchanged since its form for changes was opened. */
+  /** Returns true if nobody has changed the application since the visitor opened the form. */
   isUnchanged: (shown: string, stored: string): boolean => shown === stored,
   asksBeforeRemoving: true as boolean,
   /** The value that a field gets when the client shows a form again. */

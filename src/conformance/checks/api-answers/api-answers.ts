@@ -256,7 +256,11 @@ const createdRows: CheckDefinition[] = createdIds.map(([id, what, values]) => ({
       )
       expectAnswer(page)
       const planted = page.trail.flatMap(setCookiesOf).filter(line => line.includes('conformance-planted='))
-      expect(planted.length === 0, `The id ${said} has set a cookie in the browser.`, page)
+      expect(
+        planted.length === 0,
+        `With the id ${said}, the answer of the client contained a header that set a cookie in the browser.`,
+        page,
+      )
       expect(await context.isSignedIn(open.browser), `With the id ${said}, the visitor is no longer signed in.`, page)
     }
   },
@@ -272,7 +276,7 @@ const sizes: CheckDefinition[] = [
       rule: 'UP-04',
       why:
         fault === 'large'
-          ? 'A client that reads a list of any size fills the memory that all visitors share.'
+          ? 'A client that reads a list without a limit can fill the memory that all visitors share.'
           : 'A few kilobytes can become gigabytes when the client unpacks them. They fill the memory that all visitors share.',
       fix:
         fault === 'large'
@@ -291,7 +295,7 @@ const sizes: CheckDefinition[] = [
     id: 'every-call-large-refused',
     title: 'The client limits the size of API answers that contain one application or the list of groups',
     rule: 'UP-04',
-    why: 'A client that reads an answer of any size fills the memory that all visitors share.',
+    why: 'A client that reads an answer without a limit can fill the memory that all visitors share.',
     fix: 'Count the bytes of every answer while reading, in the function that makes every call, and stop after a few megabytes.',
     needs,
     async run(context) {

@@ -182,7 +182,7 @@ export const apiFaults: CheckDefinition[] = [
     title: 'When the API refuses one access token, the visitor gets a page and the client makes only a few calls',
     rule: 'UP-14',
     why: 'An access token can become invalid before it expires. The client must then renew it once, or ask the visitor to sign in.',
-    fix: 'After a 401, renew the tokens once and repeat the call once. If the API refuses the new token, too, offer to sign in.',
+    fix: 'After the answer 401, renew the tokens once and repeat the call once. If the API refuses the new token, too, offer to sign in.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -324,7 +324,7 @@ export const apiFaults: CheckDefinition[] = [
     id: 'list-5000',
     title: 'When the API lists 5,000 applications, the visitor gets the page within ten seconds',
     rule: 'long-list',
-    why: 'The platform does not limit the length of the list.',
+    why: 'The platform does not limit the length of the list. A page that shows thousands of applications comes too late, or not at all.',
     fix: 'Show only the first few hundred applications, or divide the list into pages. Say how many applications the list has.',
     needs,
     async run(context) {
@@ -341,7 +341,7 @@ export const apiFaults: CheckDefinition[] = [
     id: 'list-bounded',
     title: 'When the API sends a list of 32 MB, the client closes the connection before the list ends',
     rule: 'bounded-answers',
-    why: 'A client that reads every answer to its end, whatever its size, fills the memory that all visitors share.',
+    why: 'A client that reads every answer to its end can fill the memory that all visitors share.',
     fix: 'Count the bytes of every answer while reading, and stop after a few megabytes.',
     needs,
     async run(context) {

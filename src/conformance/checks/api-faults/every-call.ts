@@ -89,15 +89,15 @@ function expectNoLogin(context: CheckContext, { page }: Pick<SentForm, 'page'>, 
   const { login } = context.settings
   const isLed =
     page.stoppedAt !== undefined || page.trail.some(({ request }) => request.url.startsWith(context.url(login)))
-  expect(!isLed, 'After the 403, the client sent the visitor to the login.', page)
+  expect(!isLed, 'After the answer 403, the client sent the visitor to the login.', page)
   const renewals = context.arrived('refresh').length - renewalsBefore
-  expect(renewals === 0, `After the 403, the client renewed the tokens ${renewals} times.`, page)
+  expect(renewals === 0, `After the answer 403, the client renewed the tokens ${renewals} times.`, page)
 }
 
 const forbidden = {
   rule: 'UP-14',
   why: 'Status 403 means that the visitor lacks the permission. A new token does not help, and the portal would send the visitor back at once.',
-  fix: 'Renew the tokens or offer the login only after a 401. After a 403, show a page that says that the visitor lacks the permission.',
+  fix: 'Renew the tokens or offer the login only after the answer 401. After the answer 403, show a page that says that the visitor lacks the permission.',
 } as const
 
 const malformed = ['html', 'half', 'empty', 'not-an-object', 'members-missing']
@@ -285,7 +285,7 @@ export const everyCallRows: CheckDefinition[] = [
       'When the API answers the creation of an application with 401, the client renews the tokens or offers the login',
     rule: 'UP-14',
     why: 'An access token can become invalid before it expires. A visitor who sees another error does not know that a new login helps.',
-    fix: 'Handle a 401 in the one function that makes all API calls: renew the tokens once, and if this does not help, offer the login.',
+    fix: 'Handle the answer 401 in the one function that makes all API calls: renew the tokens once, and if this does not help, offer the login.',
     needs: formNeeds,
     async run(context) {
       const open = await openCreateForm(context)
@@ -310,7 +310,7 @@ export const everyCallRows: CheckDefinition[] = [
     title: 'When the API answers a change with 401, the client renews the tokens or offers the login',
     rule: 'UP-14',
     why: 'An access token can become invalid before it expires. A visitor who sees another error does not know that a new login helps.',
-    fix: 'Handle a 401 in the one function that makes all API calls: renew the tokens once, and if this does not help, offer the login.',
+    fix: 'Handle the answer 401 in the one function that makes all API calls: renew the tokens once, and if this does not help, offer the login.',
     needs,
     async run(context) {
       const open = await openForms(context)
@@ -501,7 +501,8 @@ export const everyCallRows: CheckDefinition[] = [
     fix: 'Write the error text into the log, and show the visitor a sentence of your own.',
     needs,
     async run(context) {
-      // A refusal of a form with 400, 403 or 422 may contain a message for the visitor, so forms get only a 500.
+      // A refusal of a form with 400, 403 or 422 may contain a message for the visitor, so forms get only the answer
+      // 500.
       for (const [place] of places)
         for (const status of place === 'get' || place === 'groups' ? [403, 500] : [500]) {
           const body = JSON.stringify({ error: { status, message: words } })

@@ -234,7 +234,7 @@ export const callbackParameters: CheckDefinition[] = [
     id: 'callback-iss-other',
     title: 'The client refuses a callback whose iss names another issuer',
     rule: 'CL-23',
-    why: 'The parameter iss names the server that made the callback. The portal sends its own address as iss.',
+    why: 'The parameter iss names the server that made the callback. If it is not the address of the portal, another server made the callback.',
     fix: 'If iss is present, compare it with the address of the portal before the exchange.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)

@@ -184,7 +184,7 @@ export const exchange: CheckDefinition[] = [
     fix: 'Send client_secret only in the form. Send no Authorization header and no client_assertion, not even after a refusal.',
     async run(context) {
       expectOneAuthentication((await exchangeOf(context)).step, context)
-      // After a 401, some OAuth libraries repeat the exchange with another method.
+      // After the answer 401, some OAuth libraries repeat the exchange with another method.
       const { browser, callback } = await beginLogin(context)
       await context.order('exchange-401', { times: 2 })
       await followCallback(context, browser, callback)

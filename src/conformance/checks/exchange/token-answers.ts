@@ -46,7 +46,7 @@ const unusable: { fault: string; title: string; rule: RuleId; why: string }[] = 
     fault: `token-type-${fault}`,
     title: `If the token_type in the token response is ${fault === 'number' ? 'a number' : fault}, nobody is signed in`,
     rule: 'token-type-required' as const,
-    why: 'A token response must contain token_type.',
+    why: 'A token response must contain token_type. Without it, the client does not know how to use the token.',
   })),
 ]
 
@@ -95,7 +95,7 @@ const usable: {
     rule: 'refresh-token-optional',
     fault: 'refresh-token-missing',
     what: 'without a refresh token',
-    why: 'A token response may lack refresh_token.',
+    why: 'A portal may send no refresh_token. If the client requires one, nobody can then sign in.',
     fix: 'Accept the response without a refresh token, and end the session when the access token expires.',
   },
 ]

@@ -211,7 +211,8 @@ export const log: CheckDefinition[] = [
     longestMs: 90_000,
     async run(context) {
       const { renewal } = await renewUnder(context, 'refresh-token-type-mac')
-      if (!renewal.fault) throw new Undecided('The portal answered the renewal without the ordered fault.')
+      if (!renewal.fault)
+        throw new Undecided('The portal answered the renewal without the fault that this check had ordered.')
       expectUnprinted(context, 'a token', tokensIn(context))
     },
   },

@@ -67,7 +67,7 @@ async function startUnder(
 }
 
 /**
- * Ends the check if the client did not ask for the document while the fault was ordered. Such a client shows nothing
+ * Ends the check if the client did not ask for the document while the fault was waiting. Such a client shows nothing
  * about the fault.
  */
 async function expectMet(context: CheckContext, met: { fault: string }): Promise<void> {
@@ -345,7 +345,7 @@ async function expectNothingThere(context: CheckContext, path: string, members: 
       await context.platform.settle()
       return context.arrived('refresh').length > 0 || otherSite.arrived(path).length > 0
     }
-    // Many clients renew after a 401. Other clients renew only after the time in expires_in.
+    // Many clients renew after the answer 401. Other clients renew only after the time in expires_in.
     await context.platform.endAccessTokens(person)
     if (!(await renews())) {
       await endToken(context, person)

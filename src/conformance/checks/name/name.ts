@@ -77,7 +77,8 @@ export const name: CheckDefinition[] = [
     longestMs: 90_000,
     async run(context) {
       await needsName(context)
-      // Leaves out the fault me-401, because a client may take a 401 as a sign that the token is no longer valid.
+      // Leaves out the fault me-401, because a client may take the answer 401 as a sign that the token is no longer
+      // valid.
       for (const [fault, options] of failures.filter(([fault]) => fault !== 'me-401').filter((_, at) => at % 2 === 0)) {
         const { page, steps } = await signInUnder(context, fault, options)
         const isCalled = steps.some(({ kind, response }) => kind === 'api' && response.status < 400)

@@ -128,7 +128,7 @@ export const nextVisitor: CheckDefinition[] = [
       'After a visitor has signed out, the next person does not see the secret of an application that the visitor created',
     rule: 'next-visitor',
     why: 'If the client keeps a secret for the next page, whoever opens this page sees the secret.',
-    fix: 'Bind a kept secret to the visitor who created the application, and delete it at sign-out.',
+    fix: 'If the client keeps the secret for the next page, bind it to the visitor who created the application, and delete it at sign-out.',
     needs: ['page', 'create', 'logout'],
     async run(context) {
       const open = await openCreateForm(context)
@@ -145,7 +145,7 @@ export const nextVisitor: CheckDefinition[] = [
       'A person who signs in with the browser of another visitor does not see the secret of an application that this visitor created',
     rule: 'next-visitor',
     why: 'Another person may use another tab to sign in, while the client keeps the secret for the next page.',
-    fix: 'Bind a kept secret to the visitor who created the application, and delete it when another person signs in.',
+    fix: 'If the client keeps the secret for the next page, bind it to the visitor who created the application, and delete it when another person signs in.',
     needs: ['page', 'create'],
     async run(context) {
       const open = await openCreateForm(context)
@@ -159,7 +159,7 @@ export const nextVisitor: CheckDefinition[] = [
     title: 'A visitor in another browser does not see the secret of an application that somebody else created',
     rule: 'next-visitor',
     why: 'A client that keeps the secret in the memory of the server can show it to the wrong visitor.',
-    fix: 'Bind a kept secret to the visitor who created the application, or show it in the answer to the form.',
+    fix: 'Show the secret in the answer to the form. If the client keeps it for the next page instead, bind it to the visitor who created the application.',
     needs: ['page', 'create'],
     async run(context) {
       const other = await context.signedIn({ person: await context.otherPerson() })

@@ -18,7 +18,7 @@ async function signInWith(context: CheckContext, fault: string) {
   await context.order(fault)
   const page = await followCallback(context, browser, callback)
   if (!(await context.codeExchanges()).some(({ fault }) => fault))
-    throw new Undecided('The portal answered without the ordered access token.')
+    throw new Undecided('The portal answered without the access token that this check had ordered.')
   return { browser, page }
 }
 

@@ -81,7 +81,7 @@ export const changing: CheckDefinition[] = [
       'If an application was changed after a visitor opened the form for changes, sending the form does not overwrite that change',
     rule: 'edit-overtaken',
     why: 'If two people or two tabs edit the same application, the later form can overwrite the changes of the earlier form, and nobody notices.',
-    fix: 'Keep the ETag that came with the values in the form. Send this ETag as If-Match, and show the form again after a 412.',
+    fix: 'Keep the ETag that came with the values in the form. Send this ETag as If-Match, and show the form again after the answer 412.',
     needs,
     async run(context) {
       const { answer, stored, first } = await saveTwice(context)
@@ -111,7 +111,7 @@ export const changing: CheckDefinition[] = [
   },
   {
     id: 'forms-forged',
-    title: 'If another site sends a form about an application, the client does not carry it out',
+    title: 'If another site sends a form about an application, the client does not do what the form asks for',
     rule: 'PG-01',
     why: 'Any website can send such a form with the cookies of the visitor, and then change or remove applications or make new secrets.',
     fix: 'Check the origin of every POST in one function before all routes, and not only for the form that creates an application.',

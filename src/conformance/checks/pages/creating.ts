@@ -187,7 +187,7 @@ export const creating: CheckDefinition[] = [
     title: 'A page shows the secret of a new application only once',
     rule: 'secret-shown',
     why: 'If the page shows the secret at every visit, everybody who uses the browser later can read the secret.',
-    fix: 'Delete the kept secret when you send the page that shows it.',
+    fix: 'If the client keeps the secret for the page that shows it, delete it when you send this page.',
     needs,
     async run(context) {
       const open = await openCreateForm(context)
@@ -207,8 +207,8 @@ export const creating: CheckDefinition[] = [
     id: 'create-secret-head',
     title: 'The page with the secret of a new application shows the secret even after a HEAD request for this page',
     rule: 'head-as-get',
-    why: 'Link checkers and browser extensions send HEAD requests. If such a request deletes the kept secret, the visitor never sees it.',
-    fix: 'Answer HEAD requests for pages of visitors with 405. Or make sure that a HEAD request changes nothing, and deletes no kept secret.',
+    why: 'Link checkers and browser extensions send HEAD requests. If such a request deletes the secret that the client keeps for the page, the visitor never sees it.',
+    fix: 'Answer HEAD requests for pages of visitors with 405. Or make sure that a HEAD request changes nothing, and does not delete the secret that the client keeps for the page.',
     needs,
     async run(context) {
       const createAndOpen = async (hasHead: boolean) => {

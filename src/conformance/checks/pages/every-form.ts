@@ -319,7 +319,7 @@ export const everyForm: CheckDefinition[] = [
       'If somebody changed another field after a visitor opened the form for changes, sending the form does not overwrite that field',
     rule: 'edit-overtaken',
     why: 'A client that looks for changes only in some fields overwrites changes of the other fields, and nobody notices.',
-    fix: 'Keep the ETag that came with the values in the form. Send this ETag as If-Match, and show the form again after a 412.',
+    fix: 'Keep the ETag that came with the values in the form. Send this ETag as If-Match, and show the form again after the answer 412.',
     needs,
     async run(context) {
       const application = await openWithApplication(context)

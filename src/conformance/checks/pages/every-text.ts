@@ -20,8 +20,8 @@ const script = 'conformance()'
 const quotes = `Marker'"\``
 
 /**
- * A text that ends each part of a page in which it can stand: attributes with and without quotes, elements, scripts and
- * comments.
+ * A text that closes every part of a page that can contain it: attributes with and without quotes, elements, scripts
+ * and comments.
  */
 const markup = `${quotes}\${${script}}></textarea></title></option></script></style>--><img src=x onerror=${script}> onmouseover=${script} x='`
 

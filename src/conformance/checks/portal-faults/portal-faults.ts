@@ -42,7 +42,7 @@ async function loginUnder(
   for (let tries = 0; tries < 5 && !isMet() && page.status !== 0; tries++) await context.pause(1000)
   if (!isMet() && page.status !== 0)
     throw new Undecided(
-      `The portal has recorded no exchange with the ordered fault. Either the client made no exchange, or it did not close the connection within 7 seconds after its answer to the callback (${describePage(page)}).`,
+      `The portal has recorded no exchange with the fault that this check had ordered. Either the client made no exchange, or it did not close the connection within 7 seconds after its answer to the callback (${describePage(page)}).`,
     )
   return { page, exchanges: (await context.codeExchanges()).length, tookMs }
 }

@@ -49,13 +49,13 @@ async function sendAs(
 const wrong = {
   rule: 'PG-18',
   why: "No form on the client's pages sends such a body. But other sites can send text/plain, because browsers do not ask the client first.",
-  fix: 'Accept only application/x-www-form-urlencoded. Compare the whole content type, without its parameters, and answer any other type with status 415.',
+  fix: 'Accept only application/x-www-form-urlencoded. Remove the parameters from the content type, compare the whole remaining text, and answer every other type with status 415.',
 } as const
 
 const other = {
   rule: 'form-type-only',
   why: 'Such a request never comes from a form of the client. Each parser for another content type is additional code that an attacker can reach.',
-  fix: 'Accept only application/x-www-form-urlencoded. Compare the content type, without its parameters, in one function before all routes, and answer any other type with status 415.',
+  fix: 'Accept only application/x-www-form-urlencoded. In one function before all routes, remove the parameters from the content type, compare the whole remaining text, and answer every other type with status 415.',
 } as const
 
 async function expectNothingCreated(context: CheckContext, types: Coding[]): Promise<void> {
@@ -135,7 +135,7 @@ export const formTypes: CheckDefinition[] = [
   {
     id: 'raw-forms-other-type',
     title:
-      "If a form about an application arrives with a content type that the client's forms do not have, the client does not carry it out",
+      "If a form about an application arrives with a content type that the client's forms do not have, the client does not do what the form asks for",
     ...other,
     needs: ['page'],
     run: context => expectNothingChanged(context, [...otherTypes, ...wrongTypes.slice(0, 1)]),

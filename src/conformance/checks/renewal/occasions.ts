@@ -1,5 +1,5 @@
-// Checks on renewals in special cases: after a 401 from the API, for a form, for the second time in a session, and with
-// tokens that expire soon.
+// Checks on renewals in special cases: after the answer 401 from the API, for a form, for the second time in a session,
+// and with tokens that expire soon.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -54,7 +54,7 @@ const forms: CheckDefinition[] = [
     id: 'refresh-fields-after-401',
     title: 'If the API refuses the access token with 401, the client sends a correct renewal request',
     rule: 'RF-01',
-    why: 'Clients often have two functions for renewals: one before a call, and one after a 401. If the second function is wrong, visitors are signed out only in rare cases, and nobody notices the mistake.',
+    why: 'Clients often have two functions for renewals: one before a call, and one after the answer 401. If the second function is wrong, visitors are signed out only in rare cases, and nobody notices the mistake.',
     fix: 'Make all renewals with one function. It must send a form with exactly these fields: grant_type, refresh_token, client_id and client_secret.',
     needs,
     async run(context) {
@@ -143,7 +143,8 @@ const kept: CheckDefinition[] = withoutToken.map(([id, fault, what]) => ({
   longestMs: 90_000,
   async run(context) {
     const { first, page, steps } = await renewTwice(context, fault)
-    if (!first.fault) throw new Undecided('The portal answered the renewal without the ordered fault.')
+    if (!first.fault)
+      throw new Undecided('The portal answered the renewal without the fault that this check had ordered.')
     const sent = steps.find(isRenewal)
     const kept = (first.request.body as Record<string, unknown>).refresh_token
     const isSent = sent && (sent.request.body as Record<string, unknown>).refresh_token === kept

@@ -177,7 +177,7 @@ export const renewal: CheckDefinition[] = [
     title: 'If the client renews because the API refused the access token, the client stores the new tokens',
     rule: 'RF-09',
     why: 'The portal can end an access token before it expires. If the client then loses the new tokens, the next page sends the old refresh token. The portal then revokes all tokens, and the session ends.',
-    fix: 'After every renewal, set the new cookies in the answer to the browser, even if a 401 from the API caused the renewal.',
+    fix: 'After every renewal, set the new cookies in the answer to the browser, even if the answer 401 from the API caused the renewal.',
     needs,
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -301,8 +301,8 @@ export const renewal: CheckDefinition[] = [
     async run(context) {
       const { browser, page: landed } = await expiredSession(context)
       await expectFixedEnd(context, browser, landed)
-      // Repeats this for a renewal because of a 401. Waits first: soon after the login, a later end would be too small
-      // to measure.
+      // Repeats this for a renewal because of the answer 401. Waits first: soon after the login, a later end would be
+      // too small to measure.
       const second = await context.signedIn()
       await context.pause(2300)
       await context.platform.endAccessTokens(second.person)
@@ -500,7 +500,7 @@ function longLived({ trail }: Page, moreThan: number) {
  * Makes a visit in which the client renews the session, and the API then answers with an error. Returns the browser.
  */
 async function renewedWithError(context: CheckContext): Promise<Browser> {
-  // In the second attempt, the first API call gets no fault, because some clients renew only after a 401.
+  // In the second attempt, the first API call gets no fault, because some clients renew only after the answer 401.
   for (const skip of [0, 1]) {
     const { browser } = await expiredSession(context)
     await context.order('list-500', { times: 'always', skip })
@@ -514,7 +514,7 @@ async function renewedWithError(context: CheckContext): Promise<Browser> {
   throw new NotApplicable('no page renews and then asks for the list')
 }
 
-/** How to fix a client that makes no successful API call at a visit, depending on the renewal. */
+/** Says how to fix a client whose API calls all failed at a visit. The advice depends on the result of the renewal. */
 function adviceForRenewal(page: Page, steps: LabStep[]): string {
   const renewal = steps.findLast(({ kind }) => kind === 'refresh')
   const isRefused = steps.some(({ kind, response }) => kind === 'api' && response.status === 401)

@@ -123,7 +123,7 @@ const failures: CheckDefinition[] = [
     title: 'Whatever the portal answers to the revocation, the client signs the visitor out',
     rule: 'CK-13',
     why: 'If a failure at the portal keeps the visitor signed in at the client, the next person at the computer can act as this visitor.',
-    fix: "Delete the session cookies, whatever the status and the body of the portal's answer are.",
+    fix: 'Delete the session cookies even if the portal refuses the revocation or sends an unreadable answer.',
     needs,
     longestMs: 90_000,
     async run(context) {

@@ -186,7 +186,9 @@ export const signingOut: CheckDefinition[] = [
         const { browser, page, renewal } = await renewUnder(context, fault, {}, 1)
         const tokens = tokensOf(renewal)
         if (!tokens || (fault !== undefined && tokens.refresh_token !== undefined))
-          throw new Undecided('The portal did not send the ordered answer to the renewal.')
+          throw new Undecided(
+            'The answer of the portal to the renewal did not contain the fault that this check had ordered.',
+          )
         await signOut(context, browser, page)
         await context.platform.settle(1000)
         const revoked = context
@@ -214,7 +216,7 @@ export const signingOut: CheckDefinition[] = [
       title: `If the portal ${what}, the visitor can still sign out`,
       rule: 'CK-13',
       why: 'If a failure at the portal keeps the visitor signed in at the client, the next person at the computer can act as this visitor.',
-      fix: 'Revoke the tokens with a short deadline, and sign the visitor out whatever the portal answers.',
+      fix: 'Set a short deadline for the revocation of the tokens. Sign the visitor out even if the portal refuses the revocation or does not answer.',
       needs,
       async run(context) {
         const { browser, page: landed } = await context.signedIn()

@@ -242,7 +242,7 @@ export const startingALogin: CheckDefinition[] = [
     title:
       'If twenty logins have begun at the same time, the next login works, and the browser then has few login cookies',
     rule: 'CL-07',
-    why: 'A browser that restores its windows begins all logins before it gets the first cookie. So no answer can delete the cookie of an earlier login, and the browser gets the cookies of twenty logins.',
+    why: 'A browser that restores its windows sends the requests for all logins before it gets the first login cookie. No request shows the client an older login cookie that it could delete, so afterwards the browser has the cookies of all logins.',
     fix: 'When a login begins, delete all older login cookies except the newest few. It is not enough to delete one cookie.',
     needs: ['page'],
     async run(context) {

@@ -146,7 +146,7 @@ export const stayingSignedIn: CheckDefinition[] = [
     title: 'If the API answers 403, the client does not renew the token and does not end the session',
     rule: 'UP-14',
     why: 'Status 403 means that the visitor may not make this call. The token is valid, and a new token would have the same rights.',
-    fix: 'Renew or sign out only after a 401.',
+    fix: 'Renew or sign out only after the answer 401.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()

@@ -639,7 +639,7 @@ export const tabs: CheckDefinition[] = [
     title:
       'If the client id or the portal has changed in the settings, the client refuses the callback of an earlier login',
     rule: 'login-of-these-settings',
-    why: 'The login belongs to another client or another portal. Otherwise, an attacker who controls one of two portals could finish a login of the other portal (CL-24). This is only advice, because most clients that seal logins with a key from their settings do not check this.',
+    why: 'After such a change, an earlier login belongs to another client or another portal. If the client accepted its callback, an attacker who controls one of two portals could finish a login of the other portal (CL-24). This is only advice, because most clients that seal logins with a key from their settings do not check this.',
     fix: 'Keep the address of the portal, the client id and the redirect URI with the state of the login, and compare these values at the callback.',
     needs: ['process', 'page'],
     isAlone: true,

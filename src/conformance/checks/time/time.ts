@@ -65,7 +65,8 @@ export const time: CheckDefinition[] = [
       await context.order('exchange-short-session', { options: { seconds: shortLife } })
       await followCallback(context, browser, callback)
       const [exchange] = await context.codeExchanges()
-      if (!exchange?.fault) throw new Undecided('The portal answered the exchange without the ordered fault.')
+      if (!exchange?.fault)
+        throw new Undecided('The portal answered the exchange without the fault that this check had ordered.')
       const token = tokensOf(exchange)?.access_token
       const cookie = cookieHeader(context, browser, context.settings.page)
       if (!(await isTaken(context, cookie, token)))
@@ -81,7 +82,7 @@ export const time: CheckDefinition[] = [
   },
   {
     id: 'time-form-ends-at-server',
-    title: 'If a form arrives with the cookie of an expired session, the client does not carry it out',
+    title: 'If a form arrives with the cookie of an expired session, the client does not do what the form asks for',
     rule: 'CK-07',
     why: 'Many clients check only in the function that shows a page whether the session has ended. With a copy of the cookie, a form can then still create applications.',
     fix: 'At each request, also for forms, compare the end of the session with the current time.',
@@ -129,7 +130,7 @@ export const time: CheckDefinition[] = [
       await context.order('exchange-early-end-of-access-token', { options: { seconds: 1 } })
       await followCallback(context, browser, callback)
       if (!(await context.codeExchanges()).some(({ fault }) => fault))
-        throw new Undecided('The portal answered the exchange without the ordered fault.')
+        throw new Undecided('The portal answered the exchange without the fault that this check had ordered.')
       await context.pause(2300)
       const { page, steps } = await visitPage(context, browser)
       const calls = steps.filter(({ kind }) => kind === 'api' || kind === 'refresh')

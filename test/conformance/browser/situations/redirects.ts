@@ -1,4 +1,5 @@
-// Situations that show which address browsers open for a Location header or for a refresh, or that they open none.
+// Situations that show which address a browser opens after a Location header or a refresh, and when it opens no
+// address.
 
 import type { Situation } from '../situation.ts'
 import type { Answer, Answers } from '../start-sites.ts'

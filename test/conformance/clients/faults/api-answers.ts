@@ -23,7 +23,7 @@ function callWithHeaders(visit: Visit, request: Call, hear: (headers: Headers) =
 
 const idOf = (made: unknown) => (isRecord(made) ? made['@id'] : undefined)
 
-/** After creating an application, redirects to an address that contains the id from the API's answer. */
+/** After creating an application, the client redirects to an address that contains the id from the API's answer. */
 function leadsTo(address: (id: string, visit: Visit) => string): Partial<Parts> {
   return {
     async send(visit, request) {

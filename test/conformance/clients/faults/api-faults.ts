@@ -26,7 +26,7 @@ const signsOut: Record<string, { isMet: (status: number, answer: unknown) => boo
   },
 }
 
-/** If the call for the list fails, shows an empty list. */
+/** If the call for the list fails, the client shows an empty list. */
 const noListIsEmpty: Partial<Parts> = {
   async send(visit, request) {
     if (!request.url.endsWith('/apps/v1') || request.method !== 'GET') return right.send(visit, request)

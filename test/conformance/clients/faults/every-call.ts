@@ -46,7 +46,7 @@ const repeats = (isMet: (call: Call) => boolean, isAgain: (status: number) => bo
 
 const failed = new Set<Visit>()
 
-/** If the call for the list of groups has failed, answers with the status instead of the form. */
+/** If the call for the list of groups has failed, the client answers with the status instead of the form. */
 const needsGroups = (status: number): Partial<typeof right> => ({
   ...onAnswer(isOfGroups, (answered, visit) => {
     try {

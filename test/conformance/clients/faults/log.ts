@@ -6,7 +6,7 @@ import { fault } from './fault.ts'
 const printed = (name: string, checks: string | string[], what: (visit: Visit) => string) =>
   fault(name, checks, { describe: (visit, status) => `${visit.method} ${what(visit)} ${status}` })
 
-/** Makes a call. If the call fails and `isMeant` is true, prints the whole call. */
+/** Makes a call. If the call fails and `isMeant` is true, the client prints the whole call. */
 async function printFailed(visit: Visit, request: Call, isMeant: boolean): Promise<[number, unknown]> {
   const print = () => isMeant && visit.settings.print(`failed: ${JSON.stringify(request)}`)
   try {

@@ -4,10 +4,10 @@ import { isRecord } from '../platform.ts'
 import { PlatformFault, Refusal, type Tokens, type Visit } from '../visit.ts'
 import { type Fault, fault, memoryOf } from './fault.ts'
 
-/** Whether a 401 causes this renewal. If so, the session has not yet expired by the clock. */
+/** Whether the answer 401 causes this renewal. If so, the session has not yet expired by the clock. */
 const isAfter401 = (visit: Visit) => right.readSession(visit) !== undefined
 
-/** Changes the parts for renewals that a 401 from the API causes. */
+/** Changes the parts for renewals that the answer 401 from the API causes. */
 const after401 = (change: Partial<Parts>, isMeant: (visit: Visit) => boolean = isAfter401): Partial<Parts> => ({
   renew: (visit, refreshToken) =>
     right.renew(isMeant(visit) ? { ...visit, parts: { ...visit.parts, ...change } } : visit, refreshToken),

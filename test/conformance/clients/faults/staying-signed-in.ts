@@ -54,7 +54,7 @@ export const stayingSignedIn = [
     // Switches off the memory for renewals. With it, the client would use the earlier answer, and not send the old
     // token again.
     once: (_visit, _name, act) => act(),
-    // Renews only when the token has expired by the clock, never after a 401.
+    // Renews only when the token has expired by the clock, never after the answer 401.
     mostRenewals: 0,
     readSession(visit) {
       const session = right.readSession(visit)
