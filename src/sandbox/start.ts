@@ -30,8 +30,8 @@ export class CannotListen extends Error {
 
 /**
  * Opens the listeners. The host `localhost` means every loopback address. The port 0 means any free port, and the
- * result contains the port that was chosen. If a listener cannot be opened, closes the sandbox and rejects with
- * CannotListen. `sandbox.close()` ends everything that this function has opened.
+ * result contains the port that was chosen. If a listener cannot be opened, the function closes the sandbox and rejects
+ * with CannotListen. `sandbox.close()` ends everything that this function has opened.
  */
 export async function startSandbox(
   sandbox: Sandbox,

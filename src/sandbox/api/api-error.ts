@@ -33,7 +33,7 @@ export function toErrorBody(status: number, message: string | FieldProblems) {
 
 /**
  * Sends every error of this scope, including Fastify's errors, in the API's error form. An error whose details callers
- * must not see becomes a 500.
+ * must not see becomes the answer 500.
  */
 export function answerInApiDialect(scope: FastifyInstance): void {
   scope.setErrorHandler((error, _request, reply) => {

@@ -51,7 +51,7 @@ const ifMatch = {
     type: 'string',
     description:
       'The ETag of the version that the caller has read, a list of ETags, or * for any version (RFC 9110 13.1.1). If two ' +
-      'calls send the same ETag, one succeeds and the other gets 412. Without this header, the later call overwrites the earlier one.',
+      'calls send the same ETag, one succeeds and the other gets the answer 412. Without this header, the later call overwrites the earlier one.',
   },
 }
 

@@ -95,7 +95,10 @@ function toBody(content: Record<string, { schema: Schema }> = {}) {
   return schema && toType(schema)
 }
 
-/** Returns the name of a RAML type. If the schema says more than the type's name, returns a declaration instead. */
+/**
+ * Returns the name of a RAML type. If the schema says more than the type's name, the function returns a declaration
+ * instead.
+ */
 function toType(schema: Schema): string | Record<string, unknown> {
   const { $ref, type, format, description, properties, required = [], additionalProperties, items, anyOf } = schema
   if ($ref) return $ref.split('/').at(-1) ?? ''

@@ -62,8 +62,8 @@ async function register(store: Store, config: SandboxConfig, userId: string, dat
 }
 
 /**
- * Returns the id of the account with this e-mail address. Without an address, returns the id of the seeded account, or
- * of the only account. Throws NothingDone if no account fits.
+ * Returns the id of the account with this e-mail address. Without an address, the function returns the id of the seeded
+ * account, or of the only account. Throws NothingDone if no account fits.
  */
 async function findOwner(store: Store, { seed, portalUrl }: SandboxConfig, email: string | undefined): Promise<string> {
   const wanted = email ?? seed?.userEmail
@@ -82,7 +82,10 @@ async function findOwner(store: Store, { seed, portalUrl }: SandboxConfig, email
   return first
 }
 
-/** Does the work. If the domain code refuses it, throws NothingDone with the API's message for the refusal. */
+/**
+ * Does the work. If the domain code refuses the work, the function throws NothingDone with the API's message for the
+ * refusal.
+ */
 async function inSentences<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -118,7 +118,7 @@ function receivedOf({ code, state, codeVerifier }: Exchange, { redirectUri, code
   return { code, redirect_uri: redirectUri, state, code_verifier: codeVerifier && codeChallenge }
 }
 
-/** Finds out why a code was not redeemed. If two callers have used the code, ends its tokens. */
+/** Finds out why a code was not redeemed. If two callers have used the code, the function ends its tokens. */
 async function explainRefusal(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   binding: CodeBinding,

@@ -9,8 +9,8 @@ import type { FastifyBaseLogger } from 'fastify'
  * open. After a 'clientError' event, Node does not close the connection: the listener of this event must do so.
  */
 export function closeWith(socket: Socket, answer: string): void {
-  // Stop the HTTP parser. Otherwise a body that arrives after the 408 would still start the handler of its request.
-  // Keep reading the bytes: closing with unread bytes would send a reset, and the answer could get lost.
+  // Stop the HTTP parser. Otherwise a body that arrives after the answer 408 would still start the handler of its
+  // request. Keep reading the bytes: closing with unread bytes would send a reset, and the answer could get lost.
   socket.removeAllListeners('data').on('data', () => undefined)
   socket.end(answer)
   setTimeout(() => socket.destroy(), 1000).unref()

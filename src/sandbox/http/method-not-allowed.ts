@@ -28,8 +28,8 @@ export function trackMethods(scope: FastifyInstance): (refuse: () => never) => v
         url: url.slice(scope.prefix.length) || '/',
         method: others,
         schema: { hide: true },
-        // The 405 route gets the config of the path's first route, so that a request with the wrong method is recorded
-        // as a step of the same kind.
+        // The route for the answer 405 gets the config of the path's first route, so that a request with the wrong
+        // method is recorded as a step of the same kind.
         config,
         // Refuse the request before its body is read. The body does not change the answer.
         onRequest: async (_request, reply) => {

@@ -1,5 +1,5 @@
 // Builds the laboratory, which has its own port. The laboratory shows what clients did and why requests failed. It
-// makes ordered faults happen, and creates people and clients for tests.
+// makes faults happen, and creates people and clients for tests.
 import formbody from '@fastify/formbody'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { type Description, describeRoutes, type Schema } from '../http/describe.ts'
@@ -71,7 +71,7 @@ export interface Lab {
   /** The address of the page about the step with this id. The page exists after the step has been recorded. */
   urlOf(stepId: string): string
   /**
-   * Makes ordered faults happen on a listener. Call the returned function before anything else is added to the
+   * Makes faults happen on a listener. Call the returned function before anything else is added to the
    * listener.
    */
   atEdge(platform: PlatformAccess): (server: FastifyInstance, listener: Step['listener']) => void
@@ -197,7 +197,7 @@ function introduction({ labUrl }: LabAddresses, token: Secret | undefined): Desc
     title: 'Laboratory of the sandbox',
     version: '1.0',
     description:
-      'The laboratory shows what clients did at the sandbox and why requests failed. It makes ordered faults happen, and creates people and clients for tests. ' +
+      'The laboratory shows what clients did at the sandbox and why requests failed. It makes the faults happen that you order, and creates people and clients for tests. ' +
       'Every POST and PUT must send Content-Type: application/json. Unknown fields are refused.',
     url: labUrl,
     tags: ['What happened', 'Faults', 'Set-up'],

@@ -246,7 +246,7 @@ export const reasons = {
   'token-revoked': {
     found: 'The access token was revoked: somebody signed out, withdrew the consent, or removed the application.',
     why: 'After a user has signed out or withdrawn the consent, nobody may act for them.',
-    fix: 'Forget the tokens of a session when it ends, in every process and cache. On a 401, ask the visitor to sign in.',
+    fix: 'Forget the tokens of a session when it ends, in every process and cache. On the answer 401, ask the visitor to sign in.',
     reference: 'RFC 6750 3.1; RFC 7009',
   },
   'not-allowed': {

@@ -84,8 +84,8 @@ export function signInRoutes(services: SignInServices) {
     if (!(signedIn instanceof Refusal)) {
       noteAbout(request, { userId: signedIn.userId })
       request.log.info({ code: 'signed-in', userId: signedIn.userId }, 'a visitor signed in')
-      // The status must be 303, never 307. After a 307, the browser would send the password to the next address, too
-      // (RFC 9700 4.12).
+      // The status must be 303, never 307. After the answer 307, the browser would send the password to the next
+      // address, too (RFC 9700 4.12).
       return reply.redirect(purpose.returnTo, 303)
     }
     const { reason, details } = signedIn

@@ -144,7 +144,7 @@ async function readPortion(db: Db, userId: string, last?: Application): Promise<
 /**
  * Stores the time and the user of a change, and locks the row of the application until the transaction ends. The result
  * has the new version, which is one more than the version that callers have read. If the user is not a developer of the
- * application, changes nothing and returns undefined.
+ * application, the function changes nothing and returns undefined.
  */
 export async function claimApplication(
   db: Db,
@@ -167,7 +167,7 @@ export async function setApplicationFields(db: Db, id: string, fields: Applicati
 /**
  * Removes an application. After that, no query finds the application, or the secrets, codes, tokens and consents of its
  * client. There may be very many of these rows, so the sweep deletes them later. If the user is not a developer of the
- * application, changes nothing and returns false.
+ * application, the function changes nothing and returns false.
  */
 export async function removeApplicationOf(
   db: Db,

@@ -6,8 +6,8 @@ import { UnusableDatabase } from './migrate.ts'
 
 /**
  * Copies the database. When the function returns, the copy is on the disk and contains the data of one point in time.
- * The function only reads the database, so no other process has to wait. Throws UnusableDatabase if the database is
- * damaged, and errors of node:fs and node:sqlite. After an error, there is no copy.
+ * The function only reads the database, so no other process has to wait. If the database is damaged, the function
+ * throws UnusableDatabase. It also throws the errors of node:fs and node:sqlite. After an error, there is no copy.
  */
 export function backUpSqlite(path: string, copyPath: string): void {
   // Never overwrite an existing file. The copy contains the private keys, so only its owner may read it, from the

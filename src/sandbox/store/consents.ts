@@ -32,8 +32,8 @@ export async function lockConsent(db: Db, userId: string, applicationId: string)
 }
 
 /**
- * Stores a consent. If the consent already exists, its time does not change. If the application was removed, stores
- * nothing and returns false.
+ * Stores a consent. If the consent already exists, its time does not change. If the application was removed, the
+ * function stores nothing and returns false.
  */
 export async function rememberConsent(db: Db, userId: string, applicationId: string, now: Date): Promise<boolean> {
   const { rows } = await sql`

@@ -3,7 +3,8 @@ import { DatabaseSync } from 'node:sqlite'
 
 /**
  * Returns a description of the first damage that SQLite finds, or of the first incomplete record. Returns undefined if
- * the database has no damage. Reads the whole file. If the file is not a database, throws the error of node:sqlite.
+ * the database has no damage. Reads the whole file. If the file is not a database, the function throws the error of
+ * node:sqlite.
  */
 export function findDamage(path: string): string | undefined {
   const database = new DatabaseSync(path, { readOnly: true })

@@ -37,8 +37,8 @@ export interface RedeemedCode {
 
 /**
  * Stores the grant of a new code. The grant ends when the code expires, unless a client redeems the code before. If the
- * application was removed, stores nothing and returns false. If a user causes the new grant, call endSurplusGrants
- * after this.
+ * application was removed, the function stores nothing and returns false. If a user causes the new grant, call
+ * endSurplusGrants after this.
  */
 export async function createGrant(
   db: Db,
@@ -63,8 +63,8 @@ export async function createGrant(
 }
 
 /**
- * Returns SQL for the number of this user's next grant for this client, counted from 1. If `clientId` is null, counts
- * the access tokens from the portal's own page.
+ * Returns SQL for the number of this user's next grant for this client, counted from 1. If `clientId` is null, the
+ * function counts the access tokens from the portal's own page.
  */
 function nextSequence(userId: string, clientId: string | null): RawBuilder<number> {
   return sql<number>`(select coalesce(max(sequence), 0) + 1 from grants where ${isBetween(userId, clientId)})`
@@ -79,8 +79,8 @@ function isBetween(userId: string, clientId: string | null): RawBuilder<boolean>
 /**
  * Ends the oldest grants if this user has more grants for this client than the limit. If there are more ended grants
  * than the limit, also deletes up to two of the older ended grants, so that logins cannot fill the database. If
- * `clientId` is null, does this for the access tokens from the portal's own page. Call this in the transaction that
- * inserted the new grant, because it runs two statements.
+ * `clientId` is null, the function does this for the access tokens from the portal's own page. Call this in the
+ * transaction that inserted the new grant, because it runs two statements.
  */
 export async function endSurplusGrants(db: Db, userId: string, clientId: string | null, now: Date): Promise<void> {
   const nowMs = now.getTime()
@@ -279,8 +279,8 @@ export async function revokePortalGrant(db: Db, userId: string, id: string, now:
 }
 
 /**
- * Ends every grant of the user for this application, including codes. If `applicationId` is null, ends the access
- * tokens from the portal's own page.
+ * Ends every grant of the user for this application, including codes. If `applicationId` is null, the function ends the
+ * access tokens from the portal's own page.
  */
 export async function revokeGrantsOf(db: Db, userId: string, applicationId: string | null, now: Date): Promise<void> {
   await db

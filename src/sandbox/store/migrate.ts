@@ -1,5 +1,5 @@
-// Migrates the database to the schema of this version of the sandbox. If this is not possible, leaves the database
-// unchanged. The migration never deletes a database to make a new one.
+// Migrates the database to the schema of this version of the sandbox. If this is not possible, the code leaves the
+// database unchanged. The migration never deletes a database to make a new one.
 import { sql } from 'kysely'
 import { createKeys } from './keys.ts'
 import type { Db } from './schema.ts'
@@ -91,8 +91,8 @@ async function refuseOrphans(db: Db): Promise<void> {
 }
 
 /**
- * Runs one step. If the step fails, throws the error of the database, with the name of the step before the error's
- * message.
+ * Runs one step. If the step fails, the function throws the error of the database, with the name of the step before the
+ * error's message.
  */
 async function runMigration(db: Db, database: DatabaseKind, { name, statements }: Migration): Promise<void> {
   try {

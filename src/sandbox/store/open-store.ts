@@ -9,7 +9,8 @@ import { makeTemporaryFile } from './temporary-file.ts'
 
 /**
  * Opens the database and migrates it. `steps` are the migrations of this version, but a test may pass other migrations.
- * Throws UnusableDatabase with a message for the operator, or the driver's own error if no database answers.
+ * Throws UnusableDatabase, with a message for the operator. If no database answers, the function throws the driver's
+ * own error.
  */
 export async function openStore(databaseUrl: Secret, options: StoreOptions, steps = migrations): Promise<Store> {
   const url = databaseUrl.reveal()

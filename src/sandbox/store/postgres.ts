@@ -13,7 +13,7 @@ const bigintOid = 20
 const connectionTimeoutMs = 1000
 const lockTimeoutMs = 1000
 
-/** Throws UnusableDatabase. If no server answers, throws the error of pg. */
+/** Throws UnusableDatabase. If no server answers, the function throws the error of pg. */
 export async function openPostgresDatabase(
   url: string,
   { clock, onLost, onNew }: StoreOptions,

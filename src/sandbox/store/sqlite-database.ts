@@ -12,7 +12,7 @@ import { StoreBusy, storeFaultOf } from './store-fault.ts'
 // How long a request waits for the database. After this time, the answer is 503 (F-30).
 const patienceMs = 2000
 
-/** Throws UnusableDatabase, or an error of node:sqlite. */
+/** Throws UnusableDatabase. The function also throws the errors of node:sqlite. */
 export async function openSqliteDatabase(
   file: SqliteFile,
   { clock, onNew }: StoreOptions,

@@ -23,7 +23,8 @@ export interface SqliteFile {
 }
 
 /**
- * Opens the database file. If the file does not exist, makes it and its folder, so that only the owner can read them.
+ * Opens the database file. If the file does not exist, the function makes the file and its folder, so that only the
+ * owner can read them.
  */
 export function openSqlite({ path, isTemporary }: SqliteFile): { reader: Db; writer: Db } {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })

@@ -123,7 +123,7 @@ export interface Sweeper {
   stop(): Promise<void>
 }
 
-/** If a sweep fails, calls `onFailed` with the error, and the rows stay until the next sweep. */
+/** If a sweep fails, the function calls `onFailed` with the error, and the rows stay until the next sweep. */
 export function createSweeper(store: Store, onFailed: (error: Error) => void, pauseMs = 60_000): Sweeper {
   const stopping = new AbortController()
   let timer: NodeJS.Timeout | undefined

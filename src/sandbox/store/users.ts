@@ -72,7 +72,7 @@ export async function findCredentialsOf(db: Db, userId: string): Promise<Credent
   return db.selectFrom('users').select(credentialColumns).where('id', '=', userId).executeTakeFirst()
 }
 
-/** If the password was changed after `credentials` were read, changes nothing and returns false. */
+/** If the password was changed after `credentials` were read, the function changes nothing and returns false. */
 export async function replacePasswordHash(db: Db, credentials: Credentials, passwordHash: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('users')

@@ -28,7 +28,7 @@ const maxAgeMs = 5000
 // could cause many queries.
 const minAgeMs = 1000
 
-/** Throws UnusableDatabase if a key cannot be read, and errors of the store. */
+/** If a key cannot be read, the function throws UnusableDatabase. It also throws the errors of the store. */
 export async function openKeyRing(store: Store, clock: () => Date): Promise<KeyRing> {
   const stored = await listKeys(store.read)
   let signingKeys = Promise.resolve(toSigningKeys(stored))

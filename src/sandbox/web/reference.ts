@@ -149,7 +149,8 @@ function listFields({ parameters = [], requestBody }: Operation, document: OpenA
 }
 
 /**
- * The fields of a body. If the body is accepted with and without an envelope, returns the fields without the envelope.
+ * The fields of a body. If the body is accepted with and without an envelope, the function returns the fields without
+ * the envelope.
  */
 function bodyFieldsOf(schema: Schema, document: OpenApi): Field[] {
   const { properties, required = [], anyOf } = resolve(schema, document)

@@ -9,7 +9,7 @@ const denied = { error: { status: 403, message: 'Permission denied' } }
 
 /**
  * A client creates an application with the developer's consent. The tests check what the app access tokens of this
- * application can do, and when the tokens end.
+ * application can do, and when the tokens become invalid.
  */
 async function makeThroughClient(sandbox: TestSandbox) {
   const developer = await callAsDeveloper(sandbox)
@@ -99,7 +99,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `api-app-token: only the application’s own client can revoke an app access token; a revoked token ends at once, and the application’s other tokens stay valid (${database.name})`,
+    `api-app-token: only the application’s own client can revoke an app access token; a revoked token becomes invalid at once, and the application’s other tokens stay valid (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl })

@@ -15,7 +15,7 @@ import { openDatabases } from '../support/each-database.ts'
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const missing = 'Missing data for required field.'
 
-/** Makes a group that belongs to another user. If `member` is a user id, adds this user to the group. */
+/** Makes a group that belongs to another user. If `member` is a user id, the function adds this user to the group. */
 async function makeForeignGroup({ store, now }: TestSandbox, member?: string): Promise<string> {
   return store.transaction(async db => {
     const other = { email: `${now().getTime()}@example.test`, firstName: 'O', lastName: 'T', passwordHash: '' }

@@ -65,7 +65,11 @@ for (const database of await openDatabases(t)) {
     const users = await addUsers(sandbox, 20)
     for (const userId of users) t.equal((await link(maker, userId, groupId)).statusCode, 201)
     t.strictSame((await link(maker, friend.userId, groupId)).json(), tooManyInvitations)
-    t.equal((await link(maker, users[0] ?? '', groupId)).statusCode, 409, 'inviting the same user again must get 409')
+    t.equal(
+      (await link(maker, users[0] ?? '', groupId)).statusCode,
+      409,
+      'inviting the same user again must get the answer 409',
+    )
     t.equal((await unlink(maker, users[0] ?? '', groupId)).statusCode, 204)
     t.equal((await link(maker, friend.userId, groupId)).statusCode, 201)
     t.equal((await link(friend, friend.userId, groupId)).statusCode, 201)

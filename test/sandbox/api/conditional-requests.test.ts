@@ -205,13 +205,13 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `if two changes with the same If-Match wait for a lock, the second change gets 412, because the first change has changed the ETag (${database.name})`,
+    `if two changes with the same If-Match wait for a lock, the second change gets the answer 412, because the first change has changed the ETag (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl })
       const { update, readTag } = await createOne(sandbox)
       const tag = await readTag()
-      /** Repeats the update after a 503 answer, because on a busy machine the test can hold the lock for too long. */
+      /** Repeats the update after the answer 503, because on a busy machine the test can hold the lock for too long. */
       const patiently = async (name: string) => {
         let answer = await update(tag, { ...good, name })
         for (let tries = 1; answer.statusCode === 503 && tries < 10; tries += 1)

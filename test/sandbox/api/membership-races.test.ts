@@ -37,7 +37,10 @@ async function openBoth(databaseUrl: string) {
   }
 }
 
-/** Returns a caller that repeats a call after a 503, because on a busy machine some calls wait too long for a lock. */
+/**
+ * Returns a caller that repeats a call after the answer 503, because on a busy machine some calls wait too long for a
+ * lock.
+ */
 function patient(caller: ApiCaller): ApiCaller {
   return {
     ...caller,
@@ -153,7 +156,7 @@ for (const { name, meet } of opened) {
   )
 
   t.test(
-    `if the last two members of a group with applications leave at the same time, only one of them succeeds (${name})`,
+    `if the last two members of a group with applications try to leave at the same time, only one of them can leave (${name})`,
     async t => {
       const { makers, friends, groupId } = await meet()
       const [maker] = makers
@@ -185,7 +188,7 @@ for (const { name, meet } of opened) {
   )
 
   t.test(
-    `if the last member leaves a group while an invited user joins it, the user is a member only if the call to join succeeded (${name})`,
+    `if an invited user joins a group at the moment when the last member leaves, the user is then a member only if the call to join succeeded (${name})`,
     async t => {
       const { makers, friends } = await meet()
       for (let round = 0; round < 4; round += 1) {

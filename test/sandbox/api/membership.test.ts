@@ -72,24 +72,30 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`a call that invites a member, or invites a person a second time, gets 409 (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { maker, friend, groupId } = await openTwo(sandbox)
-    t.equal((await link(maker, friend.userId, groupId)).statusCode, 201)
-    const conflict = (message: string) => ({ error: { status: 409, message } })
-    t.strictSame(
-      (await link(maker, friend.userId, groupId)).json(),
-      conflict('The user has already been invited to the group.'),
-    )
-    t.equal((await link(friend, friend.userId, groupId)).statusCode, 201)
-    for (const [caller, userId] of [
-      [maker, friend.userId],
-      [maker, maker.userId],
-      [friend, friend.userId],
-      [friend, maker.userId],
-    ] as const)
-      t.strictSame((await link(caller, userId, groupId)).json(), conflict('The user is already a member of the group.'))
-  })
+  t.test(
+    `a call that invites a member, or invites a person a second time, gets the answer 409 (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { maker, friend, groupId } = await openTwo(sandbox)
+      t.equal((await link(maker, friend.userId, groupId)).statusCode, 201)
+      const conflict = (message: string) => ({ error: { status: 409, message } })
+      t.strictSame(
+        (await link(maker, friend.userId, groupId)).json(),
+        conflict('The user has already been invited to the group.'),
+      )
+      t.equal((await link(friend, friend.userId, groupId)).statusCode, 201)
+      for (const [caller, userId] of [
+        [maker, friend.userId],
+        [maker, maker.userId],
+        [friend, friend.userId],
+        [friend, maker.userId],
+      ] as const)
+        t.strictSame(
+          (await link(caller, userId, groupId)).json(),
+          conflict('The user is already a member of the group.'),
+        )
+    },
+  )
 
   t.test(
     `an invitation can be ended by the invited person and by every member of the group (${database.name})`,
@@ -154,7 +160,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `if a member leaves or is removed, all invitations that this member sent for the group end (${database.name})`,
+    `if a member leaves or is removed, all invitations that this member sent for the group become invalid (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { maker, friend, groupId } = await openTwo(sandbox)

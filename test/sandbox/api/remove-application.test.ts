@@ -41,10 +41,10 @@ for (const database of await openDatabases(t)) {
         t.match(
           (await exchange(instance, { code })).json(),
           { error: 'invalid_client' },
-          'the secret and the code of the client must end',
+          'the secret and the code of the client must become invalid',
         )
         t.match((await refresh(instance, tokens.refresh_token)).json(), { error: 'invalid_client' })
-        t.notOk(await isAccepted(instance, tokens.access_token), 'a token of the client must end')
+        t.notOk(await isAccepted(instance, tokens.access_token), 'a token of the client must become invalid')
         t.ok(await isAccepted(instance, otherToken), 'a token of another client must stay valid')
         const start = new URLSearchParams({ client_id: seeded.clientId, redirect_uri: seeded.redirectUri })
         t.equal((await instance.portal.inject(`/?${start}`)).statusCode, 400, 'no login may begin')
@@ -67,7 +67,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `AP-18: if several calls remove an application, only one call succeeds, and the application’s own tokens end (${database.name})`,
+    `AP-18: if several calls remove an application, only one call succeeds, and the application’s own tokens become invalid (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)
@@ -195,7 +195,7 @@ t.test(
   },
 )
 
-t.test('AP-18: if an application is removed, the tokens that other users have given to it end, too', async t => {
+t.test('AP-18: if an application is removed, the tokens that it got from other users become invalid, too', async t => {
   const sandbox = await buildTestSandbox(t)
   const { call } = await callAsDeveloper(sandbox)
   const { accessToken } = await callAsStranger(sandbox)

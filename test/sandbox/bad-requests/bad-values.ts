@@ -125,8 +125,8 @@ export const badIds: Record<string, string> = {
 }
 
 /**
- * For each field and each bad value, yields the good fields with this one bad value. The value undefined leaves the
- * field out.
+ * For each field and each bad value, the function yields the good fields with this one bad value. The value undefined
+ * leaves the field out.
  */
 export function* changeFields(
   good: Record<string, unknown>,

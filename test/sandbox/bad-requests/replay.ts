@@ -51,7 +51,7 @@ export async function replayAll(t: Test, makeDatabase = makeSqliteDatabase): Pro
     for (const { name, ...request } of requests) {
       const key = `${listener}: ${name}`
       if (answers[key]) throw new Error(`two requests are called ${key}`)
-      // The sandbox counts failures, and after too many failures every answer would be a 429.
+      // The sandbox counts failures, and after too many failures every answer would be 429.
       await sandbox.store.write(forgetAllFailures)
       // A millisecond passes on the clock of this sandbox.
       sandbox.passTime(1)

@@ -43,7 +43,7 @@ async function answerTo(command: string, variables: Record<string, string>) {
   return { status: Number(status), body: body === '' ? undefined : JSON.parse(body) }
 }
 
-/** Returns the fields of a value with their types. For a list, returns the fields of the first item. */
+/** Returns the fields of a value with their types. For a list, the function returns the fields of the first item. */
 function shapeOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.slice(0, 1).map(shapeOf)
   if (typeof value !== 'object' || value === null) return typeof value

@@ -130,7 +130,7 @@ t.test(
     const order = page.getByRole('button', { name: 'Order exchange-late', exact: true })
     await order.focus()
     await page.keyboard.press('Enter')
-    await saysNow('Not ordered. This must be a number from 0 to 60.')
+    await saysNow('The fault was not ordered. This must be a number from 0 to 60.')
     t.equal(await page.evaluate(focused), 'exchange-late-seconds', 'the wrong field has the focus')
     t.equal(await page.locator('#exchange-late-times').inputValue(), '2', 'the fields must keep the typed values')
 
@@ -140,9 +140,9 @@ t.test(
     const topOfButton = async () => (await order.boundingBox())!.y
     const top = await topOfButton()
     await page.keyboard.press('Enter')
-    await saysNow('Ordered exchange-late.')
+    await saysNow('You have ordered the fault exchange-late.')
     t.equal(await page.evaluate(focused), 'Order exchange-late', 'the focus stays on the button')
-    // The list of ordered faults appears above the button, and the page scrolls by the height of this list.
+    // The list of faults appears above the button, and the page scrolls by the height of this list.
     t.ok(
       Math.abs((await topOfButton()) - top) < 100,
       `the button must stay where it is: ${top}, ${await topOfButton()}`,
@@ -174,9 +174,9 @@ t.test(
     await saysNow('Cancelled 1 fault.')
     t.equal(await page.evaluate(focused), 'Cancel exchange-late', 'the next button has the focus')
     await page.getByRole('button', { name: 'Cancel all' }).click()
-    await page.getByRole('heading', { name: 'Ordered faults: 0 waiting' }).waitFor()
+    await page.getByRole('heading', { name: 'Faults that you have ordered: 0 waiting' }).waitFor()
     await saysNow('Cancelled 1 fault.')
-    t.equal(await page.evaluate(focused), 'Ordered faults: 0 waiting', 'the heading has the focus')
+    t.equal(await page.evaluate(focused), 'Faults that you have ordered: 0 waiting', 'the heading has the focus')
   },
 )
 
@@ -193,13 +193,15 @@ t.test('without JavaScript a visitor can find, order and cancel faults with form
   t.equal(await page.evaluate(focused), 'exchange-late-seconds')
   await page.locator('#exchange-late-seconds').fill('0')
   await page.getByRole('button', { name: 'Order exchange-late', exact: true }).click()
-  await page.getByText('Ordered. The fault exchange-late waits for the next matching request.').waitFor()
+  await page
+    .getByText('You have ordered this fault. The fault exchange-late waits for the next matching request.')
+    .waitFor()
   t.match(page.url(), /words=exchange\+late&.*#fault-exchange-late$/)
   const entry = await page.locator('#fault-exchange-late').boundingBox()
   t.ok(entry!.y >= 0 && entry!.y < 800, `the page shows the fault: ${entry!.y}`)
   await page.getByRole('button', { name: 'Cancel exchange-late' }).click()
   await page.getByText('Cancelled 1 fault.').waitFor()
-  await page.getByRole('heading', { name: 'Ordered faults: 0 waiting' }).waitFor()
+  await page.getByRole('heading', { name: 'Faults that you have ordered: 0 waiting' }).waitFor()
   t.same(troubles, [])
 })
 

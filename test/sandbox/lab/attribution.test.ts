@@ -14,7 +14,7 @@ interface Login {
   steps: { id: string; requestId: string; kind: string; route: string; reason: string | null }[]
 }
 
-/** Returns all logins of a client. If `clientId` is null, returns all logins without a known client. */
+/** Returns all logins of a client. If `clientId` is null, the function returns all logins without a known client. */
 async function readLogins(lab: CallLab, clientId: string | null): Promise<Login[]> {
   const { logins } = (await lab('GET', 'logins')).json() as { logins: Login[] }
   const own = logins.filter(login => login.clientId === clientId)

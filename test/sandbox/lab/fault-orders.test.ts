@@ -1,4 +1,4 @@
-// How faults are ordered: the catalogue of faults, refused orders, and the requests that consume a fault.
+// How a developer orders faults: the catalogue of faults, refused orders, and the requests that consume a fault.
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { catalogue } from '../../../src/sandbox/lab/faults/catalogue.ts'
@@ -123,7 +123,7 @@ t.test('the laboratory accepts every fault name that was ever in the catalogue',
   await call('DELETE', '/lab/v1/faults')
 })
 
-t.test('a fault can be ordered by name, or by the fields place, kind and when', async t => {
+t.test('an order can name a fault by its short name, or by the fields place, kind and when', async t => {
   const { call, order, sandbox } = await buildFaultLab(t)
   const data = { place: 'exchange', kind: 'status', when: 'after', options: { status: 418, retryAfter: 1 } }
   t.match((await call('POST', '/lab/v1/faults', data)).json(), { ...data, fault: 'exchange-status-after' })
@@ -136,7 +136,7 @@ t.test('a fault can be ordered by name, or by the fields place, kind and when', 
   t.match(later, { fault: 'list-cut', when: 'after' })
 })
 
-t.test('each request that an ordered fault skips gives the fault another ten minutes to wait', async t => {
+t.test('each request that a fault skips gives the fault another ten minutes to wait', async t => {
   const { order, show, sandbox } = await buildFaultLab(t)
   const { id } = await order('exchange-503', { ...own, skip: 2 })
   for (let count = 0; count < 2; count++) {
@@ -149,7 +149,7 @@ t.test('each request that an ordered fault skips gives the fault another ten min
 })
 
 t.test(
-  'ordered faults can be listed, shown and removed: one by its id, all faults of a client, or all faults',
+  'a developer can list, show and remove faults: one fault by its id, all faults of a client, or all faults',
   async t => {
     const { call, order, sandbox } = await buildFaultLab(t)
     const first = await order('exchange-503', { ...own, state: 'a-state' })
@@ -218,7 +218,7 @@ t.test('every call of the laboratory refuses unknown parameters', async t => {
 })
 
 t.test(
-  'a fault first skips the ordered number of requests, then happens the ordered number of times, and the changed steps name the fault',
+  'a fault first skips as many requests as its order says, then happens as often as its order says, and the changed steps name the fault',
   async t => {
     const { order, show, sandbox, steps } = await buildFaultLab(t)
     const { id } = await order('exchange-503', { ...own, skip: 1, times: 2, options: { retryAfter: 7 } })
@@ -244,7 +244,7 @@ t.test(
   },
 )
 
-t.test('if many requests arrive at the same time, each fault happens exactly as often as ordered', async t => {
+t.test('if many requests arrive at the same time, each fault happens exactly as often as its order says', async t => {
   const { order, show, sandbox } = await buildFaultLab(t)
   const before = await order('exchange-503', { ...own, times: 3 })
   const after = await order('exchange-500-after', { ...own, times: 2 })
@@ -263,7 +263,7 @@ t.test('if many requests arrive at the same time, each fault happens exactly as 
 })
 
 t.test(
-  'if a fault is ordered for a client, a request with this client’s ID but a wrong secret does not consume the fault',
+  'if an order is for one client, a request with this client’s ID but a wrong secret does not consume the fault',
   async t => {
     const { order, show, sandbox } = await buildFaultLab(t)
     const other = await makeOtherClient(sandbox)
@@ -303,7 +303,7 @@ t.test(
 )
 
 t.test(
-  'a fault that is ordered for a state value happens only in the login with this state value, including the later calls of this login',
+  'if an order contains a state value, its fault happens only in the login with this state value, including the later calls of this login',
   async t => {
     const { order, sandbox } = await buildFaultLab(t)
     const [one, two] = ['state-of-one-suite-0123456789', 'state-of-the-other-0123456789']
@@ -347,7 +347,7 @@ t.test(
   },
 )
 
-t.test('at most two hundred ordered faults can wait at the same time', async t => {
+t.test('at most two hundred faults can wait at the same time', async t => {
   const { order, call } = await buildFaultLab(t)
   for (let count = 0; count < 200; count++) await order('exchange-503')
   const { error } = (await call('POST', '/lab/v1/faults', { fault: 'exchange-503' })).json()

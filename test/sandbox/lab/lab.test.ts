@@ -234,7 +234,7 @@ t.test(
   },
 )
 
-t.test('if the database is locked, a call that makes a test person gets 503 with Retry-After', async t => {
+t.test('if the database is locked, a call that makes a test person gets the answer 503 with Retry-After', async t => {
   const store = { transaction: () => Promise.reject(new StoreBusy('locked')) }
   const setUp = { store, passwords: { hash: async () => '' }, clock: () => new Date() } as unknown as SetUpServices
   const { lab } = await buildTestLab(t, { setUp })

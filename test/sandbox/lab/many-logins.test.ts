@@ -83,7 +83,7 @@ const reads: [name: string, url: (lab: { id: string; stepId: string }) => string
   ['a login as JSON', ({ id }) => `/lab/v1/logins/${id}`],
   ['a login as HAR', ({ id }) => `/lab/v1/logins/${id}/har`],
   ['the mailbox as JSON', () => '/lab/v1/mailbox'],
-  ['the ordered faults as JSON', () => '/lab/v1/faults'],
+  ['the list of faults as JSON', () => '/lab/v1/faults'],
   ['the catalogue of faults as JSON', () => '/lab/v1/faults/catalogue'],
 ]
 const searches = ['app-1', 'signed in', 'a-word-that-is-nowhere']

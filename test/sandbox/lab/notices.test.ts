@@ -214,7 +214,7 @@ t.test('if a client reacts correctly to a failure of the platform, the laborator
     ['no-state', 'a restart of the sandbox, after which the login request is unknown', login(exchanged())],
     [
       'no-state',
-      'a redirect whose state an ordered fault took',
+      'a redirect whose state a fault took',
       login(start(), step('consent', {}, { fault: fault('redirect-state-missing') })),
     ],
     ['short-state', 'decline and start again', login(start(), declined(), start(2_000))],
@@ -228,7 +228,7 @@ t.test('if a client reacts correctly to a failure of the platform, the laborator
     ['repeated-verifier', 'decline and start again', login(start(), declined(), start(2_000), allowed)],
     [
       'other-redirect-uri',
-      'an ordered fault that answers as for a wrong request',
+      'a fault that answers as for a wrong request',
       login(start(), exchanged({ status: 400, answer: {}, fault: fault('exchange-400', 'before') })),
     ],
     [
@@ -239,7 +239,7 @@ t.test('if a client reacts correctly to a failure of the platform, the laborator
     ['no-state-at-exchange', 'a restart of the sandbox', login(step('exchange', { body: { code } }))],
     [
       'invented-state',
-      'another state from an ordered fault',
+      'another state from a fault',
       login(
         step('authorize', { query: { client_id: 'app-1', state: random(), code_challenge: challenge } }),
         step('consent', {}, { fault: fault('redirect-state-twice') }),
@@ -249,7 +249,7 @@ t.test('if a client reacts correctly to a failure of the platform, the laborator
     ['invented-state', 'a restart of the sandbox', login(exchanged())],
     [
       'state-not-compared',
-      'a second login request after an ordered fault',
+      'a second login request after a fault',
       login(
         start(),
         step('consent', {}, { fault: fault('redirect-state-other') }),
@@ -260,7 +260,7 @@ t.test('if a client reacts correctly to a failure of the platform, the laborator
     ],
     [
       'state-not-compared',
-      'an ordered fault after which the client sends nothing',
+      'a fault after which the client sends nothing',
       login(start(), step('consent', {}, { fault: fault('redirect-state-other') })),
     ],
     [
@@ -318,7 +318,7 @@ t.test('if a client reacts correctly to a failure of the platform, the laborator
     ['many-renewals', 'a restart between the answer and its storing', login(renewed(), renewed({ atMs: 1_500 }))],
     [
       'expired-token',
-      'an ordered fault: the token ends early',
+      'a fault: the token ends early',
       login(exchanged({ fault: fault('exchange-early-end-of-access-token') }), called({ atMs: 5_000, ...expired })),
     ],
     ['expired-token', 'a test that let the token expire', login(exchanged(), called({ atMs: 5_000, ...expired }))],
@@ -349,13 +349,13 @@ t.test('if a client reacts correctly to a failure of the platform, the laborator
     ],
     [
       'no-revocation',
-      'an ordered fault at the revocation',
+      'a fault at the revocation',
       login(twoDevices(), step('revoke', { body: { token } }, { status: 503, fault: fault('revoke-503', 'before') })),
       [goodLogin({ atMs: 60_000 })],
     ],
     [
       'followed-redirect',
-      'an ordered redirect that the client does not follow',
+      'a redirect that the client does not follow',
       login(called({ status: 307, fault: fault('api-redirect-307') })),
     ],
     ['browser-headers', 'a retry after Retry-After', login(called({ status: 503 }), called({ atMs: 1_000 }))],

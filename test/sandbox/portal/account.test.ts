@@ -278,7 +278,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `F-30: if the database is locked, the account page is still shown at once, and a form gets 503 after 2 s (${database.name})`,
+    `F-30: if the database is locked, the account page is still shown at once, and a form gets the answer 503 after 2 s (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl })
@@ -535,7 +535,7 @@ for (const database of databases) {
       t.match(
         (await exchange(sandbox, { code: pending })).json(),
         { error: 'invalid_grant' },
-        'an unused code must end',
+        'an unused code must become invalid',
       )
       t.match((await browser.get(startUrl())).body, /wants to sign you in/)
 
@@ -575,7 +575,7 @@ t.test(
 
 for (const database of databases) {
   t.test(
-    `RF-12: if a user signs out everywhere, all sessions, refresh tokens and access tokens of the user end (${database.name})`,
+    `RF-12: if a user signs out everywhere, all sessions, refresh tokens and access tokens of the user become invalid (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const tokens = (await exchange(sandbox, { code: (await logIn(sandbox)).get('code') ?? '' })).json()
@@ -694,7 +694,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `RF-12: if a new seeded password is set, sessions and tokens from the old password end (${database.name})`,
+    `RF-12: if the settings contain a new seeded password at a restart, sessions and tokens from the old password become invalid (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const before = await buildTestSandbox(t, { databaseUrl })

@@ -104,7 +104,7 @@ async function findSeededOwner({ store }: TestSandbox): Promise<{ userId: string
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `RF-06: the portal remembers the last 100 replaced refresh tokens of a family, and if one of them is used, the family ends (${database.name})`,
+    `RF-06: the portal remembers the last 100 replaced refresh tokens of a family, and if a client uses one of them, the portal ends the family (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const first = await getTokens(sandbox)
@@ -125,7 +125,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `limit-renewals: a token family can be renewed 60 times a minute; more renewals get 429 until the time in Retry-After has passed (${database.name})`,
+    `limit-renewals: a token family can be renewed 60 times a minute; more renewals get the answer 429 until the time in Retry-After has passed (${database.name})`,
     async t => {
       const steps: LabStep[] = []
       const onStep = (step: LabStep) => void steps.push(step)
@@ -145,7 +145,11 @@ for (const database of await openDatabases(t)) {
       t.equal((await refresh(sandbox, other.refresh_token)).statusCode, 200, 'another login is not affected')
 
       sandbox.passTime(30_000)
-      t.equal((await refresh(sandbox, tokens[60])).statusCode, 429, 'a renewal that is too early must get 429')
+      t.equal(
+        (await refresh(sandbox, tokens[60])).statusCode,
+        429,
+        'a renewal that is too early must get the answer 429',
+      )
       sandbox.passTime(1000)
       const next = await refresh(sandbox, tokens[60])
       t.equal(next.statusCode, 200, 'a refused renewal must not use up the token')
@@ -191,7 +195,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `ended grants do not count towards the limit on grants, and the portal deletes them (${database.name})`,
+    `grants that have ended do not count towards the limit on grants, and the portal deletes them (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const kept = await getTokens(sandbox)

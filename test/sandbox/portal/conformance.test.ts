@@ -65,7 +65,7 @@ t.test(
 )
 
 t.test(
-  'oidcc-codereuse-30seconds: if a code is used again after 30 seconds, it is refused, and the tokens of its first exchange end',
+  'oidcc-codereuse-30seconds: if a code is used again after 30 seconds, the portal refuses it, and the tokens of its first exchange become invalid',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const code = await getCode(sandbox)

@@ -204,7 +204,7 @@ t.test(
   },
 )
 
-t.test('the example body for a new account in the portal’s OpenAPI document works unchanged', async t => {
+t.test('a request with the unchanged example body from the portal’s OpenAPI document makes a new account', async t => {
   const { portal } = await buildTestSandbox(t)
   const { paths } = (await portal.inject('/api/openapi.json')).json()
   const form = paths['/api/register'].post.requestBody.content['application/x-www-form-urlencoded']

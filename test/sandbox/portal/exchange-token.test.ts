@@ -27,7 +27,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `TK-10: if a code is used again after more than 10 s, the tokens of the first exchange end (${database.name})`,
+    `TK-10: if a code is used again after more than 10 s, the tokens of the first exchange become invalid (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const code = await getCode(sandbox)
@@ -296,7 +296,7 @@ t.test('TK-02, TK-08: if a JSON field contains half of a surrogate pair, the err
 })
 
 t.test(
-  'TK-04: after 10 wrong secrets for a client, more wrong secrets get 429 with Retry-After, and the right secret is accepted',
+  'TK-04: after 10 wrong secrets for a client, more wrong secrets get the answer 429 with Retry-After, and the right secret is accepted',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const code = await getCode(sandbox)

@@ -53,7 +53,7 @@ const refusalOf = (answer: Promise<unknown>) =>
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `the library oauth4webapi can sign in with PKCE, call the API, renew its tokens and revoke them (${database.name})`,
+    `the library oauth4webapi can sign in with PKCE, call the API, renew its tokens and revoke the tokens (${database.name})`,
     async t => {
       const issuer = await openIssuer(t, await database.make(t))
       const { server, apiUrl } = issuer

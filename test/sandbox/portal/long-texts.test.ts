@@ -111,7 +111,7 @@ t.test('DO-05: if a field contains 15,000 accents, creating an application does 
 })
 
 t.test(
-  'if a form starts a login and has a state that is too long for an address, the portal still names the right reason',
+  'if a form starts a login with a state that is too long for an address, the error page still names the right reason',
   async t => {
     const browser = openBrowser(await buildTestSandbox(t))
     const start = Object.fromEntries(new URLSearchParams(startUrl().slice(2)))

@@ -222,22 +222,25 @@ t.test(
   },
 )
 
-t.test('PS-06: if strangers cause much mail to other people, a user’s reset link stays in the mailbox', async t => {
-  const mailbox = createMailbox({ clock: () => new Date(0), labUrl: 'http://127.0.0.1:4002' })
-  const deliver = (to: string, count: number) => {
-    for (let index = 1; index <= count; index += 1) mailbox.deliver({ to, subject: 'Subject', text: `${index}` })
-  }
-  deliver('owner@example.test', 2)
-  for (let index = 0; index < 90; index += 1) deliver(`stranger-${index}@example.test`, 100)
-  t.match(mailbox.list('owner@example.test'), [{ text: '2' }, { text: '1' }])
-  t.match(
-    mailbox.list('stranger-1@example.test').map(({ text }) => text),
-    ['100', '99', '98'],
-  )
-  t.equal(mailbox.list('stranger-1@example.test').length, 10)
-  for (let index = 0; index < 200; index += 1) deliver(`other-${index}@example.test`, 10)
-  t.equal(mailbox.list().length, 1000)
-})
+t.test(
+  'PS-06: even if strangers make the portal send many mails to other people, a user’s reset link stays in the mailbox',
+  async t => {
+    const mailbox = createMailbox({ clock: () => new Date(0), labUrl: 'http://127.0.0.1:4002' })
+    const deliver = (to: string, count: number) => {
+      for (let index = 1; index <= count; index += 1) mailbox.deliver({ to, subject: 'Subject', text: `${index}` })
+    }
+    deliver('owner@example.test', 2)
+    for (let index = 0; index < 90; index += 1) deliver(`stranger-${index}@example.test`, 100)
+    t.match(mailbox.list('owner@example.test'), [{ text: '2' }, { text: '1' }])
+    t.match(
+      mailbox.list('stranger-1@example.test').map(({ text }) => text),
+      ['100', '99', '98'],
+    )
+    t.equal(mailbox.list('stranger-1@example.test').length, 10)
+    for (let index = 0; index < 200; index += 1) deliver(`other-${index}@example.test`, 10)
+    t.equal(mailbox.list().length, 1000)
+  },
+)
 
 t.test(
   'a reset link expires after half an hour or when the password changes, and a forged link never works',

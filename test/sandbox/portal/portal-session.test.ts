@@ -55,7 +55,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `PS-07: if a browser has a session and its user signs in or signs up, the old session ends (${database.name})`,
+    `PS-07: if somebody signs in or signs up in a browser that has a session, the portal ends this old session (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const browser = await openAsDeveloper(sandbox)

@@ -59,7 +59,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `RF-06: if a replaced refresh token is used after 10 seconds, the whole token family ends (${database.name})`,
+    `RF-06: if a client uses a replaced refresh token after 10 seconds, the portal ends the whole token family (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const first = await getTokens(sandbox)

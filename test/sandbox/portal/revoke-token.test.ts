@@ -54,7 +54,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `revoke-call: if a client revokes an unknown token or another client’s token, the answer is 200, and no token ends (${database.name})`,
+    `revoke-call: if a client revokes an unknown token or another client’s token, the answer is 200, and all tokens stay valid (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)

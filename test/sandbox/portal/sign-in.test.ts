@@ -165,7 +165,7 @@ t.test('PS-13: without the seed settings the sandbox has no account and no clien
   for (const account of accounts) t.equal((await browser.submit(page, account)).statusCode, 403, account.email)
 })
 
-t.test('DO-09: if 80 sign-ins arrive at once, some of them get 503, and other pages still work', async t => {
+t.test('DO-09: if 80 sign-ins arrive at once, some of them get the answer 503, and other pages still work', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
   const page = await browser.get(startUrl())
   const attempts = Array.from({ length: 80 }, (_, index) =>

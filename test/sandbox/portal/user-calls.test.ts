@@ -121,7 +121,7 @@ t.test('PS-06: from one network address, at most 100 accounts can be made in an 
 })
 
 t.test(
-  'PS-05, PS-06: at /api/authorize a wrong password and an unknown e-mail address get 403, and after ten failures 429',
+  'PS-05, PS-06: at /api/authorize a wrong password and an unknown e-mail address get the answer 403, and after ten failures the answer 429',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const unknown = await post(sandbox, 'authorize', { ...startFields, email: 'x@example.test', password: 'wrong' })

@@ -72,26 +72,29 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`if the seeded application was removed, a restart does not restore it (${database.name})`, async t => {
-    const url = await database.make(t)
-    const first = await start(t, url)
-    const { call } = await callAsDeveloper(first)
-    t.equal((await call('DELETE', `/apps/v1/${seeded.clientId}`)).statusCode, 204)
-    for (const settings of [{}, { password: 'another password of mine' }]) {
-      const restarted = await start(t, url, settings)
-      t.equal(await isValid(restarted, seeded.clientSecret), false)
-      t.strictSame(restarted.seedReport?.outdated, ['the application was removed'])
-    }
-    const changed = await start(t, url, { clientSecret: 'another-secret-that-is-long-enough-34' })
-    t.equal(
-      await isValid(changed, 'another-secret-that-is-long-enough-34'),
-      true,
-      'with another secret the seed must be applied',
-    )
-  })
+  t.test(
+    `if somebody removed the seeded application, a restart does not restore the application (${database.name})`,
+    async t => {
+      const url = await database.make(t)
+      const first = await start(t, url)
+      const { call } = await callAsDeveloper(first)
+      t.equal((await call('DELETE', `/apps/v1/${seeded.clientId}`)).statusCode, 204)
+      for (const settings of [{}, { password: 'another password of mine' }]) {
+        const restarted = await start(t, url, settings)
+        t.equal(await isValid(restarted, seeded.clientSecret), false)
+        t.strictSame(restarted.seedReport?.outdated, ['the application was removed'])
+      }
+      const changed = await start(t, url, { clientSecret: 'another-secret-that-is-long-enough-34' })
+      t.equal(
+        await isValid(changed, 'another-secret-that-is-long-enough-34'),
+        true,
+        'with another secret the seed must be applied',
+      )
+    },
+  )
 
   t.test(
-    `if the seeded secret and password are changed in the settings, the old and the new secret are both valid, but old sessions end (${database.name})`,
+    `if the seeded secret and password are changed in the settings, the old and the new secret are both valid, but old sessions become invalid (${database.name})`,
     async t => {
       const url = await database.make(t)
       const first = await start(t, url)

@@ -18,7 +18,7 @@ async function list({ api }: Pick<TestSandbox, 'api'>, accessToken: string) {
 
 for (const end of ['stop', 'kill'] as const)
   t.test(
-    `F-32: while PostgreSQL is down (after ${end}), requests get 503; when it is up again, everything works`,
+    `F-32: while PostgreSQL is down (after ${end}), requests get the answer 503; when it is up again, everything works`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await postgres.makeDatabase() })
       const accessToken = await getAccessToken(sandbox)
@@ -73,7 +73,7 @@ const refusals: Record<string, (at: RoleAndDatabase) => { refuse: string; accept
 
 for (const [index, [reason, statementsFor]] of Object.entries(refusals).entries())
   t.test(
-    `F-32: while PostgreSQL refuses connections (${reason}), every request gets 503; when it accepts connections again, everything works`,
+    `F-32: while PostgreSQL refuses connections (${reason}), every request gets the answer 503; when it accepts connections again, everything works`,
     async t => {
       const address = new URL(await postgres.makeDatabase())
       const [role, name] = [`role_${index}`, address.pathname.slice(1)]
@@ -166,7 +166,7 @@ for (const [name, cut] of Object.entries(cuts))
       ]
       let given = 0
       for (const answer of inFlight) answer.then(() => given++)
-      // On a slow machine a request may have already waited too long and got a 503.
+      // On a slow machine a request may have already waited too long and got the answer 503.
       await untilThere(databaseUrl, `${others} and wait_event_type = 'Lock'`, found => found + given >= inFlight.length)
       const [{ meanwhile, repair }] = await Promise.all([
         cut({ databaseUrl, proxy }),
@@ -243,7 +243,7 @@ t.test('F-32: if PostgreSQL cannot be reached or does not answer, the sandbox do
 })
 
 t.test(
-  'F-31: while PostgreSQL is read-only, requests that read data succeed and requests that write get 503; afterwards everything works',
+  'F-31: while PostgreSQL is read-only, requests that read data succeed and requests that write get the answer 503; afterwards everything works',
   async t => {
     const databaseUrl = await postgres.makeDatabase()
     const sandbox = await buildTestSandbox(t, { databaseUrl })

@@ -34,8 +34,8 @@ function atOnce<T>(count: number, processes: SandboxProcess[], send: (process: S
 }
 
 /**
- * A request that waits longer than two seconds gets 503 (F-30). The function sends such a request again, at most four
- * times.
+ * A request that waits longer than two seconds gets the answer 503 (F-30). The function sends such a request again, at
+ * most four times.
  */
 async function untilItsTurn(t: Test, send: () => Promise<LightMyRequestResponse>): Promise<LightMyRequestResponse> {
   let answer = await send()

@@ -27,7 +27,7 @@ export async function submitForm(
 
 /**
  * Opens the page that asks for confirmation before the first application on the list loses its access. If the list is
- * empty, resolves to the page with the list.
+ * empty, the function resolves to the page with the list.
  */
 export async function askToWithdraw(browser: Browser): Promise<LightMyRequestResponse> {
   const list = await browser.get('/account/applications')

@@ -15,7 +15,7 @@ export async function createGroup({ call }: ApiCaller, name = 'Weather people'):
   return (await call('POST', '/identities/v1', makeGroupBody(name))).json()['@id']
 }
 
-/** Invites the user to the group. If the caller is the user, accepts the invitation. */
+/** Invites the user to the group. If the caller is the user, the function accepts the invitation. */
 export function link({ call }: ApiCaller, userId: string, groupId: string): Promise<LightMyRequestResponse> {
   return call('POST', `/identities/v1/${userId}/link/${groupId}`, newMember)
 }

@@ -248,8 +248,8 @@ export async function fillSignUp(page: Page, email: string): Promise<void> {
 }
 
 /**
- * As the client of the last login, makes applications and secrets in the user's name. Also makes one secret without a
- * known maker.
+ * As the client of the last login, the function makes applications and secrets in the user's name. Also makes one
+ * secret without a known maker.
  */
 export async function makeThroughClient({ sandbox, clientUrl, arrivals }: OpenPortal): Promise<void> {
   const arrival = arrivals.findLast(({ url }) => url.includes('code='))

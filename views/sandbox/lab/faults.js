@@ -85,7 +85,7 @@ function showOrdered(form, { page, isRefused }) {
   const problems = [...entry.querySelectorAll('.field-problem, .said .problem')].map(({ textContent }) =>
     textContent.trim(),
   )
-  announce(isRefused ? `Not ordered. ${problems.join(' ')}` : `Ordered ${fault}.`)
+  announce(isRefused ? `The fault was not ordered. ${problems.join(' ')}` : `You have ordered the fault ${fault}.`)
 }
 
 /** Shows that a fault was cancelled. Its button no longer exists, so the focus goes to the next button, or to the heading. */
@@ -108,8 +108,8 @@ document.addEventListener('submit', event => {
 })
 
 /**
- * Shows how often the ordered faults have happened. If the focus is in the list, nothing changes, because the visitor may
- * be about to cancel a fault.
+ * Shows how often the faults in the list have happened. If the focus is in the list, nothing changes, because the
+ * visitor may be about to cancel a fault.
  */
 async function refresh() {
   const ordered = document.getElementById('ordered')

@@ -130,7 +130,7 @@ const summary = {
       anyOf: [object({ id: text, number: count, url: text }), { type: 'null' }],
       description: 'The step that the sentence is about.',
     },
-    fault: { ...textOrNull, description: 'The name of the ordered fault that the sentence mentions.' },
+    fault: { ...textOrNull, description: 'The name of the fault that the sentence mentions.' },
     causes: {
       ...listOf(object({ cause: text, check: text })),
       description: 'Possible causes of a loop, the most likely first. Empty if the login is not part of a loop.',
@@ -215,7 +215,7 @@ export const loginSchemas: Record<string, Schema> = {
     reason: { ...textOrNull, description: 'Why the request was refused. Null if it was not refused.' },
     fault: {
       anyOf: [object({ id: text, name: text, acted: only('before', 'after') }), { type: 'null' }],
-      description: 'The ordered fault that changed the answer.',
+      description: 'The fault that changed the answer.',
     },
     leftOutBefore: {
       ...count,

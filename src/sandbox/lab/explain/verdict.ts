@@ -16,7 +16,7 @@ export interface Verdict extends Pick<LoginStatus, 'outcome'> {
   fix: string | undefined
   /** The step that the sentence is about. */
   step: RecordedStep | undefined
-  /** The step with the ordered fault that the sentence mentions. */
+  /** The step with the fault that the sentence mentions. */
   faulted: RecordedStep | undefined
   /** Possible causes of a loop, the most likely first. Empty if the login is not part of a loop. */
   causes: LoopCause[]
@@ -169,7 +169,7 @@ const causedBy: [place: RegExp, reasons: RegExp][] = [
   ],
 ]
 
-/** The step whose ordered fault caused the refusal of this step. */
+/** The step whose fault caused the refusal of this step. */
 function causeOf(step: RecordedStep, { steps }: Pick<RecordedLogin, 'steps'>): RecordedStep | undefined {
   if (step.fault) return step
   return steps
@@ -180,7 +180,7 @@ function causeOf(step: RecordedStep, { steps }: Pick<RecordedLogin, 'steps'>): R
 }
 
 function nameFault(step: RecordedStep, login: Pick<RecordedLogin, 'steps'>): string {
-  return `the ordered fault ${step.fault!.name} at step ${numberOf(step, login)}`
+  return `the fault ${step.fault!.name} at step ${numberOf(step, login)}`
 }
 
 /** Whether the fault happened on the portal's first page. Only the browser sees such a fault, not the client. */

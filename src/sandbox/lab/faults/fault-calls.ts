@@ -38,7 +38,7 @@ export function faultCalls(faults: OrderedFaults) {
       schema: {
         tags,
         operationId: 'listFaults',
-        summary: 'List the ordered faults',
+        summary: 'List the faults that you have ordered',
         description: 'Each fault lists the ids of the requests to which it happened.',
         querystring: queryOf(clientIdInQuery),
         response: {
@@ -57,7 +57,7 @@ export function faultCalls(faults: OrderedFaults) {
       schema: {
         tags,
         operationId: 'showFault',
-        summary: 'Show an ordered fault',
+        summary: 'Show a fault that you have ordered',
         params: idInPath,
         querystring: queryOf(),
         response: { 200: answer('The fault, and how often it has happened.', 'OrderedFault'), ...refuse(404) },
@@ -69,7 +69,7 @@ export function faultCalls(faults: OrderedFaults) {
       schema: {
         tags,
         operationId: 'removeFault',
-        summary: 'Remove an ordered fault',
+        summary: 'Remove a fault that you have ordered',
         params: idInPath,
         querystring: queryOf(),
         response: { 204: { type: 'null', description: 'The fault was removed.' }, ...refuse(404, 415) },
@@ -85,7 +85,7 @@ export function faultCalls(faults: OrderedFaults) {
       schema: {
         tags,
         operationId: 'removeFaults',
-        summary: 'Remove all ordered faults, or all ordered faults of one client',
+        summary: 'Remove all faults that you have ordered, or only the faults for one client',
         description:
           'If several test suites share a sandbox, send the id of your client. The call then removes no faults of other suites.',
         querystring: queryOf(clientIdInQuery),
@@ -105,7 +105,7 @@ export function faultCalls(faults: OrderedFaults) {
       schema: {
         tags,
         operationId: 'showCatalogue',
-        summary: 'List the faults that can be ordered',
+        summary: 'List the faults that you can order',
         querystring: queryOf({
           place: { type: 'string', description: 'Returns only faults at this place.', examples: ['exchange'] },
         }),

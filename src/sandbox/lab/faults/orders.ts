@@ -1,4 +1,4 @@
-// The ordered faults. Each fault happens exactly as often as its order says.
+// The faults that developers have ordered. Each fault happens exactly as often as its order says.
 import { randomUUID } from 'node:crypto'
 import { LabError } from '../lab-error.ts'
 import type { StepFault } from '../record/recorded.ts'
@@ -16,7 +16,7 @@ export interface OrderedFault extends Order {
   id: string
   status: 'waiting' | 'used up' | 'dropped'
   orderedAt: Date
-  /** While the fault waits: when it was ordered, or when the last request matched. Later: when the fault ended. */
+  /** While the fault waits: when the order arrived, or when the last request matched. Later: when the fault ended. */
   since: Date
   skipped: number
   consumed: number
@@ -138,7 +138,7 @@ function isMeant({ clientId, state }: Order, source: RequestSource): boolean {
   return (clientId === undefined || clientId === source.clientId) && (state === undefined || source.isOfState(state))
 }
 
-/** An ordered fault as JSON. The JSON says whether the order has a state, but does not contain the state. */
+/** A fault as JSON. The JSON says whether the order has a state, but does not contain the state. */
 export function describeOrdered({ id, fault, clientId, state, skip, times, options, status, ...rest }: OrderedFault) {
   const { orderedAt, since, consumed, requestIds } = rest
   return {

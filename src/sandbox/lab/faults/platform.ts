@@ -44,7 +44,7 @@ export async function enlargeAccessToken(
 }
 
 /**
- * Notes which ordered fault happened to a request, and adds the fault to the step of this request. The platform itself
+ * Notes which fault happened to a request, and adds the fault to the step of this request. The platform itself
  * knows nothing about faults.
  */
 export function createStepFaults() {

@@ -86,7 +86,7 @@ function answerOf(step: RecordedStep): Message & { mark: string; status: string;
   }
 }
 
-/** The mark of an answer. A refused request gets the mark ✗, even if an ordered fault has happened to it. */
+/** The mark of an answer. A refused request gets the mark ✗, even if a fault has happened to it. */
 function markOf({ reason, fault, response }: RecordedStep): string {
   if (reason) return '✗'
   if (fault) return '⚡'

@@ -1,4 +1,5 @@
-// The page of faults: the faults of each place, with a form for each fault, and the faults that were ordered.
+// The page of faults: the faults of each place, with a form for each fault, and a list of the faults that developers
+// have ordered.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { NamesOf } from '../explain/find-logins.ts'
 import { catalogue, type Fault } from '../faults/catalogue.ts'

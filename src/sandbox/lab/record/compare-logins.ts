@@ -183,7 +183,7 @@ export function createLoginComparison() {
 
 /**
  * A client that calls the API, renews or signs out has received its session. The call that asks who signed in does not
- * prove this, because a client makes it in the callback. After an ordered fault a client should start the login again,
+ * prove this, because a client makes it in the callback. After a fault a client should start the login again,
  * so such a login does not count as part of a loop.
  */
 function isUsed({ steps, leftOut }: Login): boolean {

@@ -2,7 +2,7 @@
 import type { Reason } from '../../observe/reasons.ts'
 import type { About, CheckName, Step, StepKind } from '../../observe/steps.ts'
 
-/** A fault that was ordered and changed the answer. */
+/** A fault that changed the answer. */
 export interface StepFault {
   id: string
   name: string
@@ -120,7 +120,7 @@ export function challengeOf({ request }: RecordedStep): string | undefined {
 }
 
 /**
- * Whether the answer has tokens. The status alone is not enough: an ordered fault may answer 200 without tokens before
+ * Whether the answer has tokens. The status alone is not enough: a fault may answer 200 without tokens before
  * the platform has acted.
  */
 export function gaveTokens({ kind, response, fault }: RecordedStep): boolean {

@@ -122,8 +122,8 @@ function readFields({ redirectUri, redirectUris = [], name = 'Test client' }: Ap
 }
 
 /**
- * Finds the owner of the application. If the call names no person, makes a person, and returns this person with the
- * password in `person`.
+ * Finds the owner of the application. If the call names no person, the function makes a person, and returns this person
+ * with the password in `person`.
  */
 async function findOwner(
   services: ApplicationServices,

@@ -16,7 +16,9 @@ export const personProperties = {
   email: storableText(3, 254, { description: 'E-mail address of the person.' }),
 } as const
 
-/** Throws LabError 422 unless exactly one of the two fields is given, and 404 if no such person was made. */
+/**
+ * Throws LabError 422 unless exactly one of the two fields is given. Throws LabError 404 if no such person was made.
+ */
 export async function findPerson(
   { store }: Pick<Services, 'store'>,
   { userId, email }: PersonFields,

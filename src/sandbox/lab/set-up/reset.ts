@@ -42,7 +42,7 @@ export const resetSchemas = {
 type ResetServices = Pick<SetUpServices, 'store' | 'lifetimes' | 'clock' | 'applySeeds'>
 
 /**
- * `forgetFaults` removes the faults that were ordered for removed clients, because no request can match these faults
+ * `forgetFaults` removes the faults of removed clients, because no request can match these faults
  * any more.
  */
 export function resetCall(

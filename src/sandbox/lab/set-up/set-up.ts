@@ -10,7 +10,7 @@ export interface SetUpServices extends Pick<Services, 'addresses' | 'store' | 'k
   lifetimes: ClientLifetimes
   /** Applies the SEED_ settings again, even if they have not changed. Does nothing without such settings. */
   applySeeds(): Promise<void>
-  /** Sends the portal a GET as a browser would. The request is recorded, and ordered faults happen to it. */
+  /** Sends the portal a GET as a browser would. The request is recorded, and faults happen to it. */
   askPortal(request: { url: string; headers: Record<string, string> }): Promise<{ location: string | undefined }>
 }
 

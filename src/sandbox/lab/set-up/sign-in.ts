@@ -28,7 +28,7 @@ const signInBody = {
     }),
     url: storableText(1, 8192, {
       description:
-        'The portal address to which a client redirected the browser to begin a login. The answer contains the address to which the portal then redirects. The laboratory records this login, and ordered faults can happen to it.',
+        'The portal address to which a client redirected the browser to begin a login. The answer contains the address to which the portal then redirects. The laboratory records this login, and faults can happen to it.',
     }),
   },
 } as const satisfies JSONSchema
@@ -121,7 +121,7 @@ function bindingOf({ id, defaultRedirectUri }: Application, code: string) {
 
 /**
  * Opens the address in a new session of a person who has allowed the application. The portal treats the request like a
- * request of a browser: the steps are recorded, and ordered faults happen.
+ * request of a browser: the steps are recorded, and faults happen.
  */
 async function finishLogin(
   { store, clock, askPortal }: SignInServices,

@@ -261,8 +261,9 @@ export const problemsOfGroups: Partial<Record<Reason, string>> = {
 }
 
 /**
- * Does the work. If the work was refused, resolves to a sentence for the page, otherwise to undefined. A reason in
- * `isDone` does not count as a refusal: it means that the same form was sent before and the work is already done.
+ * Does the work. If the work was refused, the function resolves to a sentence for the page, otherwise to undefined. A
+ * reason in `isDone` does not count as a refusal: it means that the same form was sent before and the work is already
+ * done.
  */
 async function findProblem(work: () => Promise<unknown>, isDone: Reason[] = []): Promise<string | undefined> {
   try {

@@ -20,8 +20,8 @@ export interface Removed {
 const mostRounds = 10
 
 /**
- * If `suite` is undefined, removes the records of all suites. Other people and other suites can continue to work in the
- * meantime.
+ * If `suite` is undefined, the function removes the records of all suites. Other people and other suites can continue
+ * to work in the meantime.
  */
 export async function removeMade(store: Store, suite: string | undefined, now: Date): Promise<Removed> {
   const removed: Removed = { people: 0, groups: 0, applications: [] }

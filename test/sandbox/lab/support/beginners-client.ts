@@ -137,7 +137,7 @@ function keepTokens(id: string, { access_token, refresh_token, expires_in }: Tok
   sessions.set(id, { accessToken: access_token, refreshToken: refresh_token, expiresAt })
 }
 
-/** Returns the access token of a session. If the token expires within half a minute, renews it first. */
+/** Returns the access token of a session. If the token expires within half a minute, the client renews it first. */
 async function tokenOf(id: string): Promise<string> {
   const session = sessions.get(id)!
   if (session.expiresAt - Date.now() < 30_000 && !has('expired token')) {

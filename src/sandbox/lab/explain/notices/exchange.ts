@@ -39,7 +39,7 @@ export const exchangeNotices: Notice[] = [
     ...asFor('state-differs'),
     find(login) {
       const started = new Set(stepsOf(login, 'authorize').map(step => stateOf(step)?.hash))
-      // An ordered fault may have sent the client another state. The notice state-not-compared reports that case.
+      // A fault may have sent the client another state. The notice state-not-compared reports that case.
       const isOrdered = login.steps.some(({ fault }) => fault?.name.startsWith('redirect-'))
       if (started.size === 0 || isOrdered) return []
       return stepsOf(login, 'exchange').filter(step => {
@@ -125,7 +125,7 @@ export const exchangeNotices: Notice[] = [
 
 /**
  * Whether the client may send the same request again, because the answer says that the platform is busy. The answer may
- * come from an ordered fault.
+ * come from a fault.
  */
 function asksToRetry({ response: { status } }: RecordedStep): boolean {
   return status === 429 || status === 503
