@@ -52,8 +52,8 @@ ${all.map(placeRow).join('\n')}
 ## Kinds
 
 If the table says *before or after*, a call that changes something has two faults. For example, \`create-reset\` happens before the platform has
-created the application, and \`create-reset-after\` happens after that. The calls that change something are ${writes.map(code).join(', ')}. A call that only reads has only
-the fault that happens before.
+created the application, and \`create-reset-after\` happens after that. The calls that change something are ${writes.map(code).join(', ')}. For a call that only reads data,
+only the first of these two faults exists.
 
 | Kind or short name | Short for | At | What the client sees | When | Options |
 |---|---|---|---|---|---|

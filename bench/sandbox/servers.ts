@@ -81,7 +81,7 @@ export async function startOidcProvider(scope: string): Promise<Server> {
   return {
     child,
     async issueCodes(count) {
-      // This server's store is small, so each exchange removes its access token from the store.
+      // The store of oidc-provider holds few records. The exchanges of these codes remove the old access token from it.
       accessToken = undefined
       return JSON.parse(await call(`${url}/bench/codes?count=${count}`))
     },

@@ -4,7 +4,10 @@ import { dirname } from 'node:path'
 
 export type Move = { from: string; to: string }
 
-/** Moves the paths in order. If a move fails, undoes all earlier moves and throws the error. It overwrites no file. */
+/**
+ * Moves the paths in order. If a move fails, the function undoes all earlier moves and throws the error. It overwrites
+ * no file.
+ */
 export function renameAll(moves: Move[]): void {
   const done: Move[] = []
   try {

@@ -88,7 +88,7 @@ t.test('the client removes slashes at the end of the addresses in its settings',
 })
 
 t.test(
-  'CT-08: if an address in the settings ends with an empty query or fragment, the client refuses the address or removes this end',
+  'CT-08: if an address in the settings has an empty query or fragment (`?` or `#` at its end), the client refuses the address or removes this character',
   async t => {
     for (const end of ['?', '#', '/?', '/#']) {
       const environment = { LOGIN_URL: `https://portal.test${end}` }

@@ -280,7 +280,7 @@ t.test(
     )
 
     await t.test(
-      'while the database is stopped, pages and logins get 503, and after the database has started again, everything works',
+      'while the database is stopped, pages and logins get the answer 503, and after the database has started again, everything works',
       async t => {
         const visitor = await openPage(t, { ignoreHTTPSErrors: true })
         await visitor.page.goto(publicUrl)

@@ -203,33 +203,36 @@ t.test(
   },
 )
 
-t.test('make-secrets makes each secret only once, each secret is random, and only its owner can read it', async t => {
-  const { folder, read, password, labToken } = newSecrets(t)
-  const names = readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter(entry => entry.isFile())
-    .map(entry => join(entry.parentPath, entry.name))
-  t.equal(names.length, 7)
-  for (const name of names) t.equal(statSync(name).mode & 0o777, 0o600, name)
-  const values = names.map(name => readFileSync(name, 'utf8'))
-  t.strictSame(makeSecrets(folder), { password, labToken })
-  t.same(
-    names.map(name => readFileSync(name, 'utf8')),
-    values,
-    'a second start changes nothing',
-  )
-  const other = newSecrets(t)
-  for (const name of [
-    'client/COOKIE_KEYS',
-    'client/CLIENT_SECRET',
-    'database/POSTGRES_PASSWORD',
-    'sandbox/LAB_TOKEN',
-  ]) {
-    t.match(read(name), /^[\w-]{43}$/)
-    t.not(read(name), other.read(name))
-  }
-  t.match(password, /^[\w-]{12}$/)
-  t.equal(labToken, read('sandbox/LAB_TOKEN'))
-})
+t.test(
+  'make-secrets makes each secret only once, each secret is random, and only the owner of its file can read it',
+  async t => {
+    const { folder, read, password, labToken } = newSecrets(t)
+    const names = readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter(entry => entry.isFile())
+      .map(entry => join(entry.parentPath, entry.name))
+    t.equal(names.length, 7)
+    for (const name of names) t.equal(statSync(name).mode & 0o777, 0o600, name)
+    const values = names.map(name => readFileSync(name, 'utf8'))
+    t.strictSame(makeSecrets(folder), { password, labToken })
+    t.same(
+      names.map(name => readFileSync(name, 'utf8')),
+      values,
+      'a second start changes nothing',
+    )
+    const other = newSecrets(t)
+    for (const name of [
+      'client/COOKIE_KEYS',
+      'client/CLIENT_SECRET',
+      'database/POSTGRES_PASSWORD',
+      'sandbox/LAB_TOKEN',
+    ]) {
+      t.match(read(name), /^[\w-]{43}$/)
+      t.not(read(name), other.read(name))
+    }
+    t.match(password, /^[\w-]{12}$/)
+    t.equal(labToken, read('sandbox/LAB_TOKEN'))
+  },
+)
 
 t.test('make-secrets prints how to sign in, and if there is a laboratory, how to open it', async t => {
   const { folder, password, labToken } = newSecrets(t)

@@ -301,7 +301,10 @@ async function renewSession(request, reply) {
   await keepSession(reply, request.session)
 }
 
-/** Calls the platform for the visitor. Returns the status and the JSON. If the API refuses the token, renews it once. */
+/**
+ * Calls the platform for the visitor. Returns the status and the JSON. If the API refuses the token, the function
+ * renews it once.
+ */
 async function call(request, reply, method, url, body, mayRenew = true) {
   const headers = { authorization: `Bearer ${request.session.accessToken}` }
   if (body) headers['content-type'] = 'application/json'

@@ -22,8 +22,8 @@ type ErrorHandlerOptions = {
    */
   renderMessage: (request: FastifyRequest, message: Message) => string
   /**
-   * If the visitor is signed in, returns a link with which the visitor can sign in again, because a faulty session may
-   * cause the error.
+   * If the visitor is signed in, the function returns a link with which the visitor can sign in again, because a faulty
+   * session may cause the error.
    */
   signInAgain: (request: FastifyRequest, texts: Texts, returnTo?: string) => NextStep | undefined
 }

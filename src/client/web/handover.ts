@@ -24,8 +24,8 @@ export function createHandovers(sealer: Sealer, clock: () => Date) {
   return {
     /**
      * Stores a value in a cookie for the next page. Returns false if the cookie, or all cookies of this site together,
-     * would be too long. In this case, the answer to the current request must show the value. Use `lax` if a login
-     * comes between, because the browser then comes from another site.
+     * would be too long. In this case, the answer to the current request must show the value. Use `lax` if the
+     * visitor must sign in before the next page, because the browser then comes to this page from the portal.
      */
     leave(reply: FastifyReply, handover: Handover, sameSite: Cookie['sameSite'] = 'strict'): boolean {
       const cookie = sealer.sealCookie(handoverName, handover, endOfLife(clock), sameSite)

@@ -42,7 +42,7 @@ export const webTexts = {
     openAgain: 'Open the form again',
     sessionEnded: 'Your session has ended',
     nothingDone: 'Nothing was done. Sign in and try again.',
-    draftKept: 'Nothing was sent. This site keeps what you typed for ten minutes and shows it in the form.',
+    draftKept: 'Nothing was sent. For the next ten minutes, this site keeps what you typed, and shows it in the form.',
   },
   /** The page that shows an error. */
   errorPage: {
@@ -94,8 +94,8 @@ export const webTexts = {
     copied: (name: string) => `Copied: ${name}`,
     copiedAll: 'Everything is copied.',
     selected: 'Selected',
-    notCopied: (name: string) => `Copying did not work, but this is selected: ${name}`,
-    notCopiedAll: 'Copying did not work, but everything is selected.',
+    notCopied: (name: string) => `Copying did not work. Copy the selected text yourself: ${name}`,
+    notCopiedAll: 'Copying did not work. Everything is selected: copy it yourself.',
   },
 }
 

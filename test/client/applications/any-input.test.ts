@@ -119,7 +119,7 @@ t.test('F-18: any status and body of the API leads to a page with an expected st
     fc.asyncProperty(anyStatus, anyType, anyRetry, fc.oneof(anyFault, anyValue), async (status, type, retry, body) => {
       const headers = { 'content-type': type, 'retry-after': retry }
       platform.answer('GET /apps/v1', { status, headers, body: JSON.stringify(body) })
-      // A 401 ends the session, so each run uses its own copy of the signed-in browser.
+      // The answer 401 ends the session, so each run uses its own copy of the signed-in browser.
       return isPage(await browser.copy().get('/applications'))
     }),
     runs,
@@ -132,34 +132,37 @@ for (const [action, call] of [
   ['/applications/app-1/edit', 'PUT /apps/v1/app-1'],
 ] as const) {
   const path = action === '/applications' ? '/applications/new' : action
-  t.test(`DO-05: whatever a browser sends to ${action}, the client carries it out or shows the form again`, async t => {
-    const { browser, platform, client } = await start(t)
-    const { formToken } = readForm(await browser.get(path), action)
-    const send = (payload: string) =>
-      client.inject({
-        method: 'POST',
-        url: action,
-        payload,
-        headers: {
-          cookie: browser.cookieHeader(),
-          origin: publicUrl,
-          'content-type': 'application/x-www-form-urlencoded',
-        },
-      })
-    await fc.assert(
-      fc.asyncProperty(anyForm, fc.boolean(), async (fields, hasToken) => {
-        const token: [string, string][] = hasToken ? [['formToken', formToken!]] : []
-        return isPage(await send(new URLSearchParams([...token, ...fields]).toString()))
-      }),
-      runs,
-    )
-    await fc.assert(
-      fc.asyncProperty(anyText, async bytes => isPage(await send(bytes))),
-      runs,
-    )
-    for (const { body } of platform.received(call))
-      t.ok(JSON.parse(body).data.name, 'the client must send no application without a name')
-  })
+  t.test(
+    `DO-05: whatever form a browser sends to ${action}, the client does what the form asks for, or shows the form again`,
+    async t => {
+      const { browser, platform, client } = await start(t)
+      const { formToken } = readForm(await browser.get(path), action)
+      const send = (payload: string) =>
+        client.inject({
+          method: 'POST',
+          url: action,
+          payload,
+          headers: {
+            cookie: browser.cookieHeader(),
+            origin: publicUrl,
+            'content-type': 'application/x-www-form-urlencoded',
+          },
+        })
+      await fc.assert(
+        fc.asyncProperty(anyForm, fc.boolean(), async (fields, hasToken) => {
+          const token: [string, string][] = hasToken ? [['formToken', formToken!]] : []
+          return isPage(await send(new URLSearchParams([...token, ...fields]).toString()))
+        }),
+        runs,
+      )
+      await fc.assert(
+        fc.asyncProperty(anyText, async bytes => isPage(await send(bytes))),
+        runs,
+      )
+      for (const { body } of platform.received(call))
+        t.ok(JSON.parse(body).data.name, 'the client must send no application without a name')
+    },
+  )
 
   t.test(`F-44: whatever field errors the API returns for ${action}, the page shows them`, async t => {
     const { browser, platform } = await start(t)

@@ -112,7 +112,7 @@ t.test('UP-04: the form is shown even if the list of groups never ends', async t
 })
 
 t.test(
-  'F-18: if the API answers the request for the list with 409, the visitor gets a 409 page without the text of the API',
+  'F-18: if the API answers the request for the list with 409, the visitor gets an error page with status 409 without the text of the API',
   async t => {
     const { browser, platform, log } = await buildApplicationsClient(t)
     await signIn(browser)

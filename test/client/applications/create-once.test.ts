@@ -158,22 +158,25 @@ for (const [field, value] of [
   )
 }
 
-t.test('F-28: if a replica dies after the API has created the application, another replica finds it', async t => {
-  const test = await openForm(t)
-  const { browser, platform, form, api } = test
-  api.losesAnswers = true
-  const lost = await browser.post('/applications', form)
-  api.losesAnswers = false
-  t.equal(lost.statusCode, 502)
-  t.equal(api.records.size, 1)
+t.test(
+  'F-28: if a replica dies after the API has created the application, another replica finds the application',
+  async t => {
+    const test = await openForm(t)
+    const { browser, platform, form, api } = test
+    api.losesAnswers = true
+    const lost = await browser.post('/applications', form)
+    api.losesAnswers = false
+    t.equal(lost.statusCode, 502)
+    t.equal(api.records.size, 1)
 
-  browser.server = await anotherReplica(t, test)
-  const answer = await browser.post('/applications', form)
-  t.equal(answer.statusCode, 303)
-  t.match(textOf(await browser.get(String(answer.headers.location))), applicationsTexts.details.createdEarlier)
-  t.equal(api.records.size, 1)
-  t.equal(platform.received('POST /apps/v1').length, 1)
-})
+    browser.server = await anotherReplica(t, test)
+    const answer = await browser.post('/applications', form)
+    t.equal(answer.statusCode, 303)
+    t.match(textOf(await browser.get(String(answer.headers.location))), applicationsTexts.details.createdEarlier)
+    t.equal(api.records.size, 1)
+    t.equal(platform.received('POST /apps/v1').length, 1)
+  },
+)
 
 t.test(
   'F-28: if the connection to the API breaks after the application was created, the same replica finds the application',
@@ -231,7 +234,7 @@ for (const [what, answer] of Object.entries({
 
 for (const [what, failing] of Object.entries({
   'whose answer is lost': undefined,
-  'that the API answers with a 500': { status: 500, body: {} },
+  'that the API answers with status 500': { status: 500, body: {} },
   'whose answer is unusable': { status: 201, body: {} },
 })) {
   t.test(

@@ -157,7 +157,7 @@ t.test('groups are offered by name, and a group that the visitor created is pres
 })
 
 t.test(
-  'PG-16: the answer to the form for a new application is a 303, and a reload does not send the form again',
+  'PG-16: the answer to the form for a new application has status 303, and a reload does not send the form again',
   async t => {
     const { browser, platform, form } = await openForm(t)
     const answer = await browser.post('/applications', { ...form, ...typed })
@@ -275,7 +275,7 @@ t.test('F-44: tokens without a valid lifetime are shown without an expiry time',
   t.notMatch(decodeURIComponent(page.body), /Valid until|Invalid Date|NaN/)
 })
 
-t.test('if the credentials are too long for a cookie, the answer to the form shows them', async t => {
+t.test('if the credentials are too long for a cookie, the answer to the form shows the credentials', async t => {
   const { browser, platform, form } = await openForm(t)
   const token = 'long'.repeat(1000)
   platform.answer('POST /apps/v1', {

@@ -296,7 +296,7 @@ t.test('if the API fails while the client compares the values, the form keeps th
   }
 })
 
-t.test('if the API does not return the OAuth client, only the other fields are compared', async t => {
+t.test('if the API does not return the OAuth client, the client finds conflicts only in the other fields', async t => {
   const { browser, change, platform, stored } = await openForm(t, { hasTags: false })
   const answer = () => ({ body: applicationRecord('app-1', stored.data) })
   platform.answer('GET /apps/v1/app-1', (_request, response) => send(response, answer()))

@@ -54,7 +54,7 @@ t.test('the form has the values of the application, and no field for the group',
 })
 
 t.test(
-  'PG-16: if changes were saved, the answer to the form is a 303, and the page of the application says that the changes are saved',
+  'PG-16: if changes were saved, the answer to the form has status 303, and the page of the application says that the changes are saved',
   async t => {
     const { browser, form, sent, platform } = await openForm(t, { returnsClient: true })
     const answer = await browser.post(action, { ...form, name: 'Tides', description: '', scopes: '' })
@@ -165,12 +165,15 @@ t.test('a refused form still says that the OAuth client is unknown, and sends no
   t.same(sent().data, { ...data, name: 'Tides', redirectUris: 'https://typed.test/back' })
 })
 
-t.test('if the OAuth client is known, the visitor can empty a field in a refused form', async t => {
-  const { browser, form, sent } = await openForm(t, { returnsClient: true })
-  const again = readForm(await browser.post(action, { ...form, name: '' }), action)
-  await browser.post(action, { ...again, name: 'Tides', scopes: '' })
-  t.equal(sent().data.scopes, '')
-})
+t.test(
+  'if the API returns the OAuth client, and the visitor empties a field after the form was refused, the client sends the empty field',
+  async t => {
+    const { browser, form, sent } = await openForm(t, { returnsClient: true })
+    const again = readForm(await browser.post(action, { ...form, name: '' }), action)
+    await browser.post(action, { ...again, name: 'Tides', scopes: '' })
+    t.equal(sent().data.scopes, '')
+  },
+)
 
 t.test('the form shows the API’s error message next to each refused field, and keeps the typed text', async t => {
   const { browser, form, platform } = await openForm(t, { returnsClient: true })
@@ -208,7 +211,7 @@ for (const [what, body, words] of [
   ['a page', '<html>No</html>', signInTexts.api.refusedWithoutReason],
 ] as const) {
   t.test(
-    `UP-14: after a 422 answer with ${what}, the form shows a message above its fields, and keeps the typed text`,
+    `UP-14: after the answer 422 with ${what}, the form shows a message above its fields, and keeps the typed text`,
     async t => {
       const { browser, form, platform } = await openForm(t, { returnsClient: true })
       platform.answer('PUT /apps/v1/app-1', { status: 422, body })
@@ -253,7 +256,7 @@ for (const [what, answer, status, words] of [
     403,
     signInTexts.api.forbidden,
   ],
-  ['answers with a 500', { status: 500, body: '' }, 502, upstreamTexts.api.failed],
+  ['answers with status 500', { status: 500, body: '' }, 502, upstreamTexts.api.failed],
   ['answers something else', { status: 200, body: '<html>' }, 502, upstreamTexts.api.unexpected],
   ['is busy', { status: 503, headers: { 'retry-after': '9' }, body: '' }, 503, upstreamTexts.api.busy(9)],
 ] as const) {

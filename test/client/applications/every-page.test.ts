@@ -106,18 +106,21 @@ t.test('PG-04: the query of a link cannot fill in a form', async t => {
     )
 })
 
-t.test('CL-31, PG-04: a HEAD request gets 405, renews no session, returns no data and sets no cookie', async t => {
-  const { browser, client, platform, clock } = await start(t)
-  clock.advance(3601)
-  const before = platform.received().length
-  for (const url of pages) {
-    const head = await client.inject({ method: 'HEAD', url, headers: { cookie: browser.cookieHeader() } })
-    t.equal(head.statusCode, 405, url)
-    t.match(head.headers.allow, /^GET(, POST)?$/, url)
-    t.same(setCookieLines(head), [], url)
-  }
-  t.equal(platform.received().length, before)
-})
+t.test(
+  'CL-31, PG-04: a HEAD request gets the answer 405, renews no session, returns no data and sets no cookie',
+  async t => {
+    const { browser, client, platform, clock } = await start(t)
+    clock.advance(3601)
+    const before = platform.received().length
+    for (const url of pages) {
+      const head = await client.inject({ method: 'HEAD', url, headers: { cookie: browser.cookieHeader() } })
+      t.equal(head.statusCode, 405, url)
+      t.match(head.headers.allow, /^GET(, POST)?$/, url)
+      t.same(setCookieLines(head), [], url)
+    }
+    t.equal(platform.received().length, before)
+  },
+)
 
 t.test('PG-12: if a signed-in visitor follows a link from another site, the second request shows the page', async t => {
   const { browser } = await start(t)

@@ -80,8 +80,8 @@ t.test('PG-16: if the name of a new group is missing or too long, the problem is
 for (const [what, answer, words] of [
   ['a problem of its name', { status: 422, body: { error: { status: 422, message: { name: ['Taken.'] } } } }, 'Taken.'],
   ['too many groups', { status: 422, body: { error: { message: { groupId: ['At most 20.'] } } } }, 'At most 20.'],
-  ['a 404', { status: 404, body: {} }, applicationsTexts.form.problems.groupNotCreated],
-  ['a 403', { status: 403, body: {} }, applicationsTexts.form.problems.groupNotCreated],
+  ['status 404', { status: 404, body: {} }, applicationsTexts.form.problems.groupNotCreated],
+  ['status 403', { status: 403, body: {} }, applicationsTexts.form.problems.groupNotCreated],
   ['an answer without an id', { status: 201, body: {} }, applicationsTexts.form.problems.groupNotCreated],
 ] as const) {
   t.test(

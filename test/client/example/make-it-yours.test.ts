@@ -56,7 +56,7 @@ t.test(
 )
 
 t.test(
-  'the setting of the example names the moderators; a moderator sees all notes, and another visitor gets 403 and no link',
+  'the setting of the example names the moderators; a moderator sees all notes, and another visitor gets the answer 403 and no link',
   async t => {
     const { browser, file } = await buildExample(t, ['visitor-1'])
     const store = openStore(file)
@@ -280,7 +280,7 @@ t.test('every code block of the guide is in the example', async t => {
 })
 
 t.test('the table in the guide lists exactly the files that contain "Yours:"', async t => {
-  // A starter's product belongs to its owner, so the guide does not list its files.
+  // In a starter, the product belongs to the starter's owner, so the guide does not list the product's files.
   const isStarter = !guide.includes('npm run eject')
   const isOfProduct = (path: string) =>
     /^src\/client\/(?!app\.ts|start-texts\.ts|settings\.ts|sign-in\/|web\/|operations\/)/.test(path)

@@ -48,15 +48,18 @@ for (const address of addresses) {
   })
 }
 
-t.test('F-26: when a client on two addresses stops, it runs the asynchronous onClose hook of its product', async t => {
-  const environment = { HOST: 'localhost', NODE_OPTIONS: preload(nameBoth(addresses)) }
-  const client = await spawnClient(t, environment, { program: poolMain })
-  for (const address of addresses) await waitUntilListening(client, address)
-  client.child.kill('SIGTERM')
-  const stillRunning = setTimeout(15_000, 'it still runs after 15 seconds', { ref: false })
-  t.same(await Promise.race([client.exited, stillRunning]), [0, null])
-  t.match(client.output(), '"event":"pool_closed"')
-})
+t.test(
+  'F-26: when a client that listens on two addresses stops, it runs the asynchronous onClose hook of its product',
+  async t => {
+    const environment = { HOST: 'localhost', NODE_OPTIONS: preload(nameBoth(addresses)) }
+    const client = await spawnClient(t, environment, { program: poolMain })
+    for (const address of addresses) await waitUntilListening(client, address)
+    client.child.kill('SIGTERM')
+    const stillRunning = setTimeout(15_000, 'it still runs after 15 seconds', { ref: false })
+    t.same(await Promise.race([client.exited, stillRunning]), [0, null])
+    t.match(client.output(), '"event":"pool_closed"')
+  },
+)
 
 for (const address of addresses) {
   t.test(`F-26: the onClose hook of a product runs after the last answer on ${address}`, async t => {

@@ -67,20 +67,23 @@ t.test('LG-01, LG-02, SE-04: no code, state, token, cookie or secret is in any l
   t.ok(secrets.size > 100, `${secrets.size} secrets`)
 })
 
-t.test('LG-01: if an address gets a 404, the log does not contain the code and the state in the address', async t => {
-  const { client, log } = await buildTestClient(t)
-  const canary = unguessable()
-  for (const url of [
-    `/nowhere?code=${canary}&state=${canary}`,
-    `/${canary}`,
-    `/exchangeToken?code=${canary}`,
-    `/assets/${canary}`,
-  ])
-    for (const method of ['GET', 'POST', 'PUT'] as const)
-      await client.inject({ method, url, headers: { origin: 'http://localhost:3000' } })
-  t.ok(log.length >= 12)
-  t.notMatch(log.join(''), canary)
-})
+t.test(
+  'LG-01: if an address gets the answer 404, the log does not contain the code and the state in the address',
+  async t => {
+    const { client, log } = await buildTestClient(t)
+    const canary = unguessable()
+    for (const url of [
+      `/nowhere?code=${canary}&state=${canary}`,
+      `/${canary}`,
+      `/exchangeToken?code=${canary}`,
+      `/assets/${canary}`,
+    ])
+      for (const method of ['GET', 'POST', 'PUT'] as const)
+        await client.inject({ method, url, headers: { origin: 'http://localhost:3000' } })
+    t.ok(log.length >= 12)
+    t.notMatch(log.join(''), canary)
+  },
+)
 
 t.test('LG-02: the properties that libraries add to their errors are not logged', async t => {
   const canary = unguessable()

@@ -18,7 +18,7 @@ const anyText = fc.oneof(
 )
 const parameters = ['code', 'state', 'subject', 'client_id', 'redirect_uri', 'error', 'error_description', 'iss']
 
-/** Checks that this is a page with an expected status, and that only a 200 begins a session. */
+/** Checks that this is a page with an expected status, and that only an answer with status 200 begins a session. */
 function isFine(response: LightMyRequestResponse, statuses: number[]) {
   const { statusCode, headers, cookies, body } = response
   if (!statuses.includes(statusCode)) throw new Error(`status ${statusCode}`)

@@ -21,7 +21,7 @@ t.test('after a login, the visitor is signed in on the page where the login bega
 })
 
 t.test(
-  'CL-26: the answer at the end of a login is not a redirect, but a 200 with a page that opens the next page by itself',
+  'CL-26: the answer at the end of a login is not a redirect, but a page with status 200 that opens the next page by itself',
   async t => {
     const { browser } = await buildTestClient(t)
     const page = await signIn(browser)

@@ -219,7 +219,7 @@ t.test(
 )
 
 t.test(
-  'connectionApi sends the token and checks the answer, and throws a 401 if the API refuses the token',
+  'connectionApi sends the token and checks the answer, and throws an error with status 401 if the API refuses the token',
   async t => {
     const { client, platform } = await start(t)
     const things = { type: 'array', items: { type: 'string' } } as const

@@ -438,7 +438,7 @@ for (const [when, open] of Object.entries({
     },
   )
 
-t.test('a script that accepts JSON and has no session gets a 401 as JSON, and no draft is left', async t => {
+t.test('a script that accepts JSON and has no session gets the answer 401 as JSON, and no draft is left', async t => {
   const { browser, form, sent } = await openFormAndWait(t, withPlainPost)
   for (const [path, fields] of [
     ['/plain', {}],

@@ -44,7 +44,7 @@ t.test('name-once: the client asks for the name once, with the access token, and
 
 for (const [what, answer] of Object.entries<Script>({
   'is refused': { status: 403, body: { error: 'Permission denied' } },
-  'gets a 404': { status: 404, body: '' },
+  'gets the answer 404': { status: 404, body: '' },
   'gets a redirect': { status: 302, headers: { location: 'http://elsewhere.test/' }, body: '' },
   'is of another type': { body: { firstName: { toString: 'Jane' }, lastName: ['Doe'] } },
   'is a list': { body: ['Jane'] },
@@ -64,7 +64,7 @@ for (const [what, answer] of Object.entries<Script>({
 }
 
 for (const [what, name] of Object.entries({ ...hostileTexts, 'of 10,000 characters': 'x'.repeat(10_000) })) {
-  t.test(`a hostile name does no harm: ${what}`, async t => {
+  t.test(`the pages escape or shorten a hostile name (${what})`, async t => {
     const { browser } = await buildWithName(t, { body: { firstName: name, lastName: name } })
     await signIn(browser)
     const { body, statusCode } = await browser.get('/page', { site: 'same-origin' })

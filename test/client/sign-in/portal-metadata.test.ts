@@ -81,11 +81,11 @@ const withoutPkce: Record<string, Script> = {
     more: 'x'.repeat(65 * 1024),
   }),
   'the metadata document is a redirect': { status: 302, headers: { location: '/elsewhere' }, body: {} },
-  'a complete document comes as a 404': ({ headers }, response) => {
+  'a complete document comes with status 404': ({ headers }, response) => {
     const body = { issuer: `http://${headers.host}`, code_challenge_methods_supported: ['S256'] }
     send(response, { status: 404, body })
   },
-  'the portal answers with a 500': { status: 500, body: {} },
+  'the portal answers with status 500': { status: 500, body: {} },
   'the connection drops': (_request, response) => response.destroy(),
 }
 
@@ -213,7 +213,7 @@ t.test(
 )
 
 const failing: Record<string, [document: Script, logged: { reason: string; cause: unknown }]> = {
-  'answers with a 500': [
+  'answers with status 500': [
     { status: 500, body: {} },
     { reason: 'portal_failed', cause: 'status 500' },
   ],
@@ -221,7 +221,7 @@ const failing: Record<string, [document: Script, logged: { reason: string; cause
     { status: 503, body: {} },
     { reason: 'portal_busy', cause: 'status 503' },
   ],
-  'answers with a 429': [
+  'answers with status 429': [
     { status: 429, body: {} },
     { reason: 'portal_busy', cause: 'status 429' },
   ],

@@ -62,7 +62,7 @@ t.test('CL-25: if a visitor without a session opens a signed-in page, the login 
 const failures: Record<string, [change: Record<string, string | undefined>, exchange: Script, status: number]> = {
   'the portal refuses the code': [{}, { status: 401, body: { error: 'invalid_grant' } }, 400],
   'the portal refuses this client': [{}, { status: 401, body: { error: 'invalid_client' } }, 502],
-  'the portal answers with a 500': [{}, { status: 500, body: {} }, 502],
+  'the portal answers with status 500': [{}, { status: 500, body: {} }, 502],
   'the portal is busy': [{}, { status: 503, body: {} }, 503],
   'the connection drops': [{}, (_request, response) => response.destroy(), 502],
   'the token response is for another login': [{}, giveTokens({ state: 'another' }), 502],
@@ -102,7 +102,7 @@ t.test(
 )
 
 t.test(
-  'return-after-failure: the cancel_url without a state leads to the page of the newest login of this browser',
+  'return-after-failure: the cancel_url without a state leads to the page that the visitor wanted when the newest login of this browser began',
   async t => {
     const { browser } = await buildTestClient(t)
     await beginLogin(browser, '/note')

@@ -1,4 +1,5 @@
-// The product's own data in the session: loaded once by `loadSessionData`, kept across renewals, readable in `links`.
+// The product's own data in the session. `loadSessionData` loads the data once, a renewal keeps it, and `links` can
+// read it.
 import t, { type Test } from 'tap'
 import type { Visitor } from '../../../src/client/sign-in/visitor.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'

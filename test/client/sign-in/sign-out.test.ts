@@ -34,7 +34,7 @@ async function buildSignedIn(t: Test, revoke: Script = { body: {} }, settings: S
   return test
 }
 
-t.test('CK-13: a GET request to /logout gets 405, and signs nobody out', async t => {
+t.test('CK-13: a GET request to /logout gets the answer 405, and signs nobody out', async t => {
   const { browser } = await buildSignedIn(t)
   const response = await browser.get('/logout', { site: 'same-origin' })
   t.equal(response.statusCode, 405)
@@ -43,27 +43,30 @@ t.test('CK-13: a GET request to /logout gets 405, and signs nobody out', async t
   t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
 })
 
-t.test('CK-13: the answer to POST /logout is a 303 that deletes every cookie of the session and of logins', async t => {
-  const { browser, clock } = await buildSignedIn(t)
-  await beginLogin(browser)
-  await beginLogin(browser)
-  for (const name of ['__Host-session-2', '__Host-handover', '__Host-notice'])
-    browser.cookies.set(name, { ...browser.cookies.get('__Host-session')! })
-  const before = browser.names()
-  t.equal(before.length, 8)
-  const response = await browser.post('/logout')
-  t.equal(response.statusCode, 303)
-  t.equal(response.headers.location, '/')
-  t.equal(response.headers['cache-control'], 'no-store')
-  for (const name of before) {
-    const line = setCookieLine(response, `${name}=`) ?? ''
-    t.match(line, `${name}=; Max-Age=0;`)
-    for (const attribute of ['Path=/', 'HttpOnly', 'Secure']) t.ok(line.split('; ').includes(attribute), line)
-  }
-  t.same(browser.names(), ['__Host-signed-out'])
-  clock.advance(60)
-  t.not((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
-})
+t.test(
+  'CK-13: the answer to POST /logout has status 303, and deletes every cookie of the session and of logins',
+  async t => {
+    const { browser, clock } = await buildSignedIn(t)
+    await beginLogin(browser)
+    await beginLogin(browser)
+    for (const name of ['__Host-session-2', '__Host-handover', '__Host-notice'])
+      browser.cookies.set(name, { ...browser.cookies.get('__Host-session')! })
+    const before = browser.names()
+    t.equal(before.length, 8)
+    const response = await browser.post('/logout')
+    t.equal(response.statusCode, 303)
+    t.equal(response.headers.location, '/')
+    t.equal(response.headers['cache-control'], 'no-store')
+    for (const name of before) {
+      const line = setCookieLine(response, `${name}=`) ?? ''
+      t.match(line, `${name}=; Max-Age=0;`)
+      for (const attribute of ['Path=/', 'HttpOnly', 'Secure']) t.ok(line.split('; ').includes(attribute), line)
+    }
+    t.same(browser.names(), ['__Host-signed-out'])
+    clock.advance(60)
+    t.not((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
+  },
+)
 
 t.test('CK-13: browsers may not store signed-in pages, so the Back button requests the page again', async t => {
   const { browser } = await buildSignedIn(t)

@@ -203,7 +203,7 @@ const { client, platform, browser } = await buildTestClient(t)
 
 for (const path of ['/login', '/exchangeToken']) {
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'] as const) {
-    t.test(`CL-31: ${method} ${path} gets 405 with Allow: GET`, async t => {
+    t.test(`CL-31: ${method} ${path} gets the answer 405 with Allow: GET`, async t => {
       const response = await client.inject({ method, url: path, headers: { 'sec-fetch-site': 'same-origin' } })
       t.equal(response.statusCode, 405)
       t.equal(response.headers.allow, 'GET')

@@ -9,8 +9,8 @@ export type RawScript = (socket: Socket, request: string, count: number) => unkn
 export type RawUpstream = Awaited<ReturnType<typeof startRawUpstream>>
 
 /**
- * Calls `script` for each complete request. Requests for the portal's metadata get a 404 and are not counted, because
- * the platform publishes no metadata.
+ * Calls `script` for each complete request. Requests for the portal's metadata get the answer 404 and are not counted,
+ * because the platform publishes no metadata.
  */
 export async function startRawUpstream(t: Test, script: RawScript) {
   const sockets = new Set<Socket>()

@@ -24,7 +24,7 @@ const unauthorized = {
   body: { error: { status: 401, message: 'Unauthorized' } },
 }
 
-t.test('UP-14: after a 401 of the API the session is renewed once and the page is shown', async t => {
+t.test('UP-14: if the API answers 401, the client renews the session once, and then shows the page', async t => {
   const { browser, platform } = await start(t)
   platform.answer('GET /things', (_request, response) => {
     const isOld = platform.received('GET /things').length === 1

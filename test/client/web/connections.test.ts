@@ -117,7 +117,7 @@ async function ignoreTheEnd(client: FastifyInstance, start: string) {
 }
 
 t.test(
-  'DO-02: after a 408, 400 or 431, the client closes the connection, even if the sender keeps sending',
+  'DO-02: after the answer 408, 400 or 431, the client closes the connection, even if the sender keeps sending',
   async t => {
     const { client } = await buildTestClient(t)
     await client.listen({ host: '127.0.0.1', port: 0 })
@@ -137,27 +137,30 @@ t.test(
   },
 )
 
-t.test('DO-02: if the body of a request arrives after the 408, the client does not carry out the request', async t => {
-  const handled: string[] = []
-  const observeRequests = (app: FastifyInstance) =>
-    void app.addHook('preHandler', async ({ url }) => {
-      handled.push(url)
-    })
-  const { client } = await buildTestClient(t, { observeRequests })
-  await client.listen({ host: '127.0.0.1', port: 0 })
-  client.server.requestTimeout = 200
-  client.server.headersTimeout = 200
-  const socket = await openSocket(client)
-  const answer = text(socket).catch(() => '')
-  socket.write(`${form}content-length: 3\r\n\r\na=`)
-  await once(socket, 'data')
-  socket.write(`b${health}`)
-  t.match(await answer, /^HTTP\/1\.1 408 /)
-  t.match(await exchangeRaw(client, rawGet('/')), /^HTTP\/1\.1 200 /)
-  t.same(handled, ['/'], 'the client must handle neither the form nor the request after it')
-})
+t.test(
+  'DO-02: if the body of a request arrives after the answer 408, the client does not carry out the request',
+  async t => {
+    const handled: string[] = []
+    const observeRequests = (app: FastifyInstance) =>
+      void app.addHook('preHandler', async ({ url }) => {
+        handled.push(url)
+      })
+    const { client } = await buildTestClient(t, { observeRequests })
+    await client.listen({ host: '127.0.0.1', port: 0 })
+    client.server.requestTimeout = 200
+    client.server.headersTimeout = 200
+    const socket = await openSocket(client)
+    const answer = text(socket).catch(() => '')
+    socket.write(`${form}content-length: 3\r\n\r\na=`)
+    await once(socket, 'data')
+    socket.write(`b${health}`)
+    t.match(await answer, /^HTTP\/1\.1 408 /)
+    t.match(await exchangeRaw(client, rawGet('/')), /^HTTP\/1\.1 200 /)
+    t.same(handled, ['/'], 'the client must handle neither the form nor the request after it')
+  },
+)
 
-t.test('DO-03: a sender that keeps sending gets the whole 431 before the connection is reset', async t => {
+t.test('DO-03: a sender that keeps sending gets the whole answer 431 before the connection is reset', async t => {
   const { client } = await buildTestClient(t)
   const accepted = once(client.server, 'connection') as Promise<[Socket]>
   const socket = await openSocket(client)

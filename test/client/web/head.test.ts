@@ -33,7 +33,7 @@ t.test(
 )
 
 t.test(
-  'CL-31, PG-04: a HEAD request to any other page gets a 405, renews no session, begins no login and sets no cookie',
+  'CL-31, PG-04: a HEAD request to any other page gets the answer 405, renews no session, begins no login and sets no cookie',
   async t => {
     const { browser, client, platform, clock } = await buildTestClient(t)
     await signIn(browser)

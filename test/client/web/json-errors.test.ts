@@ -146,7 +146,7 @@ for (const [what, { method, url, headers, status, code, message }] of Object.ent
   })
 }
 
-t.test('without a session a script gets a 401 in JSON instead of a redirect to the login', async t => {
+t.test('without a session a script gets the answer 401 in JSON instead of a redirect to the login', async t => {
   const { client } = await start(t)
   const answer = await client.inject({ method: 'GET', url: '/page', headers: { ...own, accept: 'application/json' } })
   t.equal(answer.statusCode, 401)

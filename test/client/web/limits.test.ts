@@ -168,7 +168,7 @@ t.test(
   },
 )
 
-t.test('DO-03: more than 16 KiB of headers or two thousand headers get a 431', async t => {
+t.test('DO-03: the answer to more than 16 KiB of headers, or to more than two thousand headers, is 431', async t => {
   const { client } = await buildTestClient(t)
   t.match(await exchangeRaw(client, rawGet(`/?${'x'.repeat(17 * 1024)}`)), /^HTTP\/1\.1 431 /)
   t.match(await exchangeRaw(client, rawGet('/', { 'x-a': 'x'.repeat(17 * 1024) })), /^HTTP\/1\.1 431 /)
@@ -177,7 +177,7 @@ t.test('DO-03: more than 16 KiB of headers or two thousand headers get a 431', a
 })
 
 t.test(
-  'DO-13: if a browser has too many cookies for this host, the visitor gets a 431 page that says what to do',
+  'DO-13: if a browser has too many cookies for this host, the visitor gets an error page with status 431 that says what to do',
   async t => {
     const { client, cookie } = await start(t)
     const planted = Array.from({ length: 5 }, (_, index) => `planted-${index}=${'x'.repeat(4_000)}`).join('; ')

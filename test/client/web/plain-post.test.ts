@@ -1,4 +1,4 @@
-// A product can have a POST route without a form, and a JSON parser in its own scope.
+// A product can have a POST route that no form of a page uses. It can also add a JSON parser to its own scope.
 
 import t, { type Test } from 'tap'
 import { webTexts } from '../../../src/client/web/texts.ts'
@@ -88,7 +88,7 @@ t.test('JSON is accepted only in the scope that has the parser', async t => {
   }
 })
 
-t.test('a body that is not JSON gets a 400, and the answer does not quote it', async t => {
+t.test('a body that is not JSON gets the answer 400, and the answer does not repeat the body', async t => {
   const { post, platform } = await start(t)
   for (const body of ['{"name": canary', '', '{"__proto__":{"canary":1}}']) {
     const answer = await post('/things.json', body, { ...json, ...own })

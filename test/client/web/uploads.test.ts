@@ -58,7 +58,7 @@ t.test('a visitor uploads a file of 3 MiB to a route that raises its limit', asy
   )
 })
 
-t.test('a script that uploads a longer file than the route allows gets a 413 in JSON', async t => {
+t.test('a script that uploads a longer file than the route allows gets the answer 413 in JSON', async t => {
   const { browser } = await start(t)
   for (const [path, bytes] of [
     ['/upload', 4.5 * megabyte],
@@ -168,5 +168,9 @@ t.test('a route can raise two deadlines: the time for its calls, and the time fo
   t.match(await usual.answer, /^HTTP\/1\.1 408 /)
   patient.socket.write('b')
   t.match(await patient.answer, /^HTTP\/1\.1 200 /, 'the body arrived after the usual time')
-  t.match(await late.answer, /^HTTP\/1\.1 408 /, 'a body that arrives after the deadline of the route must get a 408')
+  t.match(
+    await late.answer,
+    /^HTTP\/1\.1 408 /,
+    'a body that arrives after the deadline of the route must get the answer 408',
+  )
 })

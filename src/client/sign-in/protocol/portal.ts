@@ -38,7 +38,10 @@ type Log = { info: (entry: object) => void; warn: (entry: object) => void }
 export type Portal = ReturnType<typeof createPortal>
 
 const defaultLimits = { deadlineMs: 5_000, maxBytes: 64 * 1024 }
-/** The limits of calls that a request can do without. The visitor waits for these calls, so they must be short. */
+/**
+ * The limits of a call whose failure does not stop the request of the visitor. The visitor waits for such a call, so
+ * the call must be short.
+ */
 const shortLimits = { ...defaultLimits, deadlineMs: 1_000 }
 
 const metadataFreshMs = 60 * 60 * 1000

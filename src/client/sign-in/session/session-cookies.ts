@@ -150,7 +150,7 @@ export function unsealRefreshTokens(sealer: Sealer, cookies: Cookies): SentRefre
   return tokens.sort((a, b) => b.at - a.at)
 }
 
-/** Returns the refresh token of the session. If there is no session, returns the newest refresh token. */
+/** Returns the refresh token of the session. If there is no session, the function returns the newest refresh token. */
 export function findRefreshToken(sealer: Sealer, cookies: Cookies, session?: Session): SentRefreshToken | undefined {
   const tokens = unsealRefreshTokens(sealer, cookies)
   return session ? tokens.find(({ cookieName }) => cookieName === session.refreshCookieName) : tokens[0]

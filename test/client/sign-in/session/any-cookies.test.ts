@@ -8,7 +8,10 @@ import { headerBytes, setCookieLines } from '../../support/read-response.ts'
 
 const paths = ['/', '/page', '/note', '/login', '/cancelled', '/exchangeToken?code=a&state=b', '/nowhere']
 
-/** Names that other programs on this host can set, but this client cannot. The client must not send such a name. */
+/**
+ * Names of cookies. Another program on this host can set cookies with these names, but this client never does. The
+ * client must send no Set-Cookie header with such a name.
+ */
 const foreignNames = [
   '__Host-refresh-é',
   '__Host-refresh-',

@@ -97,9 +97,9 @@ const final: Record<string, Script> = {
   'invalid_grant with 401': { status: 401, body: { error: 'invalid_grant' } },
   unsupported_grant_type: { status: 400, body: { error: 'unsupported_grant_type' } },
   unauthorized_client: { status: 400, body: { error: 'unauthorized_client' } },
-  'a 404 with an HTML page': { status: 404, headers: { 'content-type': 'text/html' }, body: '<html></html>' },
-  'a 405': { status: 405, body: {} },
-  'a 501': { status: 501, body: {} },
+  'the answer 404 with an HTML page': { status: 404, headers: { 'content-type': 'text/html' }, body: '<html></html>' },
+  'the answer 405': { status: 405, body: {} },
+  'the answer 501': { status: 501, body: {} },
 }
 
 for (const [what, renewal] of Object.entries(final)) {
@@ -120,16 +120,19 @@ for (const [what, renewal] of Object.entries(final)) {
     },
   )
 
-  t.test(`RF-05: ${what} ends a session whose access token has expired, and leads to the login`, async t => {
-    const { browser, clock, renewals } = await newVisitor(renewal)
-    clock.advance(3601)
-    const page = await openPage(browser)
-    t.equal(page.statusCode, 302)
-    t.match(page.headers.location, /^\/login/)
-    t.same(refreshCookieNames(browser), [])
-    await openPage(browser)
-    t.equal(renewals().length, 1)
-  })
+  t.test(
+    `RF-05: if the access token has expired, ${what} ends the session, and the visitor gets to the login`,
+    async t => {
+      const { browser, clock, renewals } = await newVisitor(renewal)
+      clock.advance(3601)
+      const page = await openPage(browser)
+      t.equal(page.statusCode, 302)
+      t.match(page.headers.location, /^\/login/)
+      t.same(refreshCookieNames(browser), [])
+      await openPage(browser)
+      t.equal(renewals().length, 1)
+    },
+  )
 }
 
 t.test('RF-05: an error page for the portal or the API offers to sign in again and to sign out', async t => {
@@ -164,7 +167,7 @@ t.test('RF-05: an error page for the portal or the API offers to sign in again a
 })
 
 t.test(
-  'RF-05: a 404 page does not offer to sign in again, and offers to sign out only in the signed-in scope',
+  'RF-05: an error page with status 404 does not offer to sign in again, and offers to sign out only in the signed-in scope',
   async t => {
     const { browser } = await buildSignedIn(t)
     for (const [path, offers] of [

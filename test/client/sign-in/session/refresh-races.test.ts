@@ -188,7 +188,7 @@ for (const [when, seconds, tokens] of [
   )
 
 t.test(
-  'RF-04: if two replicas renew after a 401 of the API, the slower replica does not delete the renewed session',
+  'RF-04: if two replicas renew after the answer 401 of the API, the slower replica does not delete the renewed session',
   async t => {
     const test = await buildSignedIn(t)
     const { browser, platform, clock } = test

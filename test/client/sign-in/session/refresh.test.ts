@@ -195,14 +195,14 @@ type Ending = {
 }
 
 const endings: Record<string, Ending> = {
-  'in a 404': { status: 404, ask: browser => browser.get('/gone', { site: 'same-origin' }) },
-  'in a 502': { status: 502, script: { 'GET /things': { status: 500, body: {} } }, ask: openPage },
-  'in a redirect': {
+  'with status 404': { status: 404, ask: browser => browser.get('/gone', { site: 'same-origin' }) },
+  'with status 502': { status: 502, script: { 'GET /things': { status: 500, body: {} } }, ask: openPage },
+  'with a redirect': {
     status: 303,
     script: { 'POST /things': { status: 201, body: {} } },
     ask: (browser, { note }) => browser.post('/note', note),
   },
-  'in a form that is shown again': { status: 422, ask: (browser, { strict }) => browser.post('/strict', strict) },
+  'with a form that is shown again': { status: 422, ask: (browser, { strict }) => browser.post('/strict', strict) },
 }
 
 for (const [what, { status, script = {}, ask }] of Object.entries(endings)) {

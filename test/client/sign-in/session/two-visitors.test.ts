@@ -63,7 +63,7 @@ for (const [what, refreshToken] of [
   ['with a refresh token that is too long for its cookie', 'r'.repeat(400)],
 ] as const) {
   t.test(
-    `CL-20: when the session of the second visitor (${what}) ends, the first visitor is not signed in again`,
+    `CL-20: after the session of the second visitor has ended (${what}), the first visitor is not signed in again`,
     async t => {
       const test = await buildForTwo(t)
       await signInAs(test, 'visitor-1', 'refresh-of-the-first')
