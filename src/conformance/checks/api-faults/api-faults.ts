@@ -17,6 +17,7 @@ import {
   visitUnder,
 } from '../../steps/list-page.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
+import { errorAnswers } from './error-answers.ts'
 import { everyCallRows } from './every-call.ts'
 
 const needs = ['page' as const]
@@ -154,22 +155,26 @@ const creations: CheckDefinition[] = ['reset', 'reset-after', '503', '503-after'
     // was 2xx.
     if (!['reset', '503'].includes(failure)) expectAnswer(under.page)
     else await expectFittingCreation(context, under)
+    await expectSessionKept(context, under.browser)
   },
 }))
 
-const refusals: CheckDefinition[] = ['403', '404', '409', '422-sentence', '422-fields', '422-oauth'].map(failure => ({
-  id: `create-${failure}`,
-  title: `When the API refuses to create an application (${failure}), the visitor gets an answer with a status other than 500`,
-  rule: 'UP-14',
-  why: 'The API has several formats for refusals. A client that cannot read one of them cannot tell the visitor the reason.',
-  fix: 'Check the format of each refusal when you read it, and tell the visitor what to change.',
-  needs: ['page', 'create'],
-  async run(context) {
-    const under = await createUnder(context, `create-${failure}`)
-    expect(under.page.status !== 500, 'The answer has status 500.', under.page)
-    await expectFittingCreation(context, under)
-  },
-}))
+const refusals: CheckDefinition[] = ['400', '403', '404', '409', '422-sentence', '422-fields', '422-oauth', '429'].map(
+  failure => ({
+    id: `create-${failure}`,
+    title: `When the API refuses to create an application (${failure}), the visitor gets an answer with a status other than 500`,
+    rule: 'UP-14',
+    why: 'The API has several formats for refusals. A client that cannot read one of them cannot tell the visitor the reason.',
+    fix: 'Check the format of each refusal when you read it, and tell the visitor what to change.',
+    needs: ['page', 'create'],
+    async run(context) {
+      const under = await createUnder(context, `create-${failure}`)
+      expect(under.page.status !== 500, 'The answer has status 500.', under.page)
+      await expectFittingCreation(context, under)
+      await expectSessionKept(context, under.browser)
+    },
+  }),
+)
 
 export const apiFaults: CheckDefinition[] = [
   ...survivals,
@@ -437,6 +442,7 @@ export const apiFaults: CheckDefinition[] = [
     expectBearer,
   ),
   ...everyCallRows,
+  ...errorAnswers,
 ]
 
 /** A check that judges all calls that the client makes while a visitor uses pages and forms. */

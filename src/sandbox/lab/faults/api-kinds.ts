@@ -1,7 +1,6 @@
 // Faults in the content of API answers: refusals in other formats, unexpected texts and members, long lists.
 import { randomUUID } from 'node:crypto'
-import { Readable } from 'node:stream'
-import { type Answer, anyJson, json, type Kind, type Kinds, textUpTo, wholeNumberFrom } from './kind.ts'
+import { type Answer, anyJson, enlarged, json, type Kind, type Kinds, textUpTo, wholeNumberFrom } from './kind.ts'
 import type { Place } from './places.ts'
 
 type Members = Record<string, unknown>
@@ -53,12 +52,6 @@ const refusalKinds: Kinds = {
 /** The answer is larger than a client should read, and larger than the buffers of a connection. */
 const largeMiB = 32
 
-function* spacesBefore(body: string): Generator<string> {
-  const piece = ' '.repeat(1024 * 1024)
-  for (let count = 0; count < largeMiB; count++) yield piece
-  yield body
-}
-
 const contentKinds: Kinds = {
   'hostile-texts': change(
     'Every text is hostile: it contains markup, control characters or half a character, or it is 20,000 characters long.',
@@ -93,10 +86,7 @@ const contentKinds: Kinds = {
   large: {
     does: `The body is correct, but ${largeMiB} MiB of spaces come before it.`,
     when: ['after'],
-    run({ answer, connection }) {
-      connection.resetAtEnd()
-      return { ...answer, body: Readable.from(spacesBefore(answer.body), { objectMode: false }) }
-    },
+    run: ({ answer, connection }) => enlarged(answer, largeMiB, connection),
   },
 }
 

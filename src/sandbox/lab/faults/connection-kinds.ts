@@ -97,10 +97,7 @@ export const connectionKinds: Kinds = {
     options: {
       seconds: numberFrom(0.001, 30, { about: 'The seconds between two bytes.', default: 0.05, unit: 'seconds' }),
     },
-    run({ answer, options, connection }) {
-      const bytes = Buffer.from(answer.body)
-      return stream(answer, drip(bytes, options.seconds as number, connection), bytes.length)
-    },
+    run: ({ answer, options, connection }) => dripped(answer, options.seconds as number, connection),
   },
   half: {
     does: 'The body is JSON that is cut off in the middle. Its Content-Length is the length of the shortened body.',
@@ -216,6 +213,12 @@ async function* cut(text: string, connection: Connection): AsyncGenerator<string
   // Wait until the text has been sent: when a connection is reset, unsent bytes are lost.
   await pause(50)
   connection.reset()
+}
+
+/** The same answer, but its body arrives one byte at a time. */
+export function dripped(answer: Answer & { body: string }, seconds: number, connection: Connection): Answer {
+  const bytes = Buffer.from(answer.body)
+  return stream(answer, drip(bytes, seconds, connection), bytes.length)
 }
 
 async function* drip(bytes: Buffer, seconds: number, connection: Connection): AsyncGenerator<Buffer> {

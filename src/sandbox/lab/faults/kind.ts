@@ -1,5 +1,5 @@
 // A fault kind is one way in which an answer can be wrong. `kindsAt` in catalogue.ts says which kinds a place has.
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import type { PlaceWords } from './places.ts'
 
 /** Whether the answer goes wrong before or after the platform has done what the request asks for. */
@@ -165,4 +165,16 @@ export function json(status: number, value: unknown, headers: Record<string, str
     headers: { 'content-type': 'application/json; charset=utf-8', ...headers },
     body: JSON.stringify(value),
   }
+}
+
+/** The same answer, but this number of MiB of spaces comes before its body. */
+export function enlarged(answer: Answer & { body: string }, mebibytes: number, connection: Connection): Answer {
+  connection.resetAtEnd()
+  return { ...answer, body: Readable.from(spacesBefore(answer.body, mebibytes), { objectMode: false }) }
+}
+
+function* spacesBefore(body: string, mebibytes: number): Generator<string> {
+  const piece = ' '.repeat(1024 * 1024)
+  for (let count = 0; count < mebibytes; count++) yield piece
+  yield body
 }

@@ -1,8 +1,10 @@
 // Faults that replace an answer by an error, in the error format of the call.
 import { STATUS_CODES } from 'node:http'
+import { dripped } from './connection-kinds.ts'
 import {
   type Answer,
   bodyText,
+  enlarged,
   json,
   type Kind,
   type Kinds,
@@ -67,18 +69,26 @@ export function statusKinds(dialect: Dialect): Kinds {
       run: ({ options }) => refuse(options.status as number, dialect, options),
     },
     answer: {
-      does: 'The answer has the status, the body and the content type that you give. You can also give a delay.',
+      does: 'The answer has the status, the body and the content type that you give. You can also give a delay, make the answer large, or let it arrive slowly.',
       when: ['before', 'after'],
       options: {
         status: wholeNumberFrom(200, 599, { about: 'The status.' }),
         body: bodyText({ about: 'The body. Answers with the status 204 or 304 have no body.', default: '' }),
         type: oneOf(bodyTypes, { about: 'The content type.', default: bodyTypes[0] }),
         seconds: numberFrom(0, longestSeconds, { about: 'The delay of the answer.', default: 0, unit: 'seconds' }),
+        largeMiB: numberFrom(0, 32, { about: 'The size of the spaces before the body.', default: 0, unit: 'MiB' }),
+        byteSeconds: numberFrom(0, 30, {
+          about: 'The seconds between two bytes of the body. With 0, the body arrives at once.',
+          default: 0,
+          unit: 'seconds',
+        }),
       },
-      async run({ options: { status, body, type, seconds }, connection }) {
+      async run({ options: { status, body, type, seconds, largeMiB, byteSeconds }, connection }) {
         if (Number(seconds) > 0) await connection.wait(Number(seconds))
         if (connection.isLeft()) return noAnswer
-        return { status: status as number, headers: { 'content-type': `${type}` }, body: `${body}` }
+        const answer = { status: status as number, headers: { 'content-type': `${type}` }, body: `${body}` }
+        if (Number(byteSeconds) > 0) return dripped(answer, Number(byteSeconds), connection)
+        return Number(largeMiB) > 0 ? enlarged(answer, Number(largeMiB), connection) : answer
       },
     },
   }

@@ -45,7 +45,7 @@ const creationIsAlwaysMade: Partial<Parts> = {
   },
 }
 
-const brokenCreations = 'reset-not-repeated 503-not-repeated 403 404 409 422-sentence 422-fields 422-oauth'
+const brokenCreations = 'reset-not-repeated 503-not-repeated 400 429 403 404 409 422-sentence 422-fields 422-oauth'
 const brokenLists = 'reset cut half empty html not-an-object endless-header gzip 400 403 404 429 500 502 503 not-a-list'
 
 /** Answers as a framework does if nobody catches an error. */

@@ -3,6 +3,7 @@ import { apiAnswers } from './api-answers.ts'
 import { apiFaults } from './api-faults.ts'
 import { callback } from './callback.ts'
 import { cookie } from './cookie.ts'
+import { errorAnswers } from './error-answers.ts'
 import { everyCall } from './every-call.ts'
 import { everyForm } from './every-form.ts'
 import { everyPage } from './every-page.ts'
@@ -52,6 +53,7 @@ export const faults: Fault[] = [
   portalFaults,
   apiFaults,
   everyCall,
+  errorAnswers,
   apiAnswers,
   log,
   wholeRun,

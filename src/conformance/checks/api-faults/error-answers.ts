@@ -1,0 +1,428 @@
+// Error answers and slow answers of the API, and calls that the client must not repeat. Many clients limit the size and
+// the time of a correct answer, but read an error answer to its end. Others do so only in one of several functions.
+import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
+import { type CheckDefinition, NotApplicable } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { describePage, expect } from '../../findings.ts'
+import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
+import { created, openCreateForm } from '../../steps/create-form.ts'
+import { isWrite, openForms, sendFormsUnder } from '../../steps/every-form.ts'
+import { compareUnder, expectAnswer, expectFittingAnswer, shownIn, visitUnder } from '../../steps/list-page.ts'
+import { asksToSignIn } from '../../steps/sessions.ts'
+import { expectNoLogin, meet, passNotApplicable, places } from './every-call.ts'
+
+type Needs = NonNullable<CheckDefinition['needs']>
+const needs: Needs = ['page']
+const formNeeds: Needs = ['page', 'create']
+const needsOf = (place: string): Needs => (place === 'create' || place === 'groups' ? formNeeds : needs)
+const json = 'application/json; charset=utf-8'
+const largeMiB = 32
+
+const isCreation = ({ request: { method, url } }: LabStep) => method === 'POST' && /^\/apps\/v1(\?|$)/.test(url)
+
+/** An error answer of the API, with some text so that it has more than 60 bytes. */
+const errorAnswer = (status: number) => ({
+  status,
+  type: json,
+  body: JSON.stringify({
+    error: { status, message: 'The application API cannot do this now. Please try again later.' },
+  }),
+})
+
+/** The status of the slow error answer, for each call. */
+const slowErrors: Record<string, number> = { get: 404, change: 409, create: 422, groups: 500 }
+
+const slowWhy =
+  'If the deadline ends when the headers have arrived, or begins again with each byte, an answer that arrives slowly keeps the visitor waiting, and the request uses a socket and memory. This check allows 20 seconds.'
+const slowFix =
+  'Give each call one deadline, from the start of the call to the end of the answer, whatever the status is. Set the deadline in the one function that makes all API calls.'
+
+const slow: CheckDefinition[] = places.map(([place, what]) => ({
+  id: `${place}-drip`,
+  title: `When the API sends its answer to the call for ${what} one byte at a time, the visitor gets an answer in time`,
+  rule: 'UP-03',
+  why: slowWhy,
+  fix: slowFix,
+  needs: needsOf(place),
+  longestMs: 120_000,
+  async run(context) {
+    const late = await meet(context, place, 'drip', { seconds: 1 })
+    for (const page of late.pages) expectAnswer(page)
+    const failed = await meet(context, place, 'answer', { ...errorAnswer(slowErrors[place]!), byteSeconds: 1 })
+    for (const page of failed.pages) expectAnswer(page)
+  },
+}))
+
+/** The steps of this check that met a fault. For an answer that is not complete, waits until the client closes the connection. */
+async function metFault(context: CheckContext, name: string): Promise<LabStep[]> {
+  await context.platform.settle(2000)
+  return context.arrived('api').filter(({ fault }) => fault?.name === name)
+}
+
+/** Sends the form once, while the API answers the creation with this answer. */
+async function createUnder(context: CheckContext, options: Record<string, unknown>, name: string) {
+  const open = await openCreateForm(context, name)
+  const before = context.arrived('api').filter(({ fault }) => fault).length
+  await context.order('create-answer', { times: 5, options })
+  const page = await open.browser.submit(open.page, open.form, open.values)
+  await context.platform.settle(2000)
+  await context.dropFaults()
+  // If the client does not read a large answer, the sandbox does not record its call before the connection ends.
+  const isMet = context.arrived('api').filter(({ fault }) => fault).length > before || 'largeMiB' in options
+  if (!isMet) throw new NotApplicable('the form creates no application, which another check reports')
+  return page
+}
+
+const secretMark = 'Secret-of-conformance-4716-0123456789'
+
+/** The answer to a creation, with a secret that only this answer contains. */
+const madeAnswer = (secret: string) => ({
+  status: 201,
+  type: json,
+  body: JSON.stringify({
+    '@type': 'App',
+    '@id': '3f0c9a52-8a52-4b4e-9a39-0b8f1f9f4716',
+    data: { name: 'Created by conformance', description: '', privacyPolicyUrl: '', webPageUrl: '', iconUrl: '' },
+    client: { clientId: '3f0c9a52-8a52-4b4e-9a39-0b8f1f9f4716', clientSecrets: [secret], redirectUris: '', scopes: '' },
+    tokens: [],
+  }),
+})
+
+const problems = (field: string) => ({
+  status: 422,
+  type: json,
+  body: JSON.stringify({
+    error: { status: 422, message: { [field]: [`Refused by conformance because of ${field}.`] } },
+  }),
+})
+
+/** Answers that a client may not take for a list. A client that takes them for an empty list hides the failure. */
+const noLists = [
+  '{}',
+  '{"@context":"https://schema.org/","@type":"collection"}',
+  '{"error":{"status":500,"message":"Failed"}}',
+]
+
+export const errorAnswers: CheckDefinition[] = [
+  ...slow,
+  {
+    id: 'list-error-drip',
+    title: 'When the API sends an error answer for the list one byte at a time, the visitor gets an answer in time',
+    rule: 'UP-03',
+    why: slowWhy,
+    fix: slowFix,
+    needs,
+    longestMs: 120_000,
+    async run(context) {
+      const { browser } = await context.signedIn()
+      for (const status of [500, 403]) {
+        const { page } = await visitUnder(
+          context,
+          'list-answer',
+          { ...errorAnswer(status), byteSeconds: 1 },
+          5,
+          browser,
+        )
+        await context.dropFaults()
+        expectAnswer(page)
+      }
+    },
+  },
+  {
+    id: 'error-answers-bounded',
+    title: 'When the API sends an error answer of 32 MB, the client closes the connection before the answer ends',
+    rule: 'bounded-answers',
+    why: 'Many clients limit the size of a list, but read an error answer to its end, whatever its size. It then fills the memory that all visitors share.',
+    fix: 'Count the bytes in the one function that reads every answer, whatever its status is, and stop at a limit. Or close the connection without reading the body of an error answer.',
+    needs,
+    async run(context) {
+      const { browser } = await context.signedIn()
+      for (const status of [500, 403]) {
+        await context.order('list-answer', { times: 1, options: { ...errorAnswer(status), largeMiB } })
+        await browser.newTab().visit(context.url(context.settings.page))
+        const steps = await metFault(context, 'list-answer')
+        await context.dropFaults()
+        for (const step of steps)
+          expect(
+            step.response.isCut,
+            `The client read the whole error answer with status ${step.response.status}.`,
+            step,
+          )
+      }
+    },
+  },
+  {
+    id: 'every-call-bounded',
+    title:
+      'When the API sends an answer of 32 MB, the client closes the connection before the answer ends, whichever call it made',
+    rule: 'bounded-answers',
+    why: 'A client that reads every answer to its end, whatever its size, fills the memory that all visitors share.',
+    fix: 'Count the bytes in the one function that reads every answer, and stop after a few megabytes.',
+    needs,
+    longestMs: 90_000,
+    async run(context) {
+      let met = 0
+      const judge = async (place: string, what: string) => {
+        const steps = await metFault(context, `${place}-large`)
+        met += steps.length
+        for (const step of steps)
+          expect(step.response.isCut, `The client read the whole answer to the call for ${what}.`, step)
+      }
+      for (const [place, what] of places.filter(([place]) => place !== 'change')) {
+        await meet(context, place, 'large').catch(passNotApplicable)
+        await judge(place, what)
+      }
+      const open = await openForms(context).catch(passNotApplicable)
+      if (open) await sendFormsUnder(context, open, 'large', { at: ['update', 'secret'] }).catch(passNotApplicable)
+      await judge('update', 'a change')
+      await judge('secret', 'a new secret')
+      if (met === 0) throw new NotApplicable('the client makes no API call except for the list')
+    },
+  },
+  {
+    id: 'create-large-refused',
+    title: 'The client limits the size of the API answer to a creation, both if it succeeds and if it is refused',
+    rule: 'UP-04',
+    why: 'A client that reads an answer of any size fills the memory that all visitors share.',
+    fix: 'Count the bytes in the one function that reads every answer, whatever its status is, and stop after a few megabytes.',
+    needs: formNeeds,
+    longestMs: 90_000,
+    async run(context) {
+      let judged = 0
+      const small = await createUnder(context, madeAnswer(secretMark), 'Large by conformance 1')
+      if (small.body.includes(secretMark)) {
+        judged++
+        const large = await createUnder(
+          context,
+          { ...madeAnswer(`${secretMark}9`), largeMiB },
+          'Large by conformance 2',
+        )
+        expectAnswer(large)
+        expect(!large.body.includes(secretMark), 'The page shows the secret from an answer of 32 MiB.', large)
+      }
+      // A page whose text depends on the refused field shows that the client reads the error answer.
+      const [name, address] = [
+        await createUnder(context, problems('name'), 'Large by conformance 3'),
+        await createUnder(context, problems('redirectUris'), 'Large by conformance 3'),
+      ]
+      const isRead = shownIn(name) !== shownIn(address)
+      if (isRead) {
+        judged++
+        const large = await createUnder(context, { ...problems('name'), largeMiB }, 'Large by conformance 3')
+        expectAnswer(large)
+        expect(
+          shownIn(large) !== shownIn(name),
+          'The page shows what an error answer of 32 MiB says about the fields.',
+          large,
+        )
+      }
+      if (judged === 0) throw new NotApplicable('no page shows a text from these answers')
+    },
+  },
+  {
+    id: 'list-without-items',
+    title: 'When the answer for the list has status 200 but contains no list, the page does not show an empty list',
+    rule: 'UP-06',
+    why: 'Some languages read a missing list as an empty list. The visitor then believes that all applications are gone.',
+    fix: 'Check that ItemList exists and is a list. If not, show a page that says that the call failed.',
+    needs,
+    async run(context) {
+      for (const body of noLists) {
+        const compared = await compareUnder(context, 'list-answer', { status: 200, body, type: json })
+        await context.dropFaults()
+        expectFittingAnswer(compared)
+      }
+    },
+  },
+  {
+    id: 'create-never-not-repeated',
+    title: 'When the API does not answer the creation of an application, the client does not repeat the call',
+    rule: 'UP-07',
+    why: 'The platform may have created the application although its answer is late. A second call may create a second application.',
+    fix: 'Switch off the automatic repetitions of the HTTP library for POST, also after a timeout.',
+    needs: formNeeds,
+    longestMs: 120_000,
+    async run(context) {
+      const { pages } = await meet(context, 'create', 'never')
+      await context.platform.settle(3000)
+      const calls = context.arrived('api').filter(({ fault }) => fault?.name === 'create-never')
+      // If the client does not end its call, other checks report this.
+      if (pages[0]!.status === 0 && calls.length === 0) throw new NotApplicable('the client waits for the answer')
+      expect(calls.length <= 1, `${calls.length} creations arrived.`, ...calls)
+    },
+  },
+  {
+    id: 'create-failures-not-repeated',
+    title: 'Whatever failure ends the creation of an application, the client does not repeat the call',
+    rule: 'UP-07',
+    why: 'The platform may have created the application before the call failed. A second call may create a second application.',
+    fix: 'Never repeat a POST automatically, whatever the failure is.',
+    needs: formNeeds,
+    async run(context) {
+      for (const failure of ['500', '502', '504', 'cut', 'empty', '408']) {
+        const open = await openCreateForm(context, `Failed with ${failure}`)
+        const before = new Set(context.arrived('api'))
+        await context.order(`create-${failure}`, { times: 5 })
+        await open.browser.submit(open.page, open.form, open.values)
+        await context.platform.settle()
+        await context.dropFaults()
+        const calls = context.arrived('api').filter(step => !before.has(step) && isCreation(step))
+        expect(calls.length <= 1, `After the failure ${failure}, ${calls.length} creations arrived.`, ...calls)
+      }
+    },
+  },
+  {
+    id: 'every-call-429-not-repeated',
+    title:
+      'When the API answers a call that only reads with 429 (too many calls), the client does not repeat the call at once',
+    rule: 'UP-07',
+    why: 'If the client repeats the call at once, the overloaded API gets even more calls, and the visitor waits longer.',
+    fix: 'Show a page that says when to try again, also if the answer has no Retry-After. Make no more calls for this request of the visitor.',
+    needs,
+    async run(context) {
+      const { browser } = await context.signedIn()
+      const countRefused = () => context.arrived('api').filter(({ response }) => response.status === 429).length
+      const visit = async (path: string, from = browser) => {
+        await context.platform.settle()
+        const before = context.arrived('api').length
+        const page = await from.newTab().visit(context.url(path))
+        await context.platform.settle()
+        return { page, calls: context.arrived('api').length - before }
+      }
+      const judge = async (path: string, fault: string, from = browser) => {
+        const usual = await visit(path, from)
+        for (const options of [{}, { retryAfter: 3600 }]) {
+          const before = countRefused()
+          await context.order(fault, { times: 20, options })
+          const { page } = await visit(path, from)
+          await context.dropFaults()
+          const refused = countRefused() - before
+          if (refused === 0) return
+          expectAnswer(page)
+          expect(
+            refused <= Math.max(1, usual.calls),
+            `For one visit, the client sent ${refused} calls that the API refused with 429. For a usual visit, it sends ${usual.calls} calls.`,
+            page,
+          )
+        }
+      }
+      await judge(context.settings.page, 'list-429')
+      if (context.settings.create) await judge(context.settings.create, 'groups-429')
+      const application = await openWithApplication(context)
+      for (const { url } of (await openPagesAbout(context, application)).slice(1, 3))
+        await judge(url, 'get-429', application.browser)
+    },
+  },
+  {
+    id: 'get-401',
+    title:
+      'When the API answers the call that reads one application with 401, the client renews the tokens or offers the login',
+    rule: 'UP-14',
+    why: 'An access token can become invalid before it expires. A visitor who sees another error does not know that a new login helps.',
+    fix: 'Handle a 401 in the one function that makes all API calls: renew the tokens once, and if this does not help, offer the login.',
+    needs,
+    async run(context) {
+      const application = await openWithApplication(context)
+      const pages = (await openPagesAbout(context, application)).slice(1, 3)
+      let met = 0
+      for (const { url } of pages) {
+        await context.platform.settle()
+        const known = new Set(context.arrived('api', 'refresh'))
+        await context.order('get-401', { times: 1 })
+        const page = await context.visitUntilPortal(application.browser.newTab(), url)
+        await context.platform.settle()
+        await context.dropFaults()
+        const steps = context.arrived('api', 'refresh').filter(step => !known.has(step))
+        if (!steps.some(({ fault }) => fault?.name === 'get-401')) continue
+        met++
+        expectAnswer(page)
+        expect(
+          steps.some(({ kind }) => kind === 'refresh') || asksToSignIn(context, page),
+          `The client did not renew the session, and the visitor got ${describePage(page)}, which does not offer to sign in.`,
+          page,
+        )
+      }
+      if (met === 0) throw new NotApplicable('no page about an application reads this application from the API')
+    },
+  },
+  ...['create', 'get'].map(
+    (place): CheckDefinition => ({
+      id: `${place}-401-always`,
+      title: `If the API refuses every token for ${place === 'create' ? 'the creation of an application' : 'the call that reads one application'}, the client makes only a few calls and offers the login`,
+      rule: 'UP-14',
+      why: 'Endless renewals and calls overload the platform. A visitor who sees another error does not know that a new login helps.',
+      fix: 'For each request of a visitor, renew the tokens at most once and repeat the call at most once. If the API refuses the new token, too, show a page that offers to sign in.',
+      needs: needsOf(place),
+      async run(context) {
+        const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
+        const open =
+          place === 'create'
+            ? await openCreateForm(context).then(
+                form => () => form.browser.submit(form.page, form.form, form.values, undefined, stop),
+              )
+            : await openWithApplication(context).then(async application => {
+                const about = (await openPagesAbout(context, application))[1]
+                if (!about) throw new NotApplicable('the client has no page about one application')
+                return () => application.browser.newTab().visit(about.url, stop)
+              })
+        await context.platform.settle()
+        const known = new Set(context.arrived('api', 'refresh'))
+        await context.order(`${place}-401`, { times: 200 })
+        const page = await open()
+        await context.platform.settle()
+        const steps = context.arrived('api', 'refresh').filter(step => !known.has(step))
+        const refused = steps.filter(({ fault }) => fault?.name === `${place}-401`)
+        if (refused.length === 0)
+          throw new NotApplicable('the client does not make this call, which another check reports')
+        const renewals = steps.filter(({ kind }) => kind === 'refresh')
+        expectAnswer(page)
+        expect(refused.length <= 3, `For one request, the client made the call ${refused.length} times.`, page)
+        expect(renewals.length <= 2, `For one request, the client renewed the tokens ${renewals.length} times.`, page)
+        expect(
+          asksToSignIn(context, page),
+          `The API refused every token, and the visitor got ${describePage(page)}, which does not offer to sign in.`,
+          page,
+        )
+      },
+    }),
+  ),
+  {
+    id: 'groups-403-no-login',
+    title:
+      'When the API answers the call for the list of groups with 403, the client does not renew the tokens or send the visitor to the login',
+    rule: 'UP-14',
+    why: 'Status 403 means that the visitor lacks the permission. A new token does not help, and the portal would send the visitor back at once.',
+    fix: 'Renew the tokens or offer the login only after a 401. After a 403, show the form with a text field for the group.',
+    needs: formNeeds,
+    async run(context) {
+      const { pages } = await meet(context, 'groups', '403')
+      expectNoLogin(context, { page: pages[0]! }, 0)
+    },
+  },
+  {
+    id: 'create-session-ended-at-portal',
+    title: 'If the platform has ended the session when a form arrives, the client creates nothing and says so',
+    rule: 'PG-14',
+    why: 'The cookies are still there, but the API and the portal refuse the tokens. A client that checks only the cookies shows a page as if the form had worked, or an error that does not help.',
+    fix: 'If the API refuses the token and the renewal fails, answer with a page that says that nothing was created, and that links to the login.',
+    needs: formNeeds,
+    async run(context) {
+      const open = await openCreateForm(context, 'Typed before the platform ended the session')
+      await context.order('create-401', { times: 20 })
+      await context.order('refresh-400', { times: 20, options: { error: 'invalid_grant' } })
+      const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
+      const page = await open.browser.submit(open.page, open.form, open.values, undefined, stop)
+      await context.platform.settle()
+      if (!context.arrived('api').some(({ fault }) => fault?.name === 'create-401'))
+        throw new NotApplicable('the form creates no application, which another check reports')
+      expectAnswer(page)
+      expect((await created(context, open.person)).length === 0, 'The application was created.', page)
+      expect(context.arrived('api').filter(isWrite).length <= 3, 'The client repeated the call again and again.', page)
+      expect(
+        asksToSignIn(context, page),
+        `The client answered with ${describePage(page)}, which has no link to sign in.`,
+        page,
+      )
+    },
+  },
+]
