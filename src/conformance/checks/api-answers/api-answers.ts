@@ -9,9 +9,12 @@ import { openPagesAbout, openWithApplication } from '../../steps/application-pag
 import { makeApplication, makeGroup } from '../../steps/applications.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
+import { foreignHeaders, passedHeader } from '../../steps/foreign-headers.ts'
 import { compareUnder, expectAnswer, shownIn, visitUnder } from '../../steps/list-page.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { decodeSafely } from '../../steps/set-cookies.ts'
+import { otherVisitors } from './other-visitors.ts'
+import { textsOfCalls } from './texts-of-calls.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 const other = 'other.example'
@@ -291,43 +294,45 @@ const sizes: CheckDefinition[] = [
       },
     }),
   ),
-  {
-    id: 'every-call-large-refused',
-    title: 'The client limits the size of API answers that contain one application or the list of groups',
-    rule: 'UP-04',
-    why: 'A client that reads an answer without a limit can fill the memory that all visitors share.',
-    fix: 'Count the bytes of every answer while reading, in the function that makes every call, and stop after a few megabytes.',
-    needs,
-    async run(context) {
-      const [name, group] = ['Large of conformance 4714', 'Group of conformance 4714']
-      const application = await openWithApplication(context, { name })
-      const { browser, person } = application
-      await makeGroup(context, person, group)
-      const open = async (url: string) => {
-        const page = await browser.newTab().visit(url)
-        await context.platform.settle()
-        return page
-      }
-      const { create } = context.settings
-      const details = (await openPagesAbout(context, application))[1]?.url
-      const rows: [url: string | undefined, fault: string, text: string][] = [
-        [details, 'get-large', name],
-        [create ? context.url(create) : undefined, 'groups-large', group],
-      ]
-      let judged = 0
-      for (const [url, fault, text] of rows) {
-        if (url === undefined || !(await open(url)).body.includes(text)) continue
-        await context.order(fault, { times: 5 })
-        const page = await open(url)
-        await context.dropFaults()
-        if (!context.arrived('api').some(step => step.fault?.name === fault)) continue
-        judged++
-        expectAnswer(page)
-        expect(!page.body.includes(text), `${new URL(url).pathname} shows a text from an answer of 32 MiB.`, page)
-      }
-      if (judged === 0) throw new NotApplicable('no page shows an application or a group from these answers')
-    },
-  },
+  ...(['large', 'gzip-bomb'] as const).map(
+    (kind): CheckDefinition => ({
+      id: kind === 'large' ? 'every-call-large-refused' : 'every-call-gzip-bomb',
+      title: `The client limits the ${kind === 'large' ? 'size' : 'unpacked size'} of API answers that contain one application or the list of groups`,
+      rule: 'UP-04',
+      why: 'A client that reads an answer without a limit can fill the memory that all visitors share.',
+      fix: 'Count the unpacked bytes of every answer while reading, in the function that makes every call, and stop after a few megabytes.',
+      needs,
+      async run(context) {
+        const [name, group] = ['Large of conformance 4714', 'Group of conformance 4714']
+        const application = await openWithApplication(context, { name })
+        const { browser, person } = application
+        await makeGroup(context, person, group)
+        const open = async (url: string) => {
+          const page = await browser.newTab().visit(url)
+          await context.platform.settle()
+          return page
+        }
+        const { create } = context.settings
+        const details = (await openPagesAbout(context, application))[1]?.url
+        const rows: [url: string | undefined, fault: string, text: string][] = [
+          [details, `get-${kind}`, name],
+          [create ? context.url(create) : undefined, `groups-${kind}`, group],
+        ]
+        let judged = 0
+        for (const [url, fault, text] of rows) {
+          if (url === undefined || !(await open(url)).body.includes(text)) continue
+          await context.order(fault, { times: 5 })
+          const page = await open(url)
+          await context.dropFaults()
+          if (!context.arrived('api').some(step => step.fault?.name === fault)) continue
+          judged++
+          expectAnswer(page)
+          expect(!page.body.includes(text), `${new URL(url).pathname} shows a text from an answer of 32 MiB.`, page)
+        }
+        if (judged === 0) throw new NotApplicable('no page shows an application or a group from these answers')
+      },
+    }),
+  ),
   {
     id: 'name-gzip-bomb',
     title: "The client limits the unpacked size of the portal answer that contains the visitor's name",
@@ -392,6 +397,10 @@ const bodies: [status: number, body: string, type: string][] = [
   [500, JSON.stringify({ error: { status: 500, message: `${words} ${markup}` } }), 'application/json; charset=utf-8'],
   [403, JSON.stringify({ error: { status: 403, message: `${words} ${markup}` } }), 'application/json; charset=utf-8'],
   [502, `<!doctype html><h1>${words}</h1><script>conformance()</script>`, 'text/html; charset=utf-8'],
+  [404, JSON.stringify({ error: { status: 404, message: `${words} ${markup}` } }), 'application/json; charset=utf-8'],
+  [400, JSON.stringify({ message: `${words} ${markup}` }), 'application/json; charset=utf-8'],
+  [429, JSON.stringify({ error: words, error_description: markup }), 'application/json; charset=utf-8'],
+  [503, `${words} ${markup}`, 'text/plain; charset=utf-8'],
 ]
 
 function onErrors(definition: Omit<CheckDefinition, 'run' | 'needs'>, judge: (page: Page) => void): CheckDefinition {
@@ -455,24 +464,10 @@ const errorRows: CheckDefinition[] = [
 
 // ---- Headers
 
-const foreign = {
-  'set-cookie': 'conformance-planted=1; Path=/',
-  'x-conformance-mark': 'passed-back',
-  refresh: `0; url=https://${other}/`,
-  'clear-site-data': '"cookies"',
-  'access-control-allow-origin': 'https://conformance-mark.example',
-}
-
 function expectOwnHeaders(page: Page): void {
   for (const one of page.trail) {
-    if (!('status' in one.response)) continue
-    const { headers } = one.response
-    const isPassed =
-      setCookiesOf(one).some(line => line.includes('conformance-planted')) ||
-      headers.has('x-conformance-mark') ||
-      (headers.get('refresh') ?? '').includes(other) ||
-      headers.get('access-control-allow-origin') === foreign['access-control-allow-origin']
-    expect(!isPassed, 'The client passed a header of the platform on to the browser.', one)
+    const name = passedHeader(one)
+    expect(name === undefined, `The client passed the header ${name} of the platform on to the browser.`, one)
   }
 }
 
@@ -489,7 +484,7 @@ const headerRows: CheckDefinition[] = [
     ...headerRule,
     needs,
     async run(context) {
-      const { page } = await visitUnder(context, 'list-headers', { headers: foreign })
+      const { page } = await visitUnder(context, 'list-headers', { headers: foreignHeaders })
       expectAnswer(page)
       expectOwnHeaders(page)
     },
@@ -500,7 +495,7 @@ const headerRows: CheckDefinition[] = [
     ...headerRule,
     async run(context) {
       const { browser, callback } = await beginLogin(context)
-      await context.order('exchange-headers', { options: { headers: foreign } })
+      await context.order('exchange-headers', { options: { headers: foreignHeaders } })
       const page = await followCallback(context, browser, callback, ({ hostname }) => hostname === other)
       if (!(await context.codeExchanges()).some(({ fault }) => fault))
         throw new NotApplicable('the client makes no exchange for the callback, which another check reports')
@@ -539,4 +534,6 @@ export const apiAnswers: CheckDefinition[] = [
   ...sizes,
   ...errorRows,
   ...headerRows,
+  ...otherVisitors,
+  ...textsOfCalls,
 ]

@@ -2,7 +2,7 @@
 // list of groups.
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, setCookiesOf } from '../../findings.ts'
+import { describePage, expect } from '../../findings.ts'
 import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
 import { findCreateForm, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import {
@@ -14,6 +14,7 @@ import {
   sendAgain,
   sendFormsUnder,
 } from '../../steps/every-form.ts'
+import { foreignHeaders, passedHeader } from '../../steps/foreign-headers.ts'
 import { expectAnswer, shownIn, visitUnder } from '../../steps/list-page.ts'
 import { showsInside } from '../../steps/page-content.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
@@ -503,10 +504,9 @@ export const everyCallRows: CheckDefinition[] = [
     fix: 'Write the error text into the log, and show the visitor a sentence of your own.',
     needs,
     async run(context) {
-      // A refusal of a form with 400, 403 or 422 may contain a message for the visitor, so forms get only the answer
-      // 500.
+      // A refusal of a form with 400, 403 or 422 may contain a message for the visitor, so forms get only other statuses.
       for (const [place] of places)
-        for (const status of place === 'get' || place === 'groups' ? [403, 500] : [500]) {
+        for (const status of place === 'get' || place === 'groups' ? [400, 403, 404, 429, 500, 503] : [429, 500, 503]) {
           const body = JSON.stringify({ error: { status, message: words } })
           const met = await meet(context, place, 'answer', { status, body, type: json }).catch(passNotApplicable)
           for (const page of met?.pages ?? []) {
@@ -550,7 +550,7 @@ export const everyCallRows: CheckDefinition[] = [
     async run(context) {
       const open = await openForms(context).catch(passNotApplicable)
       const trails = []
-      const order = () => context.order('api-headers', { times: 'always', options: { headers: foreign } })
+      const order = () => context.order('api-headers', { times: 'always', options: { headers: foreignHeaders } })
       if (open) {
         await order()
         for (const page of await openPagesAbout(context, open)) trails.push(...page.trail)
@@ -564,17 +564,12 @@ export const everyCallRows: CheckDefinition[] = [
         trails.push(...(await form.browser.submit(form.page, form.form, form.values)).trail)
       }
       for (const one of trails) {
-        if (!('status' in one.response)) continue
-        const isPassed =
-          one.response.headers.has('x-conformance-mark') ||
-          setCookiesOf(one).some(line => line.includes('conformance-planted'))
-        expect(!isPassed, 'The client passed a header of the API on to the browser.', one)
+        const name = passedHeader(one)
+        expect(name === undefined, `The client passed the header ${name} of the API on to the browser.`, one)
       }
     },
   },
 ]
-
-const foreign = { 'set-cookie': 'conformance-planted=1; Path=/', 'x-conformance-mark': 'passed-back' }
 
 const groupFailures: [failure: string, options?: Record<string, unknown>][] = [
   ['reset'],

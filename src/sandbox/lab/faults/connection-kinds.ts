@@ -39,9 +39,8 @@ function spaces(): Buffer[] {
  */
 const ownHeaders = ['content-length', 'content-encoding', 'transfer-encoding', 'connection', 'content-type']
 
-const furtherHeaders: Option = {
+export const furtherHeaders: Option = {
   about: 'The additional headers, by name.',
-  isRequired: true,
   allowed: `at most 20 headers by name, with values of printable ASCII characters, and without ${ownHeaders.join(', ')}`,
   schema: { type: 'object', additionalProperties: { type: 'string', maxLength: 2000 } },
   isAllowed: value =>
@@ -136,7 +135,7 @@ export const connectionKinds: Kinds = {
   headers: {
     does: 'The answer also has the headers that you give.',
     when: after,
-    options: { headers: furtherHeaders },
+    options: { headers: { ...furtherHeaders, isRequired: true } },
     run: ({ answer, options }) => ({
       ...answer,
       headers: { ...answer.headers, ...(options.headers as Record<string, string>) },

@@ -1,6 +1,6 @@
 // Faults that replace an answer by an error, in the error format of the call.
 import { STATUS_CODES } from 'node:http'
-import { dripped } from './connection-kinds.ts'
+import { dripped, furtherHeaders } from './connection-kinds.ts'
 import {
   type Answer,
   bodyText,
@@ -69,7 +69,7 @@ export function statusKinds(dialect: Dialect): Kinds {
       run: ({ options }) => refuse(options.status as number, dialect, options),
     },
     answer: {
-      does: 'The answer has the status, the body and the content type that you give. You can also give a delay, make the answer large, or let it arrive slowly.',
+      does: 'The answer has the status, the body and the content type that you give. You can also give a delay and more headers, make the answer large, or let it arrive slowly.',
       when: ['before', 'after'],
       options: {
         status: wholeNumberFrom(200, 599, { about: 'The status.' }),
@@ -82,11 +82,13 @@ export function statusKinds(dialect: Dialect): Kinds {
           default: 0,
           unit: 'seconds',
         }),
+        headers: furtherHeaders,
       },
-      async run({ options: { status, body, type, seconds, largeMiB, byteSeconds }, connection }) {
+      async run({ options: { status, body, type, seconds, largeMiB, byteSeconds, headers }, connection }) {
         if (Number(seconds) > 0) await connection.wait(Number(seconds))
         if (connection.isLeft()) return noAnswer
-        const answer = { status: status as number, headers: { 'content-type': `${type}` }, body: `${body}` }
+        const further = (headers ?? {}) as Record<string, string>
+        const answer = { status: status as number, headers: { ...further, 'content-type': `${type}` }, body: `${body}` }
         if (Number(byteSeconds) > 0) return dripped(answer, Number(byteSeconds), connection)
         return Number(largeMiB) > 0 ? enlarged(answer, Number(largeMiB), connection) : answer
       },

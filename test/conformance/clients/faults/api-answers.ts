@@ -1,19 +1,25 @@
 // Clients that trust ids, texts, sizes or headers of the platform's answers.
+import { setTimeout as wait } from 'node:timers/promises'
+import { page } from '../pages.ts'
 import { type Parts, right } from '../parts.ts'
 import { type Call, call, isRecord } from '../platform.ts'
-import { Refusal, type Visit } from '../visit.ts'
-import { bodyWith, type Fault, fault, memoryOf } from './fault.ts'
+import { PlatformFault, Refusal, type Visit } from '../visit.ts'
+import { answerWith, bodyWith, type Fault, fault, memoryOf } from './fault.ts'
 
 const isList = ({ method, url }: Call) => method === 'GET' && url.endsWith('/apps/v1')
 const isCreation = ({ method, url }: Call) => method === 'POST' && url.endsWith('/apps/v1')
 
 /** Calls the platform, and passes the response headers to `hear`. The correct client ignores these headers. */
-function callWithHeaders(visit: Visit, request: Call, hear: (headers: Headers) => void): Promise<[number, unknown]> {
+function callWithHeaders(
+  visit: Visit,
+  request: Call,
+  hear: (headers: Headers, status: number) => void,
+): Promise<[number, unknown]> {
   return call(
     {
       ...visit.parts,
       readBody(response, most) {
-        hear(response.headers)
+        hear(response.headers, response.status)
         return right.readBody(response, most)
       },
     },
@@ -56,22 +62,40 @@ const unpacked: Partial<Parts> = { unpacks: true, deadlineMs: 7000, readBody: re
 
 const depthOf = (value: unknown): number => (Array.isArray(value) ? 1 + Math.max(0, ...value.map(depthOf)) : 0)
 
-const headersOf = new WeakMap<Visit, Headers>()
+/** Uses the cookies as the key, because the client copies a visit for some calls. */
+const headersOf = new WeakMap<Visit['cookies'], Headers>()
 
-/** Sends every header of the platform's last answer on to the browser. */
-const passesHeadersOn: Partial<Parts> = {
-  send: (visit, request) => callWithHeaders(visit, request, headers => headersOf.set(visit, headers)),
+/** Sends every header of the platform's last answer that `isMet` selects on to the browser. */
+const passesHeadersOnIf = (isMet: (call: Call, status: number) => boolean): Partial<Parts> => ({
+  send: (visit, request) =>
+    callWithHeaders(visit, request, (headers, status) => {
+      if (isMet(request, status)) headersOf.set(visit.cookies, headers)
+    }),
   async around(visit, next) {
     const answer = await next()
     const own = ['content-type', 'content-length', 'content-encoding', 'transfer-encoding', 'connection', 'set-cookie']
-    const headers = headersOf.get(visit) ?? new Headers()
+    const headers = headersOf.get(visit.cookies) ?? new Headers()
     visit.setCookies.push(...headers.getSetCookie())
     return {
       ...answer,
       headers: { ...Object.fromEntries([...headers].filter(([name]) => !own.includes(name))), ...answer.headers },
     }
   },
-}
+})
+
+/** Copies one header of the last answer of the API. */
+const answerWithHeader = (name: string): Partial<Parts> => ({
+  send: (visit, request) => callWithHeaders(visit, request, headers => headersOf.set(visit.cookies, headers)),
+  ...answerWith((answer, { cookies }) => {
+    const value = headersOf.get(cookies)?.get(name)
+    return value ? { ...answer, headers: { ...answer.headers, [name]: value } } : answer
+  }),
+})
+
+const rawTexts = new WeakMap<Visit['cookies'], string>()
+
+/** Merges and keeps answers for all visitors. */
+const isOfApplications = ({ method, url }: Call) => method === 'GET' && url.includes('/apps/v1')
 
 export const apiAnswers: Fault[] = [
   fault('id-pasted-into-a-link', 'list-id-link', {
@@ -157,7 +181,7 @@ export const apiAnswers: Fault[] = [
   fault(
     'headers-of-the-platform-passed-back',
     ['list-headers-not-passed-back', 'exchange-headers-not-passed-back', 'every-call-headers'],
-    passesHeadersOn,
+    passesHeadersOnIf(() => true),
   ),
   fault('cookie-jar-for-all-visitors', 'api-cookie-not-kept', {
     send(visit, request) {
@@ -168,5 +192,81 @@ export const apiAnswers: Fault[] = [
         if (line) memoryOf(visit).set('jar', line.split(';')[0])
       })
     },
+  }),
+  fault(
+    'headers-of-errors-passed-back',
+    'error-headers-not-passed-back',
+    passesHeadersOnIf(({ url }, status) => url.includes('/v1') && status >= 400),
+  ),
+  fault(
+    'headers-of-a-renewal-passed-back',
+    'portal-headers-not-passed-back',
+    passesHeadersOnIf(({ body }) => body?.includes('grant_type=refresh_token') === true),
+  ),
+  fault(
+    'request-id-of-the-api-passed-back',
+    ['list-headers-not-passed-back', 'every-call-headers'],
+    answerWithHeader('x-request-id'),
+  ),
+  fault('application-unpacked-without-bound', 'every-call-gzip-bomb', {
+    send: (visit, request) => {
+      const isDetails = request.method === 'GET' && request.url.includes('/apps/v1/')
+      const parts = { ...visit.parts, unpacks: true, readBody: (response: Response) => response.text() }
+      return call(isDetails ? parts : visit.parts, request)
+    },
+  }),
+  fault('last-answer-in-a-global-variable', 'other-visitors-data-at-once', {
+    async send(visit, request) {
+      const answered = await right.send(visit, request)
+      if (!isOfApplications(request) || answered[0] !== 200) return answered
+      memoryOf(visit).set('last', answered)
+      await wait(10)
+      return memoryOf(visit).get('last') as [number, unknown]
+    },
+  }),
+  fault('descriptions-kept-for-all', 'other-visitors-data', {
+    async send(visit, request) {
+      const [status, answer] = await right.send(visit, request)
+      const data = isRecord(answer) && isRecord(answer.data) ? answer.data : {}
+      const key = `description ${request.url}`
+      if (isOfApplications(request) && status === 200) memoryOf(visit).set(key, data.description)
+      return [status, answer]
+    },
+    ...bodyWith((body, visit) => {
+      const text = memoryOf(visit).get(`description ${visit.settings.apiUrl}/apps/v1${visit.url.pathname.slice(13)}`)
+      return text ? `${body}<p>${right.html(`${text}`)}</p>` : body
+    }),
+  }),
+  fault('older-answer-while-the-api-is-down', 'other-visitors-data-while-down', {
+    async send(visit, request) {
+      if (!isOfApplications(request)) return right.send(visit, request)
+      const answered = await right.send(visit, request).catch((): [number, unknown] => [502, undefined])
+      if (answered[0] === 200) memoryOf(visit).set(request.url, answered)
+      return answered[0] < 500 ? answered : ((memoryOf(visit).get(request.url) as [number, unknown]) ?? answered)
+    },
+  }),
+  fault('secret-as-html', 'secret-escaped', { created: (visit, text) => page(visit, 200, 'Created', `${text}`) }),
+  fault('refused-change-with-raw-messages', 'change-error-escaped', {
+    async send(visit, request) {
+      const [status, answer] = await right.send(visit, request)
+      if (request.method === 'PUT' && status === 422) rawTexts.set(visit.cookies, JSON.stringify(answer))
+      return [status, answer]
+    },
+    ...bodyWith((body, { cookies }) => `${body}${rawTexts.get(cookies) ?? ''}`),
+  }),
+  fault('message-of-the-parser-shown', 'failures-in-own-words', {
+    parse(text) {
+      try {
+        return JSON.parse(text)
+      } catch (error) {
+        throw new PlatformFault(502, (error as Error).message)
+      }
+    },
+    wordsFor: (error, visit) => (error instanceof PlatformFault && error.code) || right.wordsFor(error, visit),
+  }),
+  fault('unexpected-type-shown', 'failures-in-own-words', {
+    readList: answer =>
+      (answer as { ItemList: Record<string, never>[] }).ItemList.flatMap(item => right.readList({ ItemList: [item] })),
+    wordsFor: (error, visit) => (error instanceof TypeError ? error.message : right.wordsFor(error, visit)),
   }),
 ]

@@ -161,7 +161,7 @@ export const secondOccasions = [
   }),
   fault(
     'applications-remembered-for-all',
-    'tabs-other-visitors-pages',
+    ['tabs-other-visitors-pages', 'other-visitors-data'],
     remembering(isDetails, ({ url }) => url),
   ),
   fault(

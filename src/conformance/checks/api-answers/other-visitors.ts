@@ -1,0 +1,131 @@
+// Checks whether pages about applications show data of another visitor, for example from a cache for all visitors.
+import { randomUUID } from 'node:crypto'
+import type { Browser, Page } from '../../browser/browser.ts'
+import { type CheckDefinition, NotApplicable } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { expect } from '../../findings.ts'
+import type { Person } from '../../platform.ts'
+import { type OwnApplication, openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
+
+interface Visitor extends OwnApplication {
+  /** Texts that only pages of this visitor may contain. */
+  marks: string[]
+  addresses: string[]
+}
+
+/** Signs a visitor in whose application has recognizable texts in all fields, and finds the pages of this visitor. */
+async function openVisitor(context: CheckContext, someone: Person): Promise<Visitor> {
+  const mark = randomUUID().slice(0, 13)
+  const application = await openWithApplication(
+    context,
+    {
+      name: `Plan ${mark}`,
+      description: `About ${mark}`,
+      webPageUrl: `https://a.example/${mark}`,
+      iconUrl: `https://a.example/${mark}.png`,
+      privacyPolicyUrl: `https://a.example/${mark}/privacy`,
+      scopes: mark,
+      defaultScopes: mark,
+    },
+    someone,
+  )
+  const pages = await openPagesAbout(context, application)
+  const { create } = context.settings
+  const addresses = [...pages.map(({ url }) => url), context.url('/'), ...(create ? [context.url(create)] : [])]
+  return { ...application, marks: [mark, application.id, someone.groupId, someone.email], addresses }
+}
+
+/** Opens the addresses one after the other, and stops before the portal. */
+async function openAll(context: CheckContext, browser: Browser, addresses: string[]): Promise<Page[]> {
+  const pages: Page[] = []
+  for (const url of addresses)
+    pages.push(await browser.newTab().visit(url, { stopAt: ({ origin }) => origin !== context.settings.client }))
+  return pages
+}
+
+const textOf = ({ body, forms, links }: Page) =>
+  [body, ...links.map(({ url }) => url), ...forms.flatMap(({ fields }) => fields.map(([, value]) => value))].join('\n')
+
+/** The id in the address of a page may be on this page, because the reader has sent it. */
+function expectNothingOf({ marks, id }: Visitor, pages: Page[], when: string): void {
+  for (const page of pages) {
+    const known = page.trail[0]?.request.url.includes(id) ? marks.filter(mark => mark !== id) : marks
+    const found = known.find(mark => textOf(page).includes(mark))
+    expect(found === undefined, `${when}, a page of one visitor shows the data of another visitor.`, page)
+  }
+}
+
+const rule = 'visitors-apart'
+const why =
+  'If a client keeps an answer of the API for all visitors, or in a global variable, it can show the data of one visitor to another visitor.'
+const needs: CheckDefinition['needs'] = ['page']
+
+export const otherVisitors: CheckDefinition[] = [
+  {
+    id: 'other-visitors-data',
+    title: 'No page about an application contains any field of an application of another visitor',
+    rule,
+    why,
+    fix: 'Do not keep answers of the API, or make the id of the visitor part of the key. Keep nothing about a request in a global variable.',
+    needs,
+    async run(context) {
+      const owner = await openVisitor(context, await context.person())
+      const seen = await openAll(context, owner.browser, owner.addresses)
+      if (!seen.some(page => owner.marks.some(mark => textOf(page).includes(mark))))
+        throw new NotApplicable('no page shows an application')
+      const reader = await openVisitor(context, await context.otherPerson())
+      const addresses = [...reader.addresses, ...owner.addresses]
+      expectNothingOf(
+        owner,
+        await openAll(context, reader.browser, addresses),
+        'If another visitor has opened this page before',
+      )
+      expectNothingOf(
+        reader,
+        await openAll(context, owner.browser, owner.addresses),
+        'If another visitor has opened this page before',
+      )
+    },
+  },
+  {
+    id: 'other-visitors-data-at-once',
+    title:
+      'If two visitors open the pages about their applications at the same time, each page contains only the data of its visitor',
+    rule,
+    why,
+    fix: 'Keep the session and the answers of the API in variables of the request, and never in a global variable. If you merge calls that run at the same time, make the visitor part of the key.',
+    needs,
+    async run(context) {
+      const one = await openVisitor(context, await context.person())
+      const two = await openVisitor(context, await context.otherPerson())
+      // Both visitors open the same kind of page at the same time, because a client may keep one variable for each kind.
+      for (let round = 0; round < 3; round++)
+        for (let at = 0; at < Math.max(one.addresses.length, two.addresses.length); at++) {
+          const open = ({ browser, addresses }: Visitor) =>
+            openAll(context, browser.copy(), [addresses[at] ?? addresses[0]!])
+          const [first, second, third, fourth] = await Promise.all([open(one), open(two), open(one), open(two)])
+          expectNothingOf(two, [...first, ...third], 'If two visitors open their pages at the same time')
+          expectNothingOf(one, [...second, ...fourth], 'If two visitors open their pages at the same time')
+        }
+    },
+  },
+  {
+    id: 'other-visitors-data-while-down',
+    title: 'While the API is down, no page contains the data of another visitor',
+    rule,
+    why: 'Some clients show an older answer while the API is down. If they keep this answer for all visitors, they show it to the wrong visitor.',
+    fix: 'Do not keep answers of the API. If you show older answers, make the id of the visitor part of the key.',
+    needs,
+    async run(context) {
+      const owner = await openVisitor(context, await context.person())
+      await openAll(context, owner.browser, owner.addresses)
+      const { browser } = await context.signedIn({ person: await context.otherPerson() })
+      for (const fault of ['api-503', 'api-reset']) {
+        await context.order(fault, { times: 'always' })
+        const pages = await openAll(context, browser, owner.addresses)
+        await context.dropFaults()
+        expectNothingOf(owner, pages, 'While the API is down')
+      }
+    },
+  },
+]

@@ -1,0 +1,208 @@
+// Texts and headers in answers to calls other than the list: secrets with markup, messages about fields, and messages of
+// libraries about a failed call.
+import type { Exchange, Page } from '../../browser/browser.ts'
+import { type CheckDefinition, NotApplicable } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { expect } from '../../findings.ts'
+import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
+import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { openCreateForm, openFormIn } from '../../steps/create-form.ts'
+import { openForms, sendFormsUnder } from '../../steps/every-form.ts'
+import { foreignHeaders, passedHeader } from '../../steps/foreign-headers.ts'
+import { expectAnswer, visitUnder } from '../../steps/list-page.ts'
+import { runsScript, shownText } from '../../steps/page-content.ts'
+import { signOut } from '../../steps/sign-out.ts'
+
+const needs: CheckDefinition['needs'] = ['page']
+const json = 'application/json; charset=utf-8'
+const markup = `Marker"'></code></textarea></p></script><img src=x onerror=conformance()>`
+
+function expectEscaped(page: Page, what: string): void {
+  expect(!runsScript(page, 'conformance()'), `The page contains ${what} without escaping.`, page)
+}
+
+async function passNotApplicable<T>(result: Promise<T>): Promise<T | undefined> {
+  return result.catch(error => {
+    if (error instanceof NotApplicable) return undefined
+    throw error
+  })
+}
+
+function expectOwnHeaders(trail: Exchange[]): void {
+  for (const one of trail) {
+    const name = passedHeader(one)
+    expect(name === undefined, `The client passed the header ${name} of the platform on to the browser.`, one)
+  }
+}
+
+const headerRule = {
+  rule: 'UP-13',
+  why: 'If the client copies such a header, another server can set a cookie, redirect the page or give a permission in the name of the client.',
+  fix: 'Set the headers of every answer yourself. Copy no header from an answer of the platform, whatever its status is.',
+} as const
+
+/** Messages that libraries and languages write about a failed call or an unreadable answer. */
+const libraryMessages: RegExp[] = [
+  /Unexpected (token|end of JSON|non-whitespace)|is not valid JSON|in JSON at position/,
+  /Expecting value: line|Expecting property name|JSONDecodeError|Extra data: line/,
+  /invalid character '.*' (looking|after|in)|cannot unmarshal|unexpected end of JSON input/,
+  /Syntax error, malformed JSON|json_decode|JSON::ParserError/,
+  /fetch failed|socket hang up|UND_ERR_|Headers Overflow|other side closed|\bterminated\b.*\bundici\b/,
+  /context deadline exceeded|Client\.Timeout|connection reset by peer|unexpected EOF|malformed HTTP/i,
+  /Connection aborted|RemoteDisconnected|Read timed out|ReadTimeout|IncompleteRead|ConnectionResetError/,
+  /cURL error|Empty reply from server|Recv failure|Operation timed out after/,
+  /'NoneType' object|Cannot read propert|is not iterable|is not a function|undefined method|nil pointer|index out of range/,
+  /\b(KeyError|TypeError|AttributeError|ValueError|SyntaxError|ReferenceError|NoMethodError)\b/,
+  /Undefined (array key|index|property)|Trying to access array offset|on null\b/,
+]
+
+export const textsOfCalls: CheckDefinition[] = [
+  {
+    id: 'secret-escaped',
+    title: 'The page escapes the client id and the secret that the API sends',
+    rule: 'PG-07',
+    why: 'These values come from another program. If a page does not escape them, they can run as a script.',
+    fix: 'Let the template escape every value from the API, also the secret and the client id.',
+    needs,
+    async run(context) {
+      let shown = false
+      const judge = (page: Page) => {
+        shown ||= page.body.includes('Marker')
+        expectEscaped(page, 'a client id or a secret from the API')
+      }
+      if (context.settings.create) {
+        const open = await openCreateForm(context)
+        const client = { clientId: markup, clientSecrets: [markup], redirectUris: '', scopes: '', defaultScopes: '' }
+        const made = { '@type': 'App', '@id': open.person.groupId, data: { name: markup }, client, tokens: [] }
+        const options = { status: 201, body: JSON.stringify(made), type: json }
+        await context.order('create-answer', { times: 1, options })
+        judge(await open.browser.submit(open.page, open.form, open.values))
+        await context.dropFaults()
+      }
+      const open = await passNotApplicable(openForms(context))
+      const options = { status: 201, body: JSON.stringify({ clientSecret: markup }), type: json }
+      const sent =
+        open && (await passNotApplicable(sendFormsUnder(context, open, 'answer', { options, at: ['secret'] })))
+      for (const { page } of sent ?? []) judge(page)
+      if (!shown) throw new NotApplicable('no page shows a client id or a secret')
+    },
+  },
+  {
+    id: 'change-error-escaped',
+    title: 'After a refused change, the page escapes the text of the API for a form field',
+    rule: 'PG-07',
+    why: 'The error text of the API repeats the text that the visitor typed, which may contain markup.',
+    fix: 'Escape every value that a page shows, including the error texts of the API, in every form.',
+    needs,
+    async run(context) {
+      const open = await openForms(context)
+      const body = { error: { status: 422, message: { name: [markup], [`redirectUris${markup}`]: [markup] } } }
+      for (const { page } of await sendFormsUnder(context, open, '422-body', { options: { body } })) {
+        expectAnswer(page)
+        expectEscaped(page, 'an error text of the API')
+      }
+    },
+  },
+  {
+    id: 'error-headers-not-passed-back',
+    title: 'The client passes no header of an error answer of the API to the browser',
+    ...headerRule,
+    needs,
+    async run(context) {
+      const application = await openWithApplication(context)
+      const { browser, person } = application
+      const about = (await openPagesAbout(context, application)).slice(1, 3)
+      const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
+      const visit = (url: string) => browser.newTab().visit(url, stop)
+      for (const status of [500, 404, 403, 401]) {
+        const body = JSON.stringify({ error: { status, message: 'Refused' } })
+        const options = { status, body, type: json, headers: foreignHeaders }
+        const order = (place: string) => context.order(`${place}-answer`, { times: 2, options })
+        await order('list')
+        expectOwnHeaders((await visit(context.url(context.settings.page))).trail)
+        for (const { url } of about) {
+          await order('get')
+          expectOwnHeaders((await visit(url)).trail)
+        }
+        if (status !== 401 && context.settings.create) {
+          const open = await openFormIn(context, browser, person, `Refused with ${status}`)
+          await order('create')
+          expectOwnHeaders((await browser.newTab().submit(open.page, open.form, open.values)).trail)
+        }
+        await context.dropFaults()
+      }
+    },
+  },
+  {
+    id: 'portal-headers-not-passed-back',
+    title: 'The client passes no header from a renewal, a revocation or the answer with the name to the browser',
+    ...headerRule,
+    needs,
+    async run(context) {
+      const { browser, callback } = await beginLogin(context)
+      for (const place of ['me', 'refresh', 'revoke'])
+        await context.order(`${place}-headers`, { times: 'always', options: { headers: foreignHeaders } })
+      const landed = await followCallback(context, browser, callback)
+      expectOwnHeaders(landed.trail)
+      await context.platform.endAccessTokens(await context.person())
+      const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
+      expectOwnHeaders((await browser.newTab().visit(context.url(context.settings.page), stop)).trail)
+      if (context.settings.logout) expectOwnHeaders((await signOut(context, browser)).trail)
+      await context.platform.settle()
+      if (!context.arrived('me', 'refresh', 'revoke').some(({ fault }) => fault))
+        throw new NotApplicable('the client makes none of these calls')
+    },
+  },
+  {
+    id: 'failures-in-own-words',
+    title: 'The page for a failed API call shows no message of a library or of the programming language',
+    rule: 'generic-errors',
+    why: 'Such a message shows an attacker how the client is built, and may contain a part of the answer. It tells the visitor nothing.',
+    fix: 'Show a fixed sentence for every failed call, and write the message of the error into the log.',
+    needs,
+    async run(context) {
+      const { browser } = await context.signedIn()
+      const usual = shownText(await browser.newTab().visit(context.url(context.settings.page)))
+      const patterns = libraryMessages.filter(pattern => !pattern.test(usual))
+      const judge = (page: Page) => {
+        const found = patterns.map(pattern => pattern.exec(shownText(page))?.[0]).find(text => text !== undefined)
+        expect(found === undefined, `The page shows the message “${found}”.`, page)
+      }
+      const unreadable = { status: 200, body: 'words_of_the_api are not JSON', type: json }
+      for (const [fault, options] of [
+        ['reset', {}],
+        ['cut', {}],
+        ['html', {}],
+        ['half', {}],
+        ['empty', {}],
+        ['not-an-object', {}],
+        ['not-a-list', {}],
+        ['members-missing', {}],
+        ['answer', unreadable],
+      ] as const) {
+        judge((await visitUnder(context, `list-${fault}`, options, 5, browser)).page)
+        await context.dropFaults()
+      }
+      await judgeOthers(context, judge)
+    },
+  },
+]
+
+/** Makes the calls for one application and for a creation fail, and judges the pages. */
+async function judgeOthers(context: CheckContext, judge: (page: Page) => void): Promise<void> {
+  const application = await openWithApplication(context)
+  const about = (await openPagesAbout(context, application)).slice(1, 3)
+  for (const fault of ['reset', 'html', 'half', 'not-an-object', 'members-missing'])
+    for (const { url } of about) {
+      await context.order(`get-${fault}`, { times: 5 })
+      judge(await application.browser.newTab().visit(url))
+      await context.dropFaults()
+    }
+  if (!context.settings.create) return
+  for (const fault of ['reset', 'html', 'half', 'empty', 'not-an-object', 'members-missing']) {
+    const open = await openFormIn(context, application.browser, application.person, `Failed with ${fault}`)
+    await context.order(`create-${fault}`, { times: 1 })
+    judge(await open.browser.submit(open.page, open.form, open.values))
+    await context.dropFaults()
+  }
+}

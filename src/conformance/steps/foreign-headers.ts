@@ -1,0 +1,32 @@
+// Headers that an answer of the platform may have, and that the client must not copy into its own answers.
+import type { Exchange } from '../browser/browser.ts'
+import { setCookiesOf } from '../findings.ts'
+
+const mark = 'conformance-mark'
+const other = 'other.example'
+
+/** Each value is recognizable. Leaves out Retry-After, because a client may set this header itself. */
+export const foreignHeaders = {
+  'set-cookie': 'conformance-planted=1; Path=/',
+  'x-conformance-mark': 'passed-back',
+  refresh: `0; url=https://${other}/`,
+  'clear-site-data': '"cookies"',
+  'access-control-allow-origin': `https://${mark}.example`,
+  'cache-control': `public, max-age=4711, ${mark}`,
+  etag: `"${mark}"`,
+  'x-request-id': mark,
+  'content-language': mark,
+  link: `<https://${other}/${mark}>; rel="preload"`,
+  'www-authenticate': `Basic realm="${mark}"`,
+  'x-ratelimit-remaining': mark,
+}
+
+/** Returns the name of a header that the client has copied from an answer with the foreign headers. */
+export function passedHeader(exchange: Exchange): string | undefined {
+  if (!('status' in exchange.response)) return undefined
+  if (setCookiesOf(exchange).some(line => line.includes('conformance-planted'))) return 'set-cookie'
+  const { headers } = exchange.response
+  if (headers.has('x-conformance-mark')) return 'x-conformance-mark'
+  if ((headers.get('refresh') ?? '').includes(other)) return 'refresh'
+  return [...headers].find(([, value]) => value.includes(mark))?.[0]
+}
