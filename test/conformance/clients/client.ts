@@ -192,7 +192,7 @@ async function ask(visit: Visit, session: Session, method: string, path: string,
   }
   if (status === 403) throw new Refusal(403, 'The platform does not allow you to do that.')
   if (status === 404) throw new Refusal(404, 'There is no such application.')
-  if (status === 422 && method === 'POST') throw new Refusal(422, problemsIn(answer))
+  if (status === 422 && (method === 'POST' || method === 'PUT')) throw new Refusal(422, problemsIn(answer))
   if (status !== 200 && status !== 201 && status !== 204) throw new PlatformFault(status)
   return answer
 }
@@ -259,7 +259,13 @@ function edit(id: string): [string[], Handler] {
       const problem = 'Somebody else has changed this application. Nothing was saved.'
       return editPage(visit, 409, id, { token, groups: [], values, problem })
     }
-    await ask(visit, session, 'PUT', path, envelope(values))
+    try {
+      await ask(visit, session, 'PUT', path, envelope(values))
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.status !== 422) throw error
+      const token = newForm(visit, session.visitor, `edit ${id}`, stored)
+      return editPage(visit, 422, id, { token, groups: [], values, problem: error.message })
+    }
     return { status: 303, headers: { location: `/applications/${id}` } }
   }
   return [['GET', 'POST'], visit => (visit.method === 'POST' ? save : open)(visit)]

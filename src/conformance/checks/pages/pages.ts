@@ -19,6 +19,7 @@ import { errorHeaders } from './error-headers.ts'
 import { everyForm } from './every-form.ts'
 import { everyPage } from './every-page.ts'
 import { everyText } from './every-text.ts'
+import { formsAgain } from './forms-again.ts'
 import { ownAddress } from './own-address.ts'
 import { pageTexts } from './page-texts.ts'
 import { slowValues } from './slow-values.ts'
@@ -392,6 +393,7 @@ export const pages: CheckDefinition[] = [
   ...slowValues,
   ...errorHeaders,
   ...everyForm,
+  ...formsAgain,
   ...everyPage,
   ...everyText,
   ...ownAddress,

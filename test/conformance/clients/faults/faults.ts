@@ -9,6 +9,7 @@ import { everyForm } from './every-form.ts'
 import { everyPage } from './every-page.ts'
 import { exchange } from './exchange.ts'
 import type { Fault } from './fault.ts'
+import { formsAgain } from './forms-again.ts'
 import { log } from './log.ts'
 import { metadata } from './metadata.ts'
 import { name } from './name.ts'
@@ -48,6 +49,7 @@ export const faults: Fault[] = [
   otherWays,
   pages,
   everyForm,
+  formsAgain,
   everyPage,
   metadata,
   portalFaults,

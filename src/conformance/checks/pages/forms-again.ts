@@ -1,0 +1,406 @@
+// Checks that send a form in another situation: between other forms, after a refusal, with several groups or addresses,
+// or after the application was changed and its form was opened again.
+import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
+import type { Page } from '../../browser/browser.ts'
+import { attribute, parsePage } from '../../browser/html.ts'
+import { type Check, type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { describePage, expect } from '../../findings.ts'
+import {
+  changesSince,
+  nameField,
+  type OwnApplication,
+  openEditForm,
+  openPagesAbout,
+  openWithApplication,
+} from '../../steps/application-pages.ts'
+import { makeGroup } from '../../steps/applications.ts'
+import { followCallback } from '../../steps/callback.ts'
+import {
+  created,
+  findCreateForm,
+  type OpenForm,
+  openCreateForm,
+  openFormIn,
+  secretOf,
+} from '../../steps/create-form.ts'
+import { openForms, reopen, typedInto } from '../../steps/every-form.ts'
+
+const needs: Check['needs'] = ['create', 'page']
+
+const fieldOf = ({ values }: OpenForm, pattern: RegExp) => Object.keys(values).find(name => pattern.test(name))
+
+/** Returns the fields of the application in a call that creates it. */
+function dataOf({ request }: LabStep): Record<string, unknown> {
+  const body = request.body as Record<string, unknown>
+  return (typeof body?.data === 'object' && body.data !== null ? body.data : body) as Record<string, unknown>
+}
+
+/** The calls with which the client tried to create an application, whatever the API answered. */
+const attempts = (context: CheckContext) =>
+  context.arrived('api').filter(({ request }) => request.method === 'POST' && request.url.split('?')[0] === '/apps/v1')
+
+/** Redirect URIs that the API accepts. */
+const allowedAddresses = [
+  'http://localhost:8080/callback',
+  'http://127.0.0.1:9000/callback',
+  'https://a-b.sub.example:8443/a/b%20c?d=e&f=g%2Bh',
+  'https://no-path.example',
+  'https://127.0.0.1/callback',
+  `https://long.example/${'a'.repeat(1000)}`,
+]
+
+/** The longest values that the API accepts, by the name of the field. */
+const limits: Record<string, number> = {
+  name: 200,
+  description: 2000,
+  webPageUrl: 2048,
+  iconUrl: 2048,
+  privacyPolicyUrl: 2048,
+  redirectUris: 2048,
+  defaultRedirectUri: 2048,
+  scopes: 2000,
+  defaultScopes: 2000,
+}
+
+/** Returns what a field of the page says about its limits, if a limit differs from the API. */
+function stricterLimit(page: Page): string | undefined {
+  for (const element of parsePage(page.body).elements) {
+    const name = attribute(element, 'name') ?? ''
+    const most = limits[name]
+    if (!['input', 'textarea'].includes(element.tagName) || most === undefined) continue
+    const [longest, shortest] = ['maxlength', 'minlength'].map(one => Number(attribute(element, one) ?? Number.NaN))
+    if (longest! >= 0 && longest! < most)
+      return `The field ${name} has maxlength ${longest}, and the API accepts ${most} characters.`
+    if (shortest! > 1) return `The field ${name} has minlength ${shortest}, and the API accepts shorter texts.`
+  }
+  return undefined
+}
+
+const onceRule = {
+  rule: 'PG-15',
+  fix: 'Remember the ids of all forms that were carried out, outside the session, and not only the id of the latest form. If a form comes again, answer with the result of the first request.',
+} as const
+
+export const formsAgain: CheckDefinition[] = [
+  {
+    id: 'create-once-between-others',
+    title: 'If a visitor sends a form again after another form, the client creates no further application',
+    ...onceRule,
+    why: 'A client that remembers only the latest form takes an older form for a new one, for example when the visitor goes back in the history.',
+    needs,
+    async run(context) {
+      const first = await openCreateForm(context, 'First of two forms')
+      const second = await openFormIn(context, first.browser.newTab(), first.person, 'Second of two forms')
+      for (const open of [first, second]) await open.browser.newTab().submit(open.page, open.form, open.values)
+      const made = (await created(context, first.person)).length
+      if (made !== 2) throw new NotApplicable('the client keeps only one open form for each visitor')
+      await first.browser.newTab().submit(first.page, first.form, first.values)
+      const steps = await created(context, first.person)
+      expect(steps.length === 2, `The two forms created ${steps.length} applications.`, ...steps)
+    },
+  },
+  {
+    id: 'create-once-after-login',
+    title: 'If a visitor signs in again and sends an old form again, the client creates no further application',
+    ...onceRule,
+    why: 'A client that remembers the forms in the session forgets them when a new session begins. The browser still has the page with the form.',
+    needs,
+    async run(context) {
+      const open = await openCreateForm(context, 'Sent before another login')
+      await open.browser.newTab().submit(open.page, open.form, open.values)
+      if ((await created(context, open.person)).length !== 1)
+        throw new NotApplicable('the form creates nothing, which another check reports')
+      const tab = open.browser.newTab()
+      await followCallback(context, tab, await context.authorize(await context.startLogin(tab), open.person))
+      if (!(await context.isSignedIn(open.browser))) throw new Undecided('The visitor could not sign in again.')
+      await open.browser.newTab().submit(open.page, open.form, open.values)
+      const steps = await created(context, open.person)
+      expect(steps.length === 1, `The form created ${steps.length} applications.`, ...steps)
+    },
+  },
+  {
+    id: 'create-after-refusal',
+    title: 'If the client shows a refused form again and the visitor corrects it, the form creates the application',
+    rule: 'create-application',
+    why: 'If the shown form still has the one-time id of the refused form, or lost a field, the visitor can never create the application.',
+    fix: 'Give the form that you show again a new one-time id, or use up the id only if the API has created the application.',
+    needs,
+    async run(context) {
+      let judged = 0
+      for (const fault of ['', 'create-422-fields']) {
+        const open = await openCreateForm(
+          context,
+          `Corrected after a refusal ${fault ? 'of the API' : 'of an address'}`,
+        )
+        const redirect = fieldOf(open, /redirect/i)!
+        const known = (await created(context, open.person)).length
+        if (fault) await context.order(fault, { times: 1 })
+        const values = fault ? open.values : { ...open.values, [redirect]: 'ftp://not-allowed.example/' }
+        const refused = await open.browser.submit(open.page, open.form, values)
+        await context.dropFaults()
+        const again = findCreateForm(refused)
+        if (!again || (await created(context, open.person)).length > known) continue
+        judged++
+        const page = await open.browser.submit(refused, again, open.values)
+        const made = (await created(context, open.person)).length - known
+        expect(made === 1, `The corrected form created ${made} applications, and led to ${describePage(page)}.`, page)
+      }
+      if (judged === 0) throw new NotApplicable('the client does not show a refused form again')
+    },
+  },
+  {
+    id: 'create-chosen-group',
+    title: 'The client creates an application in the group that the visitor chose',
+    rule: 'create-application',
+    why: 'The members of the group get access to the application. In the wrong group, other people can change and remove it.',
+    fix: 'Send the value of the field for the group as groupId. Do not use the first group of the visitor.',
+    needs,
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      const groups = [await makeGroup(context, person, 'Second group'), await makeGroup(context, person, 'Third group')]
+      for (const group of [...groups, person.groupId]) {
+        const open = await openFormIn(context, browser.newTab(), person, `In the group ${group.slice(0, 8)}`)
+        const field = open.form.controls.find(({ name }) => /group/i.test(name))
+        if (!field || field.type === 'hidden' || (field.choices && !field.choices.includes(group)))
+          throw new NotApplicable('the form does not let the visitor choose a group')
+        const known = (await created(context, person)).length
+        const page = await open.browser.submit(open.page, open.form, { ...open.values, [field.name]: group })
+        const step = (await created(context, person))[known]
+        if (!step) throw new NotApplicable('the form creates nothing, which another check reports')
+        expect(
+          dataOf(step).groupId === group,
+          'The application belongs to another group than the visitor chose.',
+          page,
+          step,
+        )
+      }
+    },
+  },
+  {
+    id: 'create-several-addresses',
+    title: 'The API gets all redirect URIs that the visitor typed',
+    rule: 'create-application',
+    why: 'An application can have several redirect URIs. If the client loses one of them, logins of this application fail.',
+    fix: 'Send all addresses in redirectUris, separated by commas.',
+    needs,
+    async run(context) {
+      const addresses = ['https://one.example/callback', 'https://two.example/back?x=1', 'http://localhost:3000/third']
+      const { browser, person } = await context.signedIn()
+      for (const separator of [',', '\r\n', ' ']) {
+        const open = await openFormIn(context, browser.newTab(), person, `Several addresses ${separator.charCodeAt(0)}`)
+        const known = (await created(context, person)).length
+        const values = { ...open.values, [fieldOf(open, /redirect/i)!]: addresses.join(separator) }
+        const page = await open.browser.submit(open.page, open.form, values)
+        const step = (await created(context, person))[known]
+        if (!step) continue
+        const sent = `${dataOf(step).redirectUris}`.split(',').map(text => text.trim())
+        const lost = addresses.find(address => !sent.includes(address))
+        expect(
+          lost === undefined,
+          `The visitor typed ${addresses.length} redirect URIs, and the API did not get ${lost}.`,
+          page,
+          step,
+        )
+        return
+      }
+      throw new NotApplicable(
+        'the form does not accept several redirect URIs that are separated by a comma, a line break or a space',
+      )
+    },
+  },
+  {
+    id: 'create-addresses-accepted',
+    title:
+      'The form for a new application accepts every redirect URI that the API accepts, and a name of one character',
+    rule: 'PG-17',
+    why: 'A client that accepts only some addresses, such as addresses without a port or only https, refuses values that the platform allows.',
+    fix: 'Check addresses with a URL parser. Accept https with any host, port, path and query, and http on a loopback address.',
+    needs,
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      for (const [at, address] of allowedAddresses.entries()) {
+        const open = await openFormIn(context, browser.newTab(), person, 'n'.repeat(at + 1))
+        await context.platform.settle()
+        const known = attempts(context).length
+        const values = { ...open.values, [fieldOf(open, /redirect/i)!]: address }
+        const page = await open.browser.submit(open.page, open.form, values)
+        await context.platform.settle()
+        const step = attempts(context)[known]
+        // If the API itself refuses the call, the client has the same limits as the API.
+        const isSent =
+          step !== undefined && (step.response.status >= 400 || `${dataOf(step).redirectUris}`.trim() === address)
+        if (isSent) continue
+        if ((await created(context, person)).length === 0 && at === 0) {
+          const plain = await openFormIn(context, browser.newTab(), person)
+          await plain.browser.submit(plain.page, plain.form, plain.values)
+          if ((await created(context, person)).length === 0)
+            throw new NotApplicable('the form creates nothing, which another check reports')
+        }
+        const name = open.values[fieldOf(open, /name/i)!]
+        expect(
+          false,
+          step
+            ? `The visitor typed the redirect URI ${address.slice(0, 80)}, and the API got ${`${dataOf(step).redirectUris}`.slice(0, 80)}.`
+            : `With the name ${name} and the redirect URI ${address.slice(0, 80)}, the client did not call the API: the visitor got ${describePage(page)}.`,
+          page,
+        )
+      }
+    },
+  },
+  {
+    id: 'form-limits-in-html',
+    title: 'No field of a form about an application allows fewer characters than the API',
+    rule: 'PG-17',
+    why: 'The browser cuts a longer text off, or does not send the form, although the platform allows the text.',
+    fix: 'Use the limits of the API for maxlength: 200 for the name, 2,000 for the description and the scopes, 2,048 for an address. Leave out minlength.',
+    needs: ['page'],
+    async run(context) {
+      const pages: Page[] = []
+      const application = await openWithApplication(context)
+      if (context.settings.create) pages.push(await application.browser.visit(context.url(context.settings.create)))
+      pages.push(...(await openPagesAbout(context, application)))
+      for (const page of pages) {
+        const found = stricterLimit(page)
+        expect(found === undefined, `${found}`, page)
+      }
+    },
+  },
+  {
+    id: 'create-secret-on-one-page',
+    title: 'After a page has shown the secret of a new application, no other page shows this secret',
+    rule: 'secret-shown',
+    why: 'If the list, the page of the application or a later form shows the secret again, everybody who uses the browser later can read it.',
+    fix: 'Delete the kept secret when you send the page that shows it, wherever you keep it.',
+    needs,
+    async run(context) {
+      const open = await openCreateForm(context)
+      const page = await open.browser.submit(open.page, open.form, open.values)
+      const steps = await created(context, open.person)
+      if (steps.length === 0) throw new NotApplicable('the form creates nothing, which another check reports')
+      const secret = secretOf(steps)
+      if (!page.body.includes(secret))
+        throw new NotApplicable(
+          'the page that follows the form does not show the secret, which create-shows-secret reports',
+        )
+      const { '@id': id } = JSON.parse(String(steps[0]!.response.body)) as { '@id': string }
+      const later = [
+        await open.browser.newTab().visit(context.url(context.settings.create)),
+        await open.browser.newTab().visit(context.url('/')),
+        ...(await openPagesAbout(context, { browser: open.browser, person: open.person, id })),
+      ]
+      for (const one of later) expect(!one.body.includes(secret), 'A later page shows the secret again.', one)
+    },
+  },
+  {
+    id: 'edit-overtaken-reopened',
+    title:
+      'If the form for changes was opened again after a change, the form that was opened earlier does not overwrite this change',
+    rule: 'edit-overtaken',
+    why: 'A client that keeps the ETag in the session or in its memory, and not in the form, replaces the ETag when another tab opens the form. The first tab then overwrites the change.',
+    fix: 'Keep the ETag that came with the values in a hidden field of the form, and send it as If-Match.',
+    needs: ['page'],
+    async run(context) {
+      const application = await openWithApplication(context)
+      const { browser } = application
+      const { page, form } = await openEditForm(context, application)
+      await changeName(context, application, 'Changed by somebody else')
+      const reopened = await browser.newTab().visit(page.url)
+      if (!reopened.forms.some(({ action }) => action === form.action))
+        throw new NotApplicable('the form for changes cannot be opened twice')
+      const late = await browser.newTab().submit(page, form, { [nameField(form)]: 'Late change of an old form' })
+      await context.platform.settle()
+      const stored = await readName(context, application)
+      expect(stored === 'Changed by somebody else', `The old form replaced the name with “${stored}”.`, late)
+      // A new form must still work. Otherwise the client may have refused the old form for another reason.
+      const fresh = await openEditForm(context, application)
+      await browser.newTab().submit(fresh.page, fresh.form, { [nameField(fresh.form)]: 'Changed by a new form' })
+      await context.platform.settle()
+      if ((await readName(context, application)) !== 'Changed by a new form')
+        throw new NotApplicable('the form for changes saves nothing')
+    },
+  },
+  {
+    id: 'edit-refused-kept',
+    title: 'When the API refuses a change, the client shows the form again with the typed values',
+    rule: 'form-kept',
+    why: 'A visitor who has to type everything again makes mistakes, or gives up.',
+    fix: 'Show the form again with status 422 or 400, and with the values that the visitor sent. Use the same code for both forms.',
+    needs: ['page'],
+    async run(context) {
+      const application = await openWithApplication(context)
+      const { page, form } = await openEditForm(context, application)
+      const typed = `Typed by "conformance" & 'others' <b>`
+      await context.order('update-422-fields', { times: 5 })
+      const answer = await application.browser.submit(page, form, { [nameField(form)]: typed })
+      await context.platform.settle()
+      await context.dropFaults()
+      if (!context.arrived('api').some(({ fault }) => fault?.name === 'update-422-fields'))
+        throw new NotApplicable('the form for changes makes no call that changes the application')
+      const kept = answer.forms.flatMap(({ fields }) => fields.map(([, value]) => value))
+      expect(
+        kept.includes(typed),
+        `The visitor got ${describePage(answer)}, and no field contains the typed text.`,
+        answer,
+      )
+    },
+  },
+  {
+    id: 'calls-of-a-form',
+    title: 'For each form, the client makes at most two platform calls',
+    rule: 'DO-14',
+    why: 'If the client reads the list, the groups and the application again for each form, a few visitors can overload the platform.',
+    fix: 'For a form, make only the call that the form asks for, and at most one call before it. Answer with a redirect.',
+    needs: ['page'],
+    async run(context) {
+      const stop = { stopAt: () => true }
+      const isCall = ({ kind }: LabStep) => ['api', 'me', 'exchange', 'refresh'].includes(kind)
+      const judge = async (what: string, send: () => Promise<Page>) => {
+        await context.platform.settle()
+        const known = new Set(context.arrived())
+        const page = await send()
+        await context.platform.settle()
+        const calls = context.arrived().filter(step => !known.has(step) && isCall(step))
+        const isRenewed = calls.some(({ kind }) => kind === 'refresh')
+        expect(
+          calls.length <= 2 || isRenewed,
+          `For the form ${what}, the client made ${calls.length} calls.`,
+          page,
+          ...calls.slice(0, 6),
+        )
+      }
+      if (context.settings.create) {
+        const open = await openCreateForm(context)
+        await judge('for a new application', () =>
+          open.browser.submit(open.page, open.form, open.values, undefined, stop),
+        )
+      }
+      const all = await openForms(context).catch(error => {
+        if (error instanceof NotApplicable) return undefined
+        throw error
+      })
+      for (const found of all?.forms ?? []) {
+        const open = await reopen(all!.browser, found)
+        if (!open) continue
+        const before = context.arrived('api')
+        await judge(new URL(open.form.action).pathname.replaceAll(all!.id, '…'), () =>
+          all!.browser.newTab().submit(open.page, open.form, typedInto(open), undefined, stop),
+        )
+        await changesSince(context, all!.person, before)
+      }
+    },
+  },
+]
+
+async function changeName(context: CheckContext, { person, id }: OwnApplication, name: string): Promise<void> {
+  const token = await context.platform.tokenOf(person)
+  const data = { name, redirectUris: 'https://made.example/callback' }
+  const { statusCode } = await context.platform.callApi(token, 'PUT', `/apps/v1/${id}`, data)
+  if (statusCode !== 200) throw new Error('The API refused the change.')
+}
+
+async function readName(context: CheckContext, { person, id }: OwnApplication): Promise<string> {
+  const token = await context.platform.tokenOf(person)
+  const answer = await context.platform.callApi(token, 'GET', `/apps/v1/${id}`)
+  return answer.json<{ data: { name: string } }>().data.name
+}

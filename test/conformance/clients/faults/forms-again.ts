@@ -1,0 +1,140 @@
+// Clients that handle one form correctly, but not a second form, another group or address, or a form that was opened
+// again.
+import { page } from '../pages.ts'
+import { type Parts, right } from '../parts.ts'
+import { type Call, isRecord } from '../platform.ts'
+import { Refusal, type Visit } from '../visit.ts'
+import { answerWith, bodyWith, type Fault, fault, memoryOf } from './fault.ts'
+
+const isCreation = ({ method, url }: Call) => method === 'POST' && url.endsWith('/apps/v1')
+const isCreationForm = ({ method, url }: Visit) => method === 'POST' && url.pathname === '/applications'
+const sessionText = ({ cookies }: Visit) => cookies.find(([name]) => name === right.sessionCookie)?.[1] ?? ''
+
+/** Remembers the result of each form under the key. Undefined means that the client does not remember the form. */
+const rememberingForms = (keyOf: (visit: Visit, name: string) => string): Pick<Parts, 'once'> => ({
+  async once<T>(visit: Visit, name: string, act: () => Promise<T>): Promise<T> {
+    return right.once(visit, name.startsWith('create ') ? keyOf(visit, name) : name, act)
+  },
+})
+
+/** Changes the fields of the form for a new application. */
+const fieldsWith = (change: (values: URLSearchParams) => void): Pick<Parts, 'formOf'> => ({
+  formOf(visit, body) {
+    if (!isCreationForm(visit)) return body
+    const values = new URLSearchParams(body)
+    change(values)
+    return `${values}`
+  },
+})
+
+export const formsAgain: Fault[] = [
+  fault('only-the-latest-form-is-remembered', 'create-once-between-others', {
+    async once<T>(visit: Visit, name: string, act: () => Promise<T>): Promise<T> {
+      if (!name.startsWith('create ')) return right.once(visit, name, act)
+      const memory = memoryOf(visit)
+      const latest = memory.get('latest form') as { name: string; result: Promise<T> } | undefined
+      if (latest?.name === name) return latest.result
+      const result = act()
+      memory.set('latest form', { name, result })
+      return result
+    },
+  }),
+  fault(
+    'forms-remembered-in-the-session',
+    'create-once-after-login',
+    rememberingForms((visit, name) => `${name} ${sessionText(visit)}`),
+  ),
+  fault(
+    'refused-form-with-its-used-id',
+    'create-after-refusal',
+    bodyWith((body, visit) => {
+      const used = new URLSearchParams(visit.body).get('form') ?? ''
+      return isCreationForm(visit)
+        ? body.replace(/(name="form" value=")[^"]*/, (_, before) => before + right.html(used))
+        : body
+    }),
+  ),
+  fault('first-group-of-the-visitor', 'create-chosen-group', {
+    async send(visit, call) {
+      const token = call.headers.authorization ?? ''
+      if (isCreation(call)) {
+        const { data, ...envelope } = JSON.parse(call.body!)
+        const groupId = memoryOf(visit).get(`group ${token}`) ?? data.groupId
+        return right.send(visit, { ...call, body: JSON.stringify({ ...envelope, data: { ...data, groupId } }) })
+      }
+      const [status, answer] = await right.send(visit, call)
+      const first = isRecord(answer) && Array.isArray(answer.ItemList) ? answer.ItemList[0] : undefined
+      if (call.url.includes('/identities/') && isRecord(first)) memoryOf(visit).set(`group ${token}`, first.to)
+      return [status, answer]
+    },
+  }),
+  fault(
+    'only-the-first-address-is-sent',
+    'create-several-addresses',
+    fieldsWith(values => values.set('redirectUris', (values.get('redirectUris') ?? '').split(/[\s,]+/)[0]!)),
+  ),
+  fault(
+    'addresses-without-https-refused',
+    'create-addresses-accepted',
+    fieldsWith(values => {
+      if (!values.get('redirectUris')?.startsWith('https://')) throw new Refusal(422, 'Use https.')
+    }),
+  ),
+  fault(
+    'addresses-with-a-port-refused',
+    'create-addresses-accepted',
+    fieldsWith(values => {
+      if (/^https:\/\/[^/]+:\d/.test(values.get('redirectUris') ?? '')) throw new Refusal(422, 'No port, please.')
+    }),
+  ),
+  fault(
+    'names-of-at-least-three-characters',
+    'create-addresses-accepted',
+    fieldsWith(values => {
+      if ((values.get('name') ?? '').length < 3) throw new Refusal(422, 'The name is too short.')
+    }),
+  ),
+  fault(
+    'name-field-of-a-hundred-characters',
+    'form-limits-in-html',
+    bodyWith(body => body.replace('name="name"', 'name="name" maxlength="100"')),
+  ),
+  fault('secret-also-beside-the-next-form', 'create-secret-on-one-page', {
+    created(visit, text, visitor) {
+      memoryOf(visit).set(`secret of ${visitor}`, text)
+      return right.created(visit, text, visitor)
+    },
+    ...bodyWith((body, visit) => {
+      const text = memoryOf(visit).get(`secret of ${right.readSession(visit)?.visitor}`)
+      return text && visit.url.pathname === '/applications/new' ? `${body}<p>${right.html(`${text}`)}</p>` : body
+    }),
+  }),
+  fault('shown-values-in-the-memory', 'edit-overtaken-reopened', {
+    seal(visit, name, value) {
+      if (name === 'form' && isRecord(value)) memoryOf(visit).set(`shown ${value.use}`, value.shown)
+      return right.seal(visit, name, value)
+    },
+    unseal(visit, name, text) {
+      const form = right.unseal(visit, name, text)
+      return name === 'form' && isRecord(form) ? { ...form, shown: memoryOf(visit).get(`shown ${form.use}`) } : form
+    },
+  }),
+  fault(
+    'refused-change-loses-the-text',
+    'edit-refused-kept',
+    answerWith((answer, visit) =>
+      visit.url.pathname.endsWith('/edit') && answer.status === 422
+        ? page(visit, 422, 'Refused', '<a href="/applications">Applications</a>')
+        : answer,
+    ),
+  ),
+  fault('list-read-again-after-a-form', 'calls-of-a-form', {
+    async send(visit, call) {
+      const answered = await right.send(visit, call)
+      if (!isCreation(call)) return answered
+      const { body: _, ...again } = { ...call, method: 'GET' }
+      for (let count = 0; count < 2; count++) await right.send(visit, again)
+      return answered
+    },
+  }),
+]
