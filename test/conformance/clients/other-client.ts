@@ -62,6 +62,7 @@ export function buildOtherClient(settings: Settings): Server {
     const cookies = cookiesOf(request)
     const visitor = visitorOf(cookies.get('sid'))
     switch (`${request.method} ${pathname}`) {
+      case 'HEAD /':
       case 'GET /':
         return {
           status: 200,

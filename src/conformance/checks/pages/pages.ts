@@ -20,6 +20,7 @@ import { everyForm } from './every-form.ts'
 import { everyPage } from './every-page.ts'
 import { everyText } from './every-text.ts'
 import { formsAgain } from './forms-again.ts'
+import { headRequests } from './head.ts'
 import { ownAddress } from './own-address.ts'
 import { pageTexts } from './page-texts.ts'
 import { slowValues } from './slow-values.ts'
@@ -394,6 +395,7 @@ export const pages: CheckDefinition[] = [
   ...errorHeaders,
   ...everyForm,
   ...formsAgain,
+  ...headRequests,
   ...everyPage,
   ...everyText,
   ...ownAddress,

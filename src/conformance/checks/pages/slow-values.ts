@@ -1,10 +1,11 @@
 // Checks with values for which a badly written regular expression or comparison needs minutes.
 import type { Page } from '../../browser/browser.ts'
-import { type Check, type CheckDefinition, Failed, Undecided } from '../../check.ts'
+import { type Check, type CheckDefinition, Failed, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, waitedMs } from '../../findings.ts'
+import { describePage, expect, statusOf, waitedMs } from '../../findings.ts'
 import { describeExchange } from '../../report/describe.ts'
-import { typedAddress } from '../../steps/callback.ts'
+import { filledFields, ownForm } from '../../steps/application-pages.ts'
+import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { findCreateForm, type OpenForm, openCreateForm, openFormIn } from '../../steps/create-form.ts'
 
 /**
@@ -81,7 +82,82 @@ async function expectFast(page: Page, what: string, plain: () => Promise<Page>) 
   expect(false, `${what} kept the client busy for ${seconds}: ${describePage(page)}.`, page)
 }
 
+/** Bytes. Longer forms are refused by clients with the usual limit of 64 KB, and shorter forms show less. */
+const longForms = [60_000, 45_000]
+
+/**
+ * A correct client needs some milliseconds for such a value. A regular expression such as /\s+$/ needs a second or more,
+ * because it begins again at each space.
+ */
+const longestLongMs = 700
+
+/** Each function makes a value of about this length. An expression that removes characters at the end is slow for it. */
+const longValues: Record<string, (length: number) => string> = {
+  'spaces inside a text': length => `x${' '.repeat(length)}x`,
+  'slashes inside an address': length => `https://a.example${'/'.repeat(length)}x`,
+  'commas inside a text': length => `x${','.repeat(length)}x`,
+}
+
+/** Sends the form with one very long value. Returns the answer. */
+async function sendLong(context: CheckContext, open: OpenForm, name: string, value: string) {
+  const again = await openFormIn(context, open.browser, open.person)
+  const others = new URLSearchParams(
+    filledFields(again.form, { ...again.values, [name]: '' }).filter(([key]) => key !== name),
+  )
+  return context.request(again.form.action, {
+    method: 'POST',
+    headers: {
+      ...ownForm(context),
+      'content-type': 'application/x-www-form-urlencoded',
+      cookie: cookieHeader(context, open.browser, again.form.action),
+    },
+    // Does not encode the characters of the value, because the form would then be too long.
+    body: `${others}&${encodeURIComponent(name)}=${value.replaceAll(' ', '+')}`,
+    timeoutMs: 15_000,
+  })
+}
+
 export const slowValues: CheckDefinition[] = [
+  {
+    id: 'create-long-values',
+    title: 'The client checks a field with many spaces, slashes or commas as fast as another field of the same length',
+    rule,
+    why: 'An expression such as /\\s+$/ or /\\s*,\\s*/ begins again at each space. For a field of 60 KB, this takes seconds, and other visitors wait.',
+    fix: 'Refuse a value that is too long before you do anything else with it. Remove spaces with the function of the language, such as trim, and not with a regular expression.',
+    needs: ['create', 'page'],
+    longestMs: 120_000,
+    async run(context) {
+      const open = await openCreateForm(context)
+      const fields = open.form.controls
+        .filter(({ type, choices, name }) => isTyped(type) && !choices && !/group/i.test(name))
+        .map(({ name }) => name)
+      if (fields.length === 0) throw new NotApplicable('the form has no text field')
+      // The API refuses all of these forms, so that none of them creates an application.
+      await context.order('create-422-fields', { times: 'always' })
+      let length = longForms[0]!
+      for (const one of longForms) {
+        length = one
+        if (statusOf(await sendLong(context, open, fields[0]!, 'a'.repeat(one))) !== 413) break
+      }
+      for (const name of fields)
+        for (const [what, of] of Object.entries(longValues)) {
+          let answer = await sendLong(context, open, name, of(length))
+          // The client may have been busy with something else, so the check tries again.
+          for (let tries = 0; tries < 2 && answer.durationMs > longestLongMs; tries++) {
+            const usual = await sendLong(context, open, name, 'a'.repeat(length))
+            const again = await sendLong(context, open, name, of(length))
+            const isSlow = again.durationMs > longestLongMs && again.durationMs > 8 * usual.durationMs
+            answer = isSlow ? again : { ...again, durationMs: 0 }
+          }
+          expect(
+            answer.durationMs <= longestLongMs,
+            `${length.toLocaleString('en')} ${what} in the field ${name} kept the client busy for ${(answer.durationMs / 1000).toFixed(1)} seconds. Other texts of this length did not.`,
+            answer,
+          )
+          if (context.elapsedMs() > 60_000) return
+        }
+    },
+  },
   {
     id: 'create-slow-values',
     title: 'The client checks any value in the form for a new application in a short time',

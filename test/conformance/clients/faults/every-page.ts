@@ -104,6 +104,20 @@ export const everyPage: Fault[] = [
       return answer
     },
   }),
+  fault('head-runs-the-page', ['head-of-visitor-pages', 'head-keeps-the-session'], {
+    async around(visit, next) {
+      if (visit.method !== 'HEAD') return next()
+      visit.method = 'GET'
+      const answer = await next()
+      visit.method = 'HEAD'
+      return answer
+    },
+  }),
+  fault('head-of-the-start-page-refused', 'head-of-start-page', {
+    async around(visit, next) {
+      return visit.method === 'HEAD' ? { status: 405, headers: { allow: 'GET' } } : next()
+    },
+  }),
   fault('style-sheet-with-a-font-of-others', 'every-page-nothing-foreign', {
     async around(visit, next) {
       if (visit.url.pathname !== '/style.css') {

@@ -376,6 +376,13 @@ export const pages = [
       return answer
     },
   }),
+  fault('many-spaces-take-seconds', 'create-long-values', {
+    async around(visit, next) {
+      const answer = await next()
+      if (/ {20000}/.test(new URLSearchParams(visit.body).get('description') ?? '')) await wait(1200)
+      return answer
+    },
+  }),
   fault('long-search-takes-seconds', 'query-slow-values', {
     async around(visit, next) {
       const isSlow = visit.url.pathname === '/applications' && /^a{25,}!/.test(visit.query.get('q') ?? '')

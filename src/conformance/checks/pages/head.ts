@@ -1,0 +1,88 @@
+// Checks HEAD requests for public pages and for pages of visitors.
+import { type CheckDefinition, NotApplicable } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { bodyOf, expect, headerOf, setCookiesOf, statusOf } from '../../findings.ts'
+import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
+import { cookieHeader, typedAddress } from '../../steps/callback.ts'
+import { readSetCookie } from '../../steps/set-cookies.ts'
+
+const rule = 'head-as-get'
+
+async function head(context: CheckContext, url: string, cookie?: string) {
+  const headers = { ...typedAddress, ...(cookie !== undefined && { cookie }) }
+  return context.request(url, { method: 'HEAD', headers })
+}
+
+export const headRequests: CheckDefinition[] = [
+  {
+    id: 'head-of-visitor-pages',
+    title: 'The client answers a HEAD request for a page of a visitor with 405, and makes no platform call for it',
+    rule,
+    why: 'Link checkers and browser extensions send HEAD requests. If such a request runs the code of the page, it calls the platform, renews tokens that the visitor then loses, or deletes a message that the visitor has not seen.',
+    fix: 'Accept only GET for pages of visitors. Many frameworks run the code of GET for HEAD: switch this off, or answer HEAD with 405 before the page.',
+    needs: ['page'],
+    async run(context) {
+      const application = await openWithApplication(context)
+      const { browser } = application
+      const pages = await openPagesAbout(context, application)
+      const { create } = context.settings
+      const urls = [
+        ...pages.filter(({ status }) => status === 200).map(({ url }) => url),
+        ...(create ? [context.url(create)] : []),
+      ]
+      for (const url of urls) {
+        await context.platform.settle()
+        const known = new Set(context.arrived())
+        const answer = await head(context, url, cookieHeader(context, browser, url))
+        await context.platform.settle()
+        const calls = context.arrived().filter(step => !known.has(step))
+        const path = new URL(url).pathname.replaceAll(application.id, '…')
+        expect(calls.length === 0, `For HEAD ${path}, the client called the platform.`, answer, ...calls.slice(0, 3))
+        // A status from 400 to 499 also tells the caller that the client does not answer HEAD here.
+        const isRefused = statusOf(answer) >= 400 && statusOf(answer) < 500
+        expect(isRefused, `HEAD ${path} is answered with status ${statusOf(answer)}.`, answer)
+      }
+    },
+  },
+  {
+    id: 'head-keeps-the-session',
+    title: 'A HEAD request for a page of a visitor renews no tokens, and sets no cookie',
+    rule,
+    why: 'A program that sends HEAD ignores the cookies in the answer. If the client renews the tokens for it, the refresh token in the browser is used up, and the visitor is signed out.',
+    fix: 'Answer HEAD for pages of visitors with 405, before the code that reads the session.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      await context.platform.endAccessTokens(person)
+      const { page, create } = context.settings
+      for (const path of [page, create].filter(one => one !== '')) {
+        const answer = await head(context, path, cookieHeader(context, browser, path))
+        await context.platform.settle()
+        const renewals = context.arrived('refresh')
+        expect(renewals.length === 0, `HEAD ${path} renewed the tokens.`, answer, ...renewals.slice(0, 1))
+        const set = setCookiesOf(answer).map(line => readSetCookie(line).name)
+        expect(set.length === 0, `The answer to HEAD ${path} sets the cookie ${set[0]}.`, answer)
+      }
+    },
+  },
+  {
+    id: 'head-of-start-page',
+    title: 'The client answers a HEAD request for its start page like GET, without a body',
+    rule,
+    why: 'Monitoring programs and link checkers send HEAD. If the answer differs from GET, they report that the client is down.',
+    fix: 'Answer HEAD for public pages with the status and the headers of GET.',
+    async run(context) {
+      const get = await context.request('/', { headers: typedAddress })
+      if (statusOf(get) !== 200) throw new NotApplicable('the client has no start page')
+      const answer = await head(context, '/')
+      expect(
+        statusOf(answer) === 200,
+        `GET / is answered with status 200, and HEAD / with status ${statusOf(answer)}.`,
+        answer,
+      )
+      expect(bodyOf(answer) === '', 'The answer to HEAD / has a body.', answer)
+      const [one, other] = [headerOf(get, 'content-type'), headerOf(answer, 'content-type')]
+      expect(one === other, `GET / has the content type ${one}, and HEAD / has ${other ?? 'none'}.`, answer)
+    },
+  },
+]
