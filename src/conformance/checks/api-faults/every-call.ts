@@ -434,7 +434,7 @@ export const everyCallRows: CheckDefinition[] = [
     fix: 'If the list is missing, show a text field for the id, whatever the status of the API answer is.',
     needs: formNeeds,
     async run(context) {
-      for (const failure of ['400', '403', '405', '500', '501']) {
+      for (const failure of ['400', '403', '404', '405', '429', '500', '501', '502', '503']) {
         const { pages } = await meet(context, 'groups', failure)
         if (!context.arrived('api').some(({ fault }) => fault?.name.startsWith('groups-')))
           throw new NotApplicable('the form does not ask the API for groups')

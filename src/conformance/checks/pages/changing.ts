@@ -34,6 +34,7 @@ const hostileIds = (id: string) => [
   `${id}%3Fx=1`,
   '..%2f..%2fidentities%2fv1',
   '%2e%2e%2f%2e%2e%2fapi',
+  '%2e%2e',
 ]
 
 const allowedPaths = /^\/apps\/v1(\/(?!\.\.?($|\/))[^/?#]+(\/\w+)?)?$/

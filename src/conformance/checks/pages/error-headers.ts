@@ -15,6 +15,9 @@ interface Answer {
   exchange: Exchange
 }
 
+/** Characters. A client refuses such a form before it reads the fields. */
+const tooLong = 300_000
+
 type Read = (name: string) => string | undefined
 
 /** The security headers that these checks know. Each function says whether an answer has the header. */
@@ -68,6 +71,9 @@ async function addForms(context: CheckContext, browser: Browser, add: Add): Prom
     add(`a form of another site to ${path}`, (await sendForm(context, browser, form, foreign)).answer)
     const wrongType = { ...ownForm(context), 'content-type': 'text/plain' }
     add(`a body of another type to ${path}`, (await sendForm(context, browser, form, wrongType)).answer)
+    const long = { ...form, fields: [['name', 'a'.repeat(tooLong)]] as [string, string][] }
+    add(`a form that is too long to ${path}`, (await sendForm(context, browser, long, ownForm(context))).answer)
+    add(`another method for ${path}`, await context.request(path, { method: 'DELETE', headers: ownForm(context) }))
   }
 }
 

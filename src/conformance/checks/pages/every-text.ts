@@ -85,6 +85,11 @@ const addresses = [
   `file:///${script}`,
   `ftp://a.example/${script}`,
   `blob:${script}`,
+  // A client that looks only for the text http, or for https at the beginning of any line, accepts these addresses.
+  `httpx://a.example/${script}`,
+  `http+javascript:${script}`,
+  `javascript:${script}\nhttps://a.example/`,
+  `javascript:${script}//http://a.example/`,
 ]
 
 /** Names of query parameters that many clients read and show. */
@@ -107,6 +112,9 @@ const parameters = [
   ],
 ]
 
+/** Names of cookies that many clients show without a check. */
+const shownCookies = ['flash', 'message', 'notice', 'error', 'lang', 'locale', 'theme', 'name', 'user', 'username']
+
 /**
  * Requests every known page with the text in every parameter, and with the headers. Does so without a session, and with
  * one.
@@ -123,7 +131,8 @@ async function requestWith(context: CheckContext, text: string, headers: Record<
   const withQuery = (path: string) => `${path}${path.includes('?') ? '&' : '?'}${query}`
   const answers: Exchange[] = []
   const ask = async (path: string, cookie?: string) => {
-    const sent = { ...typedAddress, ...headers, ...(cookie !== undefined && { cookie }) }
+    const cookies = [cookie, headers.cookie].filter(text => text !== undefined && text !== '').join('; ')
+    const sent = { ...typedAddress, ...headers, ...(cookies && { cookie: cookies }) }
     answers.push(await context.request(withQuery(path), { headers: sent }))
     answers.push(await context.request(`${path}?${names[0]}=${encodeURIComponent(text)}`, { headers: sent }))
   }
@@ -319,7 +328,14 @@ export const everyText: CheckDefinition[] = [
     why: 'Anybody can make a visitor open an address that contains markup.',
     fix: 'Escape every value of a request, and never take the address of a link from a request.',
     async run(context) {
-      const headers = { referer: `https://a.example/?${markup}`, 'user-agent': markup, 'accept-language': markup }
+      // Another site on the same host can set such cookies.
+      const cookie = shownCookies.map(name => `${name}=${encodeURIComponent(markup)}`).join('; ')
+      const headers = {
+        referer: `https://a.example/?${markup}`,
+        'user-agent': markup,
+        'accept-language': markup,
+        cookie,
+      }
       expectEscaped(await requestWith(context, markup, headers), 'a value of the request')
       for (const answer of await requestWith(context, `javascript:${script}`, {}))
         expect(!leadsToScript(answer, script), 'A link on the page has an address from a parameter.', answer)

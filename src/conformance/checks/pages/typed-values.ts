@@ -127,7 +127,17 @@ export const typedValues: CheckDefinition[] = [
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
-      for (const fault of ['groups-503', 'groups-404', 'groups-reset', 'groups-html']) {
+      for (const fault of [
+        'groups-503',
+        'groups-404',
+        'groups-429',
+        'groups-reset',
+        'groups-cut',
+        'groups-html',
+        'groups-half',
+        'groups-empty',
+        'groups-not-an-object',
+      ]) {
         await context.order(fault, { times: 5 })
         const page = await browser.newTab().visit(context.url(context.settings.create))
         await context.platform.settle()

@@ -1,0 +1,167 @@
+// Checks on rules that many clients follow on the page behind the login, but not at another place: on the pages about an
+// application, on the start page, or for another origin.
+import type { Page } from '../../browser/browser.ts'
+import { type Check, type CheckDefinition, NotApplicable } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { describePage, expect, headerOf, statusOf } from '../../findings.ts'
+import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
+import { cookieHeader, typedAddress } from '../../steps/callback.ts'
+import { findCreateForm, openFormIn } from '../../steps/create-form.ts'
+
+const needs: Check['needs'] = ['page']
+
+/** Texts in place of an id. A client that only decodes or only encodes the id calls another path with one of them. */
+const hostileIds = (id: string) => [
+  '%2e%2e',
+  '..%2f..%2fidentities%2fv1',
+  '%252e%252e%252fidentities',
+  `${id}%2FrefreshSecret`,
+  `${id}%3Fx=1`,
+  `${id}%23b`,
+  '%5c..%5c..%5cidentities',
+]
+
+/** The paths of the API that a page about an application may call. `..` leads to another path. */
+const allowedPaths = /^\/apps\/v1(\/(?!\.\.?($|[/?#]))[^/?#]+)?$|^\/apps\/v1\?|^\/api\/me$/
+
+/** Opens every page that a visitor can open. */
+async function openEverything(
+  context: CheckContext,
+): Promise<{ pages: Page[]; application: Awaited<ReturnType<typeof openWithApplication>> }> {
+  const application = await openWithApplication(context)
+  const { browser } = application
+  const pages = [await browser.visit(context.url('/')), ...(await openPagesAbout(context, application))]
+  if (context.settings.create) pages.push(await browser.visit(context.url(context.settings.create)))
+  return { pages, application }
+}
+
+export const otherPlaces: CheckDefinition[] = [
+  {
+    id: 'forms-referrer-policy',
+    title: 'No page with a form has Referrer-Policy: no-referrer',
+    rule: 'PG-03',
+    why: 'With this policy, browsers send Origin: null with the form. A client or a proxy that compares Origin then refuses the form.',
+    fix: 'Send Referrer-Policy: same-origin or strict-origin-when-cross-origin with pages that have a form. Send no-referrer only with the page after the callback.',
+    needs,
+    async run(context) {
+      const { pages, application } = await openEverything(context)
+      const create = pages.at(-1)!
+      if (findCreateForm(create)) {
+        const open = await openFormIn(context, application.browser, application.person)
+        const redirect = Object.keys(open.values).find(name => /redirect/i.test(name))!
+        const wrong = { ...open.values, [redirect]: 'ftp://not-allowed.example/' }
+        pages.push(await open.browser.submit(open.page, open.form, wrong))
+      }
+      const withForms = pages.filter(({ forms }) => forms.some(({ method }) => method === 'POST'))
+      if (withForms.length === 0) throw new NotApplicable('no page of the client has a form')
+      for (const page of withForms)
+        expect(page.policy !== 'no-referrer', `${describePage(page)} has a form and the policy no-referrer.`, page)
+    },
+  },
+  {
+    id: 'page-id-on-every-page',
+    title:
+      'With a hostile id in the address of any page about an application, the client calls only the application API',
+    rule: 'PG-23',
+    why: 'If one page does not check the id, it sends the token of the visitor to another path. An encoded id can still be two dots, which many HTTP libraries resolve.',
+    fix: 'In the one function that makes the path of a call, check that an id has the format of an id, and encode the id as one segment.',
+    needs,
+    // Runs alone: the sandbox may not know which visitor such a call is for, so the check counts all calls.
+    isAlone: true,
+    async run(context) {
+      const application = await openWithApplication(context)
+      const { browser, person, id } = application
+      const pages = (await openPagesAbout(context, application)).slice(1).filter(({ url }) => url.includes(id))
+      if (pages.length === 0) throw new NotApplicable('no page has the id of an application in its address')
+      for (const { url } of pages)
+        for (const hostile of hostileIds(id)) {
+          await context.platform.settle()
+          const known = new Set(context.arrived('api', 'me', 'exchange'))
+          const address = url.replace(id, hostile)
+          const headers = { ...typedAddress, cookie: cookieHeader(context, browser, url) }
+          const answer = await context.request(address, { headers })
+          expect(statusOf(answer) > 0, 'There was no answer.', answer)
+          await context.platform.settle()
+          const wrong = context
+            .arrived('api', 'me', 'exchange')
+            .filter(step => !known.has(step))
+            .filter(
+              ({ request }) =>
+                !allowedPaths.test(request.url) && !request.url.startsWith(`/identities/v1/${person.id}/links`),
+            )
+          expect(wrong.length === 0, `The client called ${wrong[0]?.request.url}.`, answer, ...wrong)
+        }
+    },
+  },
+  {
+    id: 'visitor-pages-no-cors',
+    title: 'No page of a signed-in visitor has an Access-Control-Allow-Origin that names another origin',
+    rule: 'PG-19',
+    why: 'With this header, a script on the named origin can read the page and the data of the visitor. A fixed address, such as that of a development server, also allows this.',
+    fix: 'Send no Access-Control-Allow-Origin with any answer, for no origin.',
+    needs,
+    async run(context) {
+      const { pages, application } = await openEverything(context)
+      const { client } = context.settings
+      const { protocol, hostname } = new URL(client)
+      const origins = [
+        'https://evil.example',
+        'null',
+        `${protocol}//${hostname}:1`,
+        `${protocol}//sub.${hostname}`,
+        `${client}.evil.example`,
+        `https://evil.example/?${client}`,
+        'http://localhost:5173',
+        context.platform.portalUrl,
+      ]
+      const urls = [
+        ...pages.filter(({ status }) => status === 200).map(({ url }) => url),
+        context.url('/there-is-nothing-here-conformance'),
+      ]
+      for (const url of urls)
+        for (const origin of origins) {
+          const headers = {
+            origin,
+            cookie: cookieHeader(context, application.browser, url),
+            'sec-fetch-mode': 'cors',
+            'sec-fetch-site': 'cross-site',
+            'sec-fetch-dest': 'empty',
+          }
+          const answer = await context.request(url, { headers })
+          const allowed = headerOf(answer, 'access-control-allow-origin')
+          const path = new URL(url).pathname.replaceAll(application.id, '…')
+          expect(
+            allowed === undefined || allowed === client,
+            `GET ${path} with Origin: ${origin} is answered with Access-Control-Allow-Origin: ${allowed}.`,
+            answer,
+          )
+        }
+    },
+  },
+  {
+    id: 'visitor-name-no-store',
+    title: 'Every page that shows who the visitor is has Cache-Control: no-store',
+    rule: 'PG-11',
+    why: 'The start page and the page after the login often greet the visitor. Without no-store, the Back button shows the name to the next person, and a proxy may send the page to other people.',
+    fix: 'Send Cache-Control: no-store with every answer to a signed-in visitor, including the start page.',
+    needs,
+    async run(context) {
+      const { browser, person, page: landed } = await context.signedIn()
+      const { page, create } = context.settings
+      const pages = [landed]
+      for (const path of ['/', page, create].filter(one => one !== ''))
+        pages.push(await browser.visit(context.url(path)))
+      const marks = [person.email, person.id, person.firstName]
+      for (const one of pages) {
+        const words = new Set(one.body.split(/[^\w@.-]+|\.(?=\W|$)/))
+        if (!marks.some(mark => words.has(mark))) continue
+        const control = one.headers.get('cache-control')
+        expect(
+          /no-store/i.test(control ?? ''),
+          `${describePage(one)} shows who the visitor is, and ${control === null ? 'there is no Cache-Control' : `Cache-Control is ${control}`}.`,
+          one,
+        )
+      }
+    },
+  },
+]
