@@ -11,6 +11,7 @@ import { visitUnder } from '../../steps/list-page.ts'
 import { renewUnder } from '../../steps/renewals.ts'
 import { decodeSafely, readSetCookie } from '../../steps/set-cookies.ts'
 import { signOut } from '../../steps/sign-out.ts'
+import { failedLogins } from './failed-logins.ts'
 
 const needs = ['process' as const]
 const secretsWhy = 'Many people who must not know the secret can read a log, and logs are kept for a long time.'
@@ -456,6 +457,7 @@ export const log: CheckDefinition[] = [
       expectNoLine(context, mark)
     },
   },
+  ...failedLogins(expectUnprinted),
 ]
 
 /** Fails if a log line begins with the text `mark`. */

@@ -91,6 +91,22 @@ export const wholeRun: CheckDefinition[] = [
     },
   },
   {
+    id: 'run-log-states',
+    title: 'During the whole run, the client prints the state of no login',
+    rule: 'LG-01',
+    why,
+    fix: 'Log the path of a request without its query, and no address to which you redirect the browser.',
+    needs: ['process'],
+    isAlone: true,
+    async run(context) {
+      await failOften(context)
+      const words = new Set(outputOf(context).match(/[\w.~-]{20,}/g))
+      const states = context.platform.begunStates.filter(state => /^[\w.~-]{20,}$/.test(state))
+      const printed = states.find(state => words.has(state))
+      expect(printed === undefined, 'The output of the client contains the state of a login.')
+    },
+  },
+  {
     id: 'run-log-people',
     title: 'During the whole run, the client prints no name and no e-mail address of a visitor',
     rule: 'LG-06',

@@ -1,0 +1,128 @@
+// Checks on what the client prints about a login that fails, and about a change of an application.
+import { type CheckDefinition, NotApplicable } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { openEditForm, openWithApplication } from '../../steps/application-pages.ts'
+import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { isWrite, openForms, sendAgain } from '../../steps/every-form.ts'
+
+/** Fails if the output of the client contains one of the values. */
+type ExpectUnprinted = (context: CheckContext, what: string, values: (string | undefined)[]) => void
+
+const wrongState = 'Wrong-state-of-conformance-4719'
+
+/** How a login fails after the visitor has come back from the portal. */
+const failures: ((context: CheckContext) => Promise<string[]>)[] = [
+  async context => {
+    const { browser, start, callback } = await beginLogin(context)
+    callback.searchParams.set('state', wrongState)
+    await followCallback(context, browser, callback)
+    return [start.state ?? '', wrongState]
+  },
+  async context => {
+    const { start, callback } = await beginLogin(context)
+    await followCallback(context, context.browser(), callback)
+    return [start.state ?? '']
+  },
+  async context => {
+    const { browser, start, callback } = await beginLogin(context)
+    callback.searchParams.delete('code')
+    callback.searchParams.set('error', 'server_error')
+    await followCallback(context, browser, callback)
+    return [start.state ?? '']
+  },
+  async context => {
+    const { browser, start, callback } = await beginLogin(context)
+    callback.searchParams.delete('code')
+    await followCallback(context, browser, callback)
+    return [start.state ?? '']
+  },
+  async context => {
+    const { browser, start, callback } = await beginLogin(context)
+    await context.order('exchange-state-other')
+    await followCallback(context, browser, callback)
+    return [start.state ?? '']
+  },
+  async context => {
+    const { browser, start, callback } = await beginLogin(context)
+    await followCallback(context, browser, callback)
+    await followCallback(context, browser, callback)
+    callback.searchParams.set('code', 'another-code-4719')
+    await followCallback(context, browser, callback)
+    return [start.state ?? '']
+  },
+  async context => {
+    const { browser, start } = await beginLogin(context)
+    const cancelled = new URL(start.url.searchParams.get('cancel_url') ?? context.url('/'))
+    cancelled.searchParams.set('error', 'access_denied')
+    cancelled.searchParams.set('state', start.state ?? '')
+    await followCallback(context, browser, cancelled)
+    return [start.state ?? '']
+  },
+]
+
+export const failedLogins = (expectUnprinted: ExpectUnprinted): CheckDefinition[] => [
+  {
+    id: 'log-state-of-failed-login',
+    title: 'When a login fails, the client prints neither the state of the callback nor the state of the login',
+    rule: 'LG-01',
+    why: 'Many programs print both states when they differ. The login may still be open, and a log is often copied to other systems.',
+    fix: 'Print only that the states differ, or that the login failed, and neither of the states.',
+    needs: ['process'],
+    async run(context) {
+      for (const fail of failures) {
+        const states = await fail(context)
+        await context.dropFaults()
+        expectUnprinted(context, 'the state', states)
+      }
+    },
+  },
+  {
+    id: 'log-changed-application',
+    title:
+      'The client prints neither the texts that a visitor types into the form for changes, nor the name of the changed or removed application',
+    rule: 'LG-06',
+    why: 'Forms contain personal texts. Many people can read a log, and logs are kept for a long time.',
+    fix: 'Log the path and the status of a request that sends a form. Name an application only by its id.',
+    needs: ['process', 'page'],
+    async run(context) {
+      const name = 'Name-that-somebody-typed-before-a-change'
+      const typed = 'Text-that-somebody-typed-into-a-change'
+      for (const fault of ['', 'update-422-fields', 'update-403', 'update-500']) {
+        const application = await openWithApplication(context, { name })
+        const { page, form } = await openEditForm(context, application)
+        const texts = form.controls.filter(({ type }) => type === 'text' || type === 'textarea')
+        const values = texts.filter(({ name }) => /name|description/i.test(name)).map(({ name }) => [name, typed])
+        if (fault) await context.order(fault, { times: 5 })
+        await application.browser.submit(page, form, Object.fromEntries(values))
+        await context.platform.settle()
+        await context.dropFaults()
+      }
+      const open = await openForms(context)
+      for (const found of open.forms) await sendAgain(context, open.browser, found)
+      expectUnprinted(context, 'the text of a form', [typed])
+      expectUnprinted(context, 'the name of an application', [name])
+    },
+  },
+  {
+    id: 'log-new-secret',
+    title: 'The client does not print a new secret of an application',
+    rule: 'SE-04',
+    why: 'The secret may be shown only once, to the person who made it.',
+    fix: 'Log the status of an API answer, and no part of its body.',
+    needs: ['process', 'page'],
+    async run(context) {
+      const open = await openForms(context)
+      const secrets: string[] = []
+      for (const found of open.forms) {
+        const sent = await sendAgain(context, open.browser, found)
+        for (const { request, response } of sent?.calls.filter(isWrite) ?? []) {
+          if (!request.url.endsWith('/refreshSecret') || response.status !== 201) continue
+          const { clientSecret } = JSON.parse(String(response.body)) as { clientSecret?: string }
+          secrets.push(clientSecret ?? '')
+        }
+      }
+      if (secrets.length === 0) throw new NotApplicable('no form makes a new secret')
+      expectUnprinted(context, 'the new client secret', secrets)
+    },
+  },
+]
