@@ -15,8 +15,11 @@ interface Answer {
   exchange: Exchange
 }
 
-/** Characters. A client refuses such a form before it reads the fields. */
-const tooLong = 300_000
+/**
+ * Characters. A client refuses such a form before it reads the fields. A longer form would not fit into the buffers of a
+ * connection, so that the suite could miss the answer.
+ */
+const tooLong = 100_000
 
 type Read = (name: string) => string | undefined
 

@@ -16,6 +16,7 @@ import { name } from './name.ts'
 import { nextVisitor } from './next-visitor.ts'
 import { occasions } from './occasions.ts'
 import { opaqueTokens } from './opaque-tokens.ts'
+import { otherPlaces } from './other-places.ts'
 import { otherWays } from './other-ways.ts'
 import { pages } from './pages.ts'
 import { portalFaults } from './portal-faults.ts'
@@ -47,6 +48,7 @@ export const faults: Fault[] = [
   name,
   rawRequests,
   otherWays,
+  otherPlaces,
   pages,
   everyForm,
   formsAgain,
