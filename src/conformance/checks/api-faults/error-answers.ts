@@ -425,4 +425,37 @@ export const errorAnswers: CheckDefinition[] = [
       )
     },
   },
+  {
+    id: 'change-session-ended-at-portal',
+    title:
+      'If the platform has ended the session when a form about an application arrives, the client offers to sign in',
+    rule: 'PG-14',
+    why: 'The cookies are still there, but the API and the portal refuse the tokens. A client that checks only the cookies shows a page as if the form had worked, or an error that does not help.',
+    fix: 'If the API refuses the token and the renewal fails, answer with a page that says that nothing was changed, and that links to the login.',
+    needs,
+    async run(context) {
+      let judged = 0
+      for (let at = 0; at < 4; at++) {
+        // Opens the forms again, because the client may have ended the session.
+        const open = await openForms(context)
+        const found = open.forms[at]
+        if (!found) break
+        await context.order('refresh-400', { times: 20, options: { error: 'invalid_grant' } })
+        const all = await sendFormsUnder(context, { ...open, forms: [found] }, '401').catch(passNotApplicable)
+        await context.dropFaults()
+        for (const { page, calls } of all ?? []) {
+          judged++
+          expectAnswer(page)
+          const isDone = calls.some(step => isWrite(step) && step.response.status < 400)
+          expect(!isDone, 'The client carried out the form.', page, ...calls)
+          expect(
+            asksToSignIn(context, page),
+            `The client answered with ${describePage(page)}, which has no link to sign in.`,
+            page,
+          )
+        }
+      }
+      if (judged === 0) throw new NotApplicable('no form about an application leads to such an API call')
+    },
+  },
 ]

@@ -61,6 +61,7 @@ const failures: [failure: string, rule: CheckDefinition['rule'], what: string][]
   ['503', 'UP-06', 'the API is down during a change (503)'],
   ['400', 'UP-14', 'the API refuses a change (400)'],
   ['403', 'UP-14', 'the API forbids a change (403)'],
+  ['404', 'UP-14', 'the API does not find the application of a change (404)'],
   ['409', 'UP-14', 'the API reports a conflict for a change (409)'],
   ['412', 'UP-14', 'the API reports that somebody else has changed the application (412)'],
   ['422-fields', 'UP-14', 'the API refuses fields of a change (422)'],

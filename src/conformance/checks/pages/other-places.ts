@@ -4,9 +4,20 @@ import type { Page } from '../../browser/browser.ts'
 import { type Check, type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, headerOf, statusOf } from '../../findings.ts'
-import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
+import { sendBytes } from '../../raw-connection.ts'
+import {
+  changesSince,
+  filledFields,
+  nameField,
+  openEditForm,
+  openPagesAbout,
+  openWithApplication,
+  ownForm,
+  sendForm,
+} from '../../steps/application-pages.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
-import { findCreateForm, openFormIn } from '../../steps/create-form.ts'
+import { findCreateForm, openCreateForm, openFormIn } from '../../steps/create-form.ts'
+import { requestText } from '../../steps/raw.ts'
 
 const needs: Check['needs'] = ['page']
 
@@ -162,6 +173,78 @@ export const otherPlaces: CheckDefinition[] = [
           one,
         )
       }
+    },
+  },
+  {
+    id: 'many-requests-at-once',
+    title:
+      'If many visitors begin logins and open pages at the same time, the client keeps running and answers each request',
+    rule: 'stays-up',
+    why: 'In some languages, the process ends if two requests change the same map or list at the same time.',
+    fix: 'Protect data that several requests share, for example with a lock. Keep as little as possible in such data.',
+    needs,
+    async run(context) {
+      const { login, page, callback } = context.settings
+      const sessions = [await context.signedIn(), await context.signedIn({ person: await context.otherPerson() })]
+      const cookies = sessions.map(({ browser }) => cookieHeader(context, browser, page))
+      for (let round = 0; round < 8; round++) {
+        const all = Array.from({ length: 24 }, (_, at) => {
+          const path = [login, page, login, `${callback}?code=a&state=b`][at % 4]!
+          const headers = { ...typedAddress, ...(path === page && { cookie: cookies[(at >> 2) % cookies.length]! }) }
+          return context.request(path, { headers })
+        })
+        for (const answer of await Promise.all(all))
+          expect(statusOf(answer) > 0, `One of ${all.length} requests at the same time got no answer.`, answer)
+      }
+    },
+  },
+  {
+    id: 'forms-long-body',
+    title:
+      'The client refuses a form of 500 KB, also without Content-Length, and also if the form changes an application',
+    rule: 'bounded-bodies',
+    why: 'A limit that compares only Content-Length, or that only one form has, does not protect the client.',
+    fix: 'Count the bytes while you read the body of any request, and stop at 64 KB.',
+    needs,
+    async run(context) {
+      const long: [string, string] = ['unknown', 'a'.repeat(500_000)]
+      let judged = 0
+      if (context.settings.create) {
+        const open = await openCreateForm(context)
+        const fields = [...filledFields(open.form, open.values), long]
+        const body = `${new URLSearchParams(fields)}`
+        const headers = {
+          ...ownForm(context),
+          cookie: cookieHeader(context, open.browser, open.form.action),
+          'content-type': 'application/x-www-form-urlencoded',
+          'transfer-encoding': 'chunked',
+        }
+        const { pathname, search } = new URL(open.form.action)
+        const { exchange } = await sendBytes(context.settings.client, {
+          head: requestText(context, 'POST', pathname + search, { headers }),
+          async *more() {
+            yield `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+          },
+        })
+        await context.platform.settle()
+        const calls = context.arrived('api').filter(({ request }) => request.method === 'POST')
+        expect(calls.length === 0, 'The client sent the long form, which had no Content-Length, to the API.', exchange)
+        judged++
+      }
+      const application = await openWithApplication(context)
+      const edit = await openEditForm(context, application).catch(error => {
+        if (error instanceof NotApplicable) return undefined
+        throw error
+      })
+      if (edit) {
+        const before = context.arrived('api')
+        const fields = [...filledFields(edit.form, { [nameField(edit.form)]: 'Sent with a long field' }), long]
+        const { answer } = await sendForm(context, application.browser, { ...edit.form, fields }, ownForm(context))
+        const changes = await changesSince(context, application.person, before)
+        expect(changes.length === 0, 'The client carried out the long form for changes.', answer, ...changes)
+        judged++
+      }
+      if (judged === 0) throw new NotApplicable('the client has no form for an application')
     },
   },
 ]

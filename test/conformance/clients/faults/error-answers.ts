@@ -147,6 +147,18 @@ export const errorAnswers: Fault[] = [
         : answer,
     ),
   ),
+  fault(
+    'ended-session-is-an-error-of-a-change',
+    'change-session-ended-at-portal',
+    answerWith((answer, visit) =>
+      visit.method === 'POST' &&
+      visit.url.pathname.startsWith('/applications/') &&
+      right.readSession(visit) &&
+      answer.status === 401
+        ? { status: 502, body: '<p>That did not work.</p>' }
+        : answer,
+    ),
+  ),
   fault('failed-creation-ends-the-session', ['create-409', 'create-503-not-repeated'], {
     async send(visit, call) {
       const [status, answer] = await right.send(visit, call)

@@ -68,7 +68,7 @@ const asIds = (place: string, names: string) => names.split(' ').map(name => `${
 export const everyCall: Fault[] = [
   fault(
     'failed-change-is-told-as-done',
-    asIds('change', 'reset 500 503 400 403 409 412 422-fields 429'),
+    asIds('change', 'reset 500 503 400 403 404 409 412 422-fields 429'),
     onAnswer(isChange, ([status, answer]) => (status >= 200 && status < 300 ? [status, answer] : [200, {}])),
   ),
   fault(

@@ -1,9 +1,10 @@
 // Clients that follow a rule on the page behind the login, but not on another page, for another origin, or in the log
 // of a failed login.
+import { setTimeout as wait } from 'node:timers/promises'
 import { right } from '../parts.ts'
 import { isRecord } from '../platform.ts'
 import type { Visit } from '../visit.ts'
-import { answerWith, bodyWith, type Fault, fault, headersWith } from './fault.ts'
+import { answerWith, bodyWith, type Fault, fault, headersWith, memoryOf } from './fault.ts'
 
 const isEdit = ({ url }: Visit) => /^\/applications\/[^/]+\/(edit|remove)$/.test(url.pathname)
 const hasSession = (visit: Visit) => right.readSession(visit) !== undefined
@@ -89,6 +90,29 @@ export const otherPlaces: Fault[] = [
         : {},
     ),
   ),
+  fault('long-form-without-a-length-read', 'forms-long-body', {
+    async around(visit, next) {
+      if (visit.headers['content-length'] === undefined) visit.parts = { ...visit.parts, longestBody: 1_000_000 }
+      return next()
+    },
+  }),
+  fault('long-change-read', 'forms-long-body', {
+    async around(visit, next) {
+      if (isEdit(visit)) visit.parts = { ...visit.parts, longestBody: 1_000_000 }
+      return next()
+    },
+  }),
+  fault('many-requests-are-a-crash', 'many-requests-at-once', {
+    async around(visit, next) {
+      const memory = memoryOf(visit)
+      const running = Number(memory.get('running') ?? 0) + 1
+      memory.set('running', running)
+      await wait(5)
+      memory.set('running', Number(memory.get('running')) - 1)
+      if (running > 15) throw new Error('concurrent map writes')
+      return next()
+    },
+  }),
   fault('states-printed-when-they-differ', 'log-state-of-failed-login', {
     findLogin(visit, state) {
       const login = right.findLogin(visit, state)
