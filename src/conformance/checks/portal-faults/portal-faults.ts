@@ -6,6 +6,7 @@ import { describePage, expect } from '../../findings.ts'
 import { failurePages } from '../../steps/failure-pages.ts'
 import { isBareFailure, runsScript } from '../../steps/page-content.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
+import { slowErrors } from './slow-errors.ts'
 
 interface Failed {
   page: Page
@@ -183,6 +184,7 @@ export const portalFaults: CheckDefinition[] = [
   ...deadlines,
   ...redirects,
   ...retries,
+  ...slowErrors,
   {
     id: 'exchange-endless-body-left',
     title: 'The client closes the connection if the answer to the exchange grows too large',

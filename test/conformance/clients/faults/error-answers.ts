@@ -13,9 +13,9 @@ const isOfGroups = ({ url }: Call) => url.includes('/identities/')
 const isOfApi = ({ url }: Call) => /\/(apps|identities)\/v1/.test(url)
 
 /** The deadline of the calls that `isLate` selects ends when the headers have arrived. */
-const deadlineOfHeaders = (isLate: (call: Call, status: number) => boolean): Partial<Parts> => ({
+const deadlineOfHeaders = (isLate: (call: Call, status: number) => boolean, isMet = isOfApi): Partial<Parts> => ({
   async send({ parts, ...visit }, call) {
-    if (!isOfApi(call)) return right.send({ parts, ...visit }, call)
+    if (!isMet(call)) return right.send({ parts, ...visit }, call)
     const over = new AbortController()
     const timer = setTimeout(() => over.abort(), parts.deadlineMs)
     try {
@@ -87,6 +87,32 @@ export const errorAnswers: Fault[] = [
     ['get-drip', 'change-drip', 'create-drip', 'groups-drip'],
     deadlineOfHeaders(call => !isList(call)),
   ),
+  fault(
+    'deadline-ends-with-the-headers-of-the-portal',
+    ['exchange-error-drip', 'refresh-error-drip'],
+    deadlineOfHeaders(
+      (_call, status) => status >= 400,
+      ({ url }) => url.endsWith('/api/exchangeToken'),
+    ),
+  ),
+  fault(
+    'error-of-the-portal-read-to-its-end',
+    'exchange-error-bounded',
+    unlimited(({ url }, status) => url.endsWith('/api/exchangeToken') && status >= 400),
+  ),
+  fault('name-read-to-its-end', 'name-large-refused', {
+    async around(visit, next) {
+      const answer = await next()
+      const session = right.readSession(visit)
+      if (!session || visit.url.pathname !== '/applications') return answer
+      const response = await fetch(`${visit.settings.loginUrl}/api/me`, {
+        headers: { authorization: `Bearer ${session.accessToken}` },
+        redirect: 'manual',
+      })
+      const me = (await response.json()) as { firstName?: string }
+      return { ...answer, body: `${answer.body ?? ''}<p>${right.html(me.firstName ?? '')}</p>` }
+    },
+  }),
   fault(
     'error-answers-read-to-their-end',
     ['error-answers-bounded', 'create-large-refused'],
