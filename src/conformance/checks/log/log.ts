@@ -3,7 +3,7 @@ import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, setCookiesOf } from '../../findings.ts'
-import { ownForm, sendForm } from '../../steps/application-pages.ts'
+import { filledFields, openEditForm, openWithApplication, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { makeApplication } from '../../steps/applications.ts'
 import { beginLogin, followCallback, typedAddress } from '../../steps/callback.ts'
 import { created, type OpenForm, openCreateForm, submitCreate } from '../../steps/create-form.ts'
@@ -418,6 +418,15 @@ export const log: CheckDefinition[] = [
         for (const [name, value] of Object.entries({ ...open.values, [control.name]: `a\r\n${mark}` }))
           fields.set(name, `${value}`)
         await sendForm(context, open.browser, { action: open.form.action, fields: [...fields] }, ownForm(context))
+      }
+      const application = await openWithApplication(context)
+      const edit = await openEditForm(context, application).catch(error => {
+        if (error instanceof NotApplicable) return undefined
+        throw error
+      })
+      for (const { name } of edit?.form.controls.filter(({ type }) => type === 'text' || type === 'textarea') ?? []) {
+        const fields = filledFields(edit!.form, { [name]: `a\r\n${mark}` })
+        await sendForm(context, application.browser, { action: edit!.form.action, fields }, ownForm(context))
       }
       await context.platform.settle()
       expectNoLine(context, mark)

@@ -160,6 +160,19 @@ export const everyPage: CheckDefinition[] = [
   ),
   everyAnswer(
     {
+      id: 'every-file-charset',
+      title: 'Every style sheet or text that a page loads declares its charset',
+      rule: 'charset',
+      why: 'Without a charset, the browser guesses how to read letters outside ASCII in the file.',
+      fix: 'Send Content-Type: text/css; charset=utf-8 with every style sheet, and likewise for other texts.',
+    },
+    ({ kind, exchange }) =>
+      kind === 'file' && /^\s*text\//i.test(typeOf(exchange)) && !/charset=/i.test(typeOf(exchange))
+        ? 'declares no charset'
+        : undefined,
+  ),
+  everyAnswer(
+    {
       id: 'every-page-no-store',
       title: 'Every answer with data of the visitor has Cache-Control: no-store',
       rule: 'PG-11',

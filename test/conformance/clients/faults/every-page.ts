@@ -118,6 +118,14 @@ export const everyPage: Fault[] = [
       return visit.method === 'HEAD' ? { status: 405, headers: { allow: 'GET' } } : next()
     },
   }),
+  fault('style-sheet-without-a-charset', 'every-file-charset', {
+    async around(visit, next) {
+      if (visit.url.pathname === '/style.css')
+        return { status: 200, headers: { 'content-type': 'text/css' }, body: 'p { margin: 0 }' }
+      const answer = await next()
+      return answer.body ? { ...answer, body: answer.body.replace('<title>', `${ownStyle}<title>`) } : answer
+    },
+  }),
   fault('style-sheet-with-a-font-of-others', 'every-page-nothing-foreign', {
     async around(visit, next) {
       if (visit.url.pathname !== '/style.css') {

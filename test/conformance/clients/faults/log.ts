@@ -39,6 +39,9 @@ export const log = [
     'log-one-line-form',
     ({ url, body }) => `${url.pathname} ${new URLSearchParams(body).get('description')}`,
   ),
+  printed('field-of-a-change-printed', 'log-one-line-form', ({ url, body }) =>
+    url.pathname.endsWith('/edit') ? `${url.pathname} ${new URLSearchParams(body).get('description')}` : url.pathname,
+  ),
   printed('line-of-a-page-query-printed', 'log-one-line', ({ url, query }) =>
     url.pathname === '/applications' ? `${url.pathname} ${query.get('x')}` : '',
   ),
