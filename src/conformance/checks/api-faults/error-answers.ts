@@ -183,7 +183,7 @@ export const errorAnswers: CheckDefinition[] = [
     id: 'create-large-refused',
     title: 'The client limits the size of the API answer to a creation, both if it succeeds and if it is refused',
     rule: 'UP-04',
-    why: 'A client that reads an answer of any size fills the memory that all visitors share.',
+    why: 'A client that reads an answer without a limit can fill the memory that all visitors share.',
     fix: 'Count the bytes in the one function that reads every answer, whatever its status is, and stop after a few megabytes.',
     needs: formNeeds,
     longestMs: 90_000,

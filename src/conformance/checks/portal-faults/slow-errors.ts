@@ -68,7 +68,7 @@ export const slowErrors: CheckDefinition[] = [
     id: 'name-large-refused',
     title: "The client limits the size of the portal answer that contains the visitor's name",
     rule: 'UP-04',
-    why: 'A client that reads an answer of any size fills the memory that all visitors share.',
+    why: 'A client that reads an answer without a limit can fill the memory that all visitors share.',
     fix: 'Count the bytes in the one function that reads every answer, and stop at about 64 KiB.',
     needs: ['page'],
     async run(context) {
