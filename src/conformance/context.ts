@@ -73,8 +73,8 @@ export function createContext({
   const exchanges: Exchange[] = []
   const loginValues = new Set<string>()
   const people: Person[] = []
-  /** The ids of the faults that this check has ordered. */
-  const faultIds: string[] = []
+  /** The faults that this check has ordered. */
+  const faults: { id: string; name: string }[] = []
   const windows: Window[] = []
   let hasEnded = false
   const startedAt = performance.now()
@@ -322,13 +322,21 @@ export function createContext({
       // A check that has reached its time limit may still run. Its faults would affect the next check.
       if (hasEnded) throw new Error('The check has ended.')
       const id = await platform.orderFault(name, { ...(state !== undefined && { state }), ...options })
-      faultIds.push(id)
+      faults.push({ id, name })
       return () => platform.dropFault(id)
     },
 
+    /**
+     * Returns the number of requests to which the ordered faults with this name have happened, before they are removed.
+     * If a fault leaves a request without an answer, the platform records the request only after the client has closed
+     * the connection. This number contains such a request at once.
+     */
+    timesMet: (name: string): number =>
+      faults.filter(fault => fault.name === name).reduce((sum, { id }) => sum + platform.timesMet(id), 0),
+
     /** Removes the faults that this check has ordered. */
     async dropFaults(): Promise<void> {
-      for (const id of faultIds.splice(0)) await platform.dropFault(id)
+      for (const { id } of faults.splice(0)) await platform.dropFault(id)
     },
 
     /**

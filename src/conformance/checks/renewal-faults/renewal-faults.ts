@@ -8,7 +8,7 @@ import { failurePages } from '../../steps/failure-pages.ts'
 import { runsScript } from '../../steps/page-content.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
 import { expectBack, isCall, type Renewing, renewNow, renewUnder } from '../../steps/renewals.ts'
-import { asksToSignIn, expiredSession, renewalIn, visitPage } from '../../steps/sessions.ts'
+import { asksToSignIn, expiredSession, isSession, renewalIn, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, readSetCookie, wrongAgeOf } from '../../steps/set-cookies.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 
@@ -171,7 +171,8 @@ const deadlines: CheckDefinition[] = [
       // The sandbox records the renewal only after the client has closed the connection.
       await context.platform.settle(2000)
       expect(page.status !== 0, `The browser had no answer: ${page.fault}.`, page)
-      renewalIn(context, { page, steps: [...steps, ...context.arrived('refresh')] })
+      if (context.timesMet(`refresh-${fault}`) === 0)
+        renewalIn(context, { page, steps: [...steps, ...context.arrived('refresh')] })
     },
   }),
 )
@@ -259,7 +260,16 @@ const sizes: CheckDefinition[] = [
       await context.order('refresh-endless-body')
       const { page, steps } = await visitPage(context, browser)
       await context.platform.settle(2000)
-      const renewal = renewalIn(context, { page, steps: [...steps, ...context.arrived('refresh')] })
+      const recorded = () => context.arrived('refresh').find(({ fault }) => fault?.name === 'refresh-endless-body')
+      const isMet = context.timesMet('refresh-endless-body') > 0
+      // Some clients close the connection only some seconds after they have answered the visitor.
+      for (let tries = 0; tries < 5 && isMet && !recorded(); tries++) await context.pause(1000)
+      expect(
+        recorded() || !isMet || page.status === 0,
+        'Seven seconds after its answer, the client has not closed the connection.',
+        page,
+      )
+      const renewal = recorded() ?? renewalIn(context, { page, steps })
       // The sandbox sends about 1.5 MB per second.
       const took = renewal.durationMs
       expect(took < 2500, `The client read the endless answer for ${(took / 1000).toFixed(1)} seconds.`, renewal)
@@ -517,10 +527,19 @@ const kept: CheckDefinition[] = [
       const before = new Map(cookiesOf(landed.trail).map(({ cookie }) => [cookie.name, cookie]))
       const visit = await visitPage(context, browser)
       renewalIn(context, visit)
-      const renewed = cookiesOf(visit.page.trail).filter(({ cookie }) => !cookie.isDeletion && before.has(cookie.name))
-      if (renewed.length === 0) throw new NotApplicable('a renewal sets no session cookie')
+      const renewed = cookiesOf(visit.page.trail).filter(({ cookie }) => !cookie.isDeletion)
       for (const { cookie, exchange } of renewed) {
-        const first = before.get(cookie.name)!
+        const first = before.get(cookie.name)
+        if (!first) {
+          // The name of the cookie may depend on the token.
+          const isGuarded = cookie.isHttpOnly && cookie.isSecure && (cookie.sameSite ?? 'none') !== 'none'
+          if (isGuarded && cookie.domain === undefined) continue
+          if (!(await isSession(context, browser, cookie.name))) continue
+          expect(cookie.isHttpOnly, `The renewal sets the cookie ${cookie.name} without HttpOnly.`, exchange)
+          expect(cookie.isSecure, `The renewal sets the cookie ${cookie.name} without Secure.`, exchange)
+          expect(cookie.domain === undefined, `The renewal sets the cookie ${cookie.name} with a Domain.`, exchange)
+          expect(false, `The renewal sets the cookie ${cookie.name} without SameSite, or with None.`, exchange)
+        }
         for (const [name, was, is] of [
           ['HttpOnly', first.isHttpOnly, cookie.isHttpOnly],
           ['Secure', first.isSecure, cookie.isSecure],
@@ -533,6 +552,7 @@ const kept: CheckDefinition[] = [
           )
         expect(cookie.domain === first.domain, `The cookie ${cookie.name} has the Domain ${cookie.domain}.`, exchange)
       }
+      if (renewed.length === 0) throw new NotApplicable('a renewal sets no cookie')
     },
   },
   {

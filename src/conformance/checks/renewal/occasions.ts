@@ -308,13 +308,13 @@ const failures: CheckDefinition[] = [
 const short: CheckDefinition[] = [
   {
     id: 'refresh-short-tokens',
-    title: 'If access tokens expire after one or two minutes, the client does not renew at every visit',
+    title: 'If access tokens expire after two minutes or less, the client does not renew at every visit',
     rule: 'RF-10',
     why: "If the client's renewal margin is longer than the lifetime of its tokens, every request calls the portal.",
     fix: 'Renew when the token has expired, or a short time before. This time must be a small fraction of expires_in.',
     needs,
     async run(context) {
-      for (const value of [120, 60]) {
+      for (const value of [120, 60, 30, 20]) {
         const { browser, callback } = await beginLogin(context)
         await context.order('exchange-expires-in', { options: { value } })
         await context.order('refresh-expires-in', { times: 'always', options: { value } })
@@ -323,7 +323,10 @@ const short: CheckDefinition[] = [
         await followCallback(context, browser, callback)
         const visits = 4
         for (let visit = 0; visit < visits; visit++) await visitPage(context, browser)
-        if (performance.now() - began > 10_000) throw new Undecided('The visits took longer than ten seconds.')
+        const tookMs = performance.now() - began
+        if (tookMs > 10_000) throw new Undecided('The visits took longer than ten seconds.')
+        // A client may renew a token a few seconds before it expires.
+        if (tookMs > (value / 2 - 2) * 1000) continue
         const renewals = context.arrived('refresh').slice(known)
         expect(
           renewals.length < visits,

@@ -1,6 +1,7 @@
 // Faults in the content of API answers: refusals in other formats, unexpected texts and members, long lists.
 import { randomUUID } from 'node:crypto'
-import { type Answer, anyJson, enlarged, json, type Kind, type Kinds, textUpTo, wholeNumberFrom } from './kind.ts'
+import { large } from './connection-kinds.ts'
+import { type Answer, anyJson, json, type Kind, type Kinds, textUpTo, wholeNumberFrom } from './kind.ts'
 import type { Place } from './places.ts'
 
 type Members = Record<string, unknown>
@@ -49,9 +50,6 @@ const refusalKinds: Kinds = {
   },
 }
 
-/** The answer is larger than a client should read, and larger than the buffers of a connection. */
-const largeMiB = 32
-
 const contentKinds: Kinds = {
   'hostile-texts': change(
     'Every text is hostile: it contains markup, control characters or half a character, or it is 20,000 characters long.',
@@ -83,11 +81,7 @@ const contentKinds: Kinds = {
         eachThing(JSON.parse(answer.body), thing => leaveOut(thing, options.member)),
       ),
   },
-  large: {
-    does: `The body is correct, but ${largeMiB} MiB of spaces come before it.`,
-    when: ['after'],
-    run: ({ answer, connection }) => enlarged(answer, largeMiB, connection),
-  },
+  large,
 }
 
 /** The nesting is too deep for the stacks of most programs. */

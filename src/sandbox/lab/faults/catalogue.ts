@@ -1,6 +1,6 @@
 // Every fault by name. A fault is data: a place, a kind, a time (before or after the platform acts) and options.
 import { apiKindsAt } from './api-kinds.ts'
-import { connectionKinds } from './connection-kinds.ts'
+import { connectionKinds, large } from './connection-kinds.ts'
 import { adviceFor } from './good-client.ts'
 import type { Kind, Kinds, Options, Preset, When } from './kind.ts'
 import { metadataKinds } from './metadata-kinds.ts'
@@ -37,7 +37,8 @@ export function kindsAt(place: Place): Kinds {
     ...statusKinds(dialect),
     ...(listener === 'api' && apiKindsAt(place)),
     ...(place === 'metadata' && metadataKinds),
-    ...((place === 'exchange' || place === 'refresh') && tokenKinds),
+    ...((place === 'exchange' || place === 'refresh') && { ...tokenKinds, large }),
+    ...(place === 'me' && { large }),
   }
 }
 

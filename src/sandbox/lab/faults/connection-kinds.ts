@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib'
 import {
   type Answer,
   type Connection,
+  enlarged,
   type FaultResult,
   type Kind,
   type Kinds,
@@ -54,6 +55,16 @@ export const furtherHeaders: Option = {
         typeof text === 'string' &&
         /^[\x20-\x7e]{0,2000}$/.test(text),
     ),
+}
+
+/** The answer is larger than a client should read, and larger than the buffers of a connection. */
+const largeMiB = 32
+
+/** A fault of answers with a JSON body. */
+export const large: Kind = {
+  does: `The body is correct, but ${largeMiB} MiB of spaces come before it.`,
+  when: after,
+  run: ({ answer, connection }) => enlarged(answer, largeMiB, connection),
 }
 
 export const connectionKinds: Kinds = {

@@ -32,7 +32,7 @@ const keepSession = 'The client keeps the session and the refresh token, and off
  */
 const unusable = new Set([
   ...['cut', 'drip', 'half', 'empty', 'html', 'not-an-object', 'gzip', 'gzip-bomb', 'endless-body', 'endless-header'],
-  'slow-header',
+  ...['slow-header', 'large'],
   ...['member', 'member-missing', 'state-other', 'tokens-with-status'],
 ])
 
