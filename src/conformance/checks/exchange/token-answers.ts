@@ -1,12 +1,13 @@
 // Tests which token responses the client accepts and refuses: responses with unusual tokens, states and lifetimes.
 
+import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { expect, expectSignedIn } from '../../findings.ts'
+import { describePage, expect, expectSignedIn } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { isBareFailure } from '../../steps/page-content.ts'
-import { visitPage } from '../../steps/sessions.ts'
+import { asksToSignIn, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, wrongAgeOf } from '../../steps/set-cookies.ts'
 
 const unusable: { fault: string; title: string; rule: RuleId; why: string }[] = [
@@ -59,6 +60,8 @@ const similarStates: [id: string, what: string, make: (state: string) => unknown
   ],
   ['cut', 'lacks the last character', state => state.slice(0, -1)],
   ['longer', 'has one more character', state => `${state}0`],
+  ['space', 'has a space at its end', state => `${state} `],
+  ['line-break', 'has a line break at its end', state => `${state}\n`],
   ['list', 'is a list that contains the right state', state => [state]],
   ['true', 'is true', () => true],
   ['zero', 'is the number 0', () => 0],
@@ -100,7 +103,7 @@ const usable: {
   },
 ]
 
-const lifetimes: [id: string, what: string, value?: number][] = [
+const lifetimes: [id: string, what: string, value?: unknown][] = [
   ['missing', 'is missing'],
   ['null', 'is null'],
   ['words', 'is a word'],
@@ -113,6 +116,9 @@ const lifetimes: [id: string, what: string, value?: number][] = [
   ['decimal', 'has decimal places', 3600.5],
   ['long', 'is more than a hundred years', 4_000_000_000],
   ['exponent', 'is so large that it is written with an exponent', 1e21],
+  ['list', 'is a list', [3600]],
+  ['object', 'is an object', { seconds: 3600 }],
+  ['empty', 'is an empty text', ''],
 ]
 
 /** Makes a login with a fault in the token response. */
@@ -123,6 +129,25 @@ async function loginWith(context: CheckContext, fault: string, options?: Record<
   if (!(await context.codeExchanges()).some(step => step.fault))
     throw new Undecided('The client made no exchange for the callback.')
   return { browser, page }
+}
+
+/**
+ * Opens the page behind the login after a token response that the client must refuse. Fails if the client calls the
+ * platform, or if the page fails: many HTTP libraries refuse to send a token that no header can contain, so a client
+ * that has started a session with such a token makes no call.
+ */
+async function expectNotUsed(context: CheckContext, browser: Browser, when: string): Promise<void> {
+  const next = await context.visitUntilPortal(browser.newTab(), context.settings.page)
+  await context.platform.settle()
+  const calls = context.arrived('api', 'me')
+  expect(calls.length === 0, `${when}, the client called the platform with its values.`, ...calls.slice(0, 2))
+  if (next.stoppedAt !== undefined || (next.status > 0 && next.status < 500)) return
+  const stranger = await context.visitUntilPortal(context.browser(), context.settings.page)
+  expect(
+    stranger.status === 0 || stranger.status >= 500,
+    `${when}, the client started a session that does not work: the next page is ${describePage(next)}.`,
+    next,
+  )
 }
 
 export const tokenAnswers: CheckDefinition[] = [
@@ -140,19 +165,29 @@ export const tokenAnswers: CheckDefinition[] = [
         const { browser, page } = await loginWith(context, fault)
         expect(page.status !== 0, 'There was no answer.', page)
         expect(!isBareFailure(page), 'The answer is the default error page of a server.', page)
-        await browser
-          .newTab()
-          .visit(context.url(context.settings.page), { stopAt: url => url.origin === context.platform.portalUrl })
-        await context.platform.settle()
-        const calls = context.arrived('api', 'me')
-        expect(
-          calls.length === 0,
-          'After this token response, the client called the platform with its values.',
-          ...calls.slice(0, 2),
-        )
+        await expectNotUsed(context, browser, 'After this token response')
       },
     }),
   ),
+  {
+    id: 'token-answer-access-token-control',
+    title: 'If the access token in the token response contains a control character, nobody is signed in',
+    rule: 'CL-18',
+    why: 'A header cannot contain such a token. If the client starts a session with it, every page of the visitor fails.',
+    fix: 'Accept an access token only if all its characters are visible ASCII characters. Otherwise, answer with a page that offers to sign in again.',
+    needs: ['page'],
+    // The platform does not know the user of a call with a faulty token, so this check must count all calls.
+    isAlone: true,
+    async run(context) {
+      for (const value of ['one\ntwo', 'one\rtwo', 'one\u0000two', 'one\u007ftwo', 'one\u20actwo']) {
+        const { browser, page } = await loginWith(context, 'access-token', { value })
+        const when = `After the access token ${JSON.stringify(value)}`
+        expect(page.status !== 0, `${when}, there was no answer.`, page)
+        expect(!isBareFailure(page), `${when}, the answer is the default error page of a server.`, page)
+        await expectNotUsed(context, browser, when)
+      }
+    },
+  },
   {
     id: 'token-answer-token-type-similar',
     title: 'If the token_type in the token response only resembles Bearer, nobody is signed in',
@@ -186,10 +221,7 @@ export const tokenAnswers: CheckDefinition[] = [
         const what = `an access token of ${JSON.stringify(value)}`
         expect(page.status !== 0, `There was no answer after ${what}.`, page)
         expect(!isBareFailure(page), `After ${what}, the answer is the default error page of a server.`, page)
-        await context.visitUntilPortal(browser.newTab(), context.settings.page)
-        await context.platform.settle()
-        const calls = context.arrived('api', 'me')
-        expect(calls.length === 0, `After ${what}, the client called the platform.`, ...calls.slice(0, 1))
+        await expectNotUsed(context, browser, `After ${what}`)
       }
     },
   },
@@ -213,6 +245,27 @@ export const tokenAnswers: CheckDefinition[] = [
       },
     }),
   ),
+  {
+    id: 'token-answer-state-of-another-tab',
+    title: 'If the state in the token response belongs to another unfinished login of the browser, nobody is signed in',
+    rule: 'CL-17',
+    why: 'If the client accepts the state of any login that it has begun, it can accept tokens of another login. The visitor then works in the account of another person.',
+    fix: 'Compare the state in the token response with the state of this callback.',
+    needs: ['page'],
+    async run(context) {
+      const browser = context.browser()
+      const other = await context.startLogin(browser.newTab())
+      const start = await context.startLogin(browser)
+      if (other.state === undefined || start.state === undefined || other.state === start.state)
+        throw new NotApplicable('the client begins logins without a state of their own')
+      const callback = await context.authorize(start)
+      await context.order('exchange-member', { options: { member: 'state', value: other.state }, state: start.state })
+      const page = await followCallback(context, browser, callback)
+      if (!(await context.codeExchanges()).some(step => step.fault))
+        throw new Undecided('The client made no exchange for the callback.')
+      expect(!(await context.isSignedIn(browser)), 'Somebody is signed in after this token response.', page)
+    },
+  },
   ...usable.map(
     ({ id, rule, fault, options, what, why, fix }): CheckDefinition => ({
       id: `token-answer-${id}`,
@@ -323,6 +376,38 @@ export const tokenAnswers: CheckDefinition[] = [
       await expectSignedIn(context, browser, 'Nobody is signed in after this token response.', page)
     },
   },
+  ...(
+    [
+      ['expired', 'the access token has expired', 'Its end is known from expires_in.'],
+      ['refused', 'the API refuses the access token with 401', 'The portal can end an access token early.'],
+    ] as const
+  ).map(
+    ([id, what, why]): CheckDefinition => ({
+      id: `token-answer-no-refresh-token-${id}`,
+      title: `If a session has no refresh token and ${what}, the client offers to sign in, and sends no renewal without a token`,
+      rule: 'refresh-token-optional',
+      why: `${why} Without a refresh token, the client cannot renew it. A client that tries this anyway, or shows an error, locks the visitor out.`,
+      fix: 'Renew only if the session has a refresh token. Otherwise, end the session and offer to sign in.',
+      needs: ['page'],
+      async run(context) {
+        const seconds = id === 'expired' ? 2 : 3600
+        const { browser } = await loginWith(context, 'short-session', { seconds })
+        if (!(await context.isSignedIn(browser)))
+          throw new NotApplicable('the client signs nobody in without a refresh token, which another check reports')
+        if (id === 'expired') await context.pause(seconds * 1000 + 300)
+        await context.platform.endAccessTokens(await context.person())
+        const visits = [await visitPage(context, browser), await visitPage(context, browser)]
+        const renewals = visits.flatMap(({ steps }) => steps.filter(({ kind }) => kind === 'refresh'))
+        expect(renewals.length === 0, 'The client sent a renewal, although it has no refresh token.', ...renewals)
+        const pages = visits.map(({ page }) => page)
+        expect(
+          pages.every(({ status }) => status > 0 && status !== 500) && pages.some(page => asksToSignIn(context, page)),
+          `Two visits ended with ${pages.map(describePage).join(' and ')}. Neither page offers to sign in.`,
+          ...pages,
+        )
+      },
+    }),
+  ),
   ...[400, 500].map(
     (status): CheckDefinition => ({
       id: `token-answer-status-${status}`,

@@ -3,6 +3,7 @@ import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
+import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { failurePages } from '../../steps/failure-pages.ts'
 import { isBareFailure, runsScript } from '../../steps/page-content.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
@@ -199,6 +200,67 @@ export const portalFaults: CheckDefinition[] = [
       expect(took !== undefined, 'Seven seconds after its answer, the client has not closed the connection.')
       // The sandbox sends about 1.5 MB per second.
       expect(took < 2500, `The client read the endless answer for ${(took / 1000).toFixed(1)} seconds.`)
+    },
+  },
+  {
+    id: 'exchange-never-not-repeated',
+    title: 'If the portal does not answer the exchange, the client does not repeat the exchange',
+    rule: 'code-once',
+    why: 'The portal may have exchanged the code. It refuses a second exchange with the same code, and may revoke the tokens of the first exchange.',
+    fix: 'Never repeat a POST automatically, not even after a timeout. Show a page with a link to a new login.',
+    longestMs: 90_000,
+    async run(context) {
+      const { page } = await loginUnder(context, 'exchange-never')
+      expect(page.status !== 0, `The browser had no answer: ${page.fault}.`, page)
+      const exchanges = context.timesMet('exchange-never')
+      expect(exchanges === 1, `The client made ${exchanges} exchanges.`, page)
+    },
+  },
+  {
+    id: 'exchange-large-refused',
+    title: 'The client limits the size of a token response',
+    rule: 'UP-04',
+    why: 'A client that reads an answer of any size fills the memory that all visitors share.',
+    fix: 'Count the bytes of the answer while you read it, and stop at about 64 KiB.',
+    needs: ['page'],
+    longestMs: 90_000,
+    async run(context) {
+      const { browser, callback } = await beginLogin(context)
+      await context.order('exchange-large')
+      const page = await followCallback(context, browser, callback)
+      expect(page.status !== 0, `The browser had no answer: ${page.fault}.`, page)
+      if (context.timesMet('exchange-large') === 0) throw new Undecided('The client made no exchange.')
+      await context.dropFaults()
+      expect(
+        !(await context.isSignedIn(browser)),
+        'The client accepted a token response of 32 MiB, and signed the visitor in.',
+        page,
+      )
+    },
+  },
+  {
+    id: 'exchange-failed-keeps-session',
+    title: 'If a signed-in visitor begins another login and its exchange fails, the visitor stays signed in',
+    rule: 'UP-06',
+    why: 'A failure of the portal says nothing about the session that the visitor already has.',
+    fix: 'Replace the session only after a successful exchange. Do not empty it at the beginning of the callback or after an error.',
+    needs: ['page'],
+    longestMs: 90_000,
+    async run(context) {
+      for (const fault of ['exchange-503', 'exchange-400', 'exchange-reset', 'exchange-html']) {
+        const { browser } = await context.signedIn()
+        const start = await context.startLogin(browser)
+        const callback = await context.authorize(start)
+        await context.order(fault, { times: 1, state: start.state })
+        const page = await followCallback(context, browser, callback, url => url.origin === context.platform.portalUrl)
+        if (context.timesMet(fault) === 0) throw new Undecided('The client made no exchange for the second login.')
+        await context.dropFaults()
+        expect(
+          await context.isSignedIn(browser),
+          `After the fault ${fault} in a second login, the visitor is no longer signed in.`,
+          page,
+        )
+      }
     },
   },
   {

@@ -1,16 +1,18 @@
 // Checks how the client behaves if the portal answers a renewal wrongly or not at all.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, Failed, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, setCookiesOf } from '../../findings.ts'
+import { describeExchange } from '../../report/describe.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { failurePages } from '../../steps/failure-pages.ts'
 import { runsScript } from '../../steps/page-content.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
 import { expectBack, isCall, type Renewing, renewNow, renewUnder } from '../../steps/renewals.ts'
 import { asksToSignIn, expiredSession, isSession, renewalIn, visitPage } from '../../steps/sessions.ts'
-import { cookiesOf, readSetCookie, wrongAgeOf } from '../../steps/set-cookies.ts'
+import { cookiesOf, readableTextsIn, readSetCookie, wrongAgeOf } from '../../steps/set-cookies.ts'
 import { tokensOf } from '../../steps/tokens.ts'
+import { answers } from './answers.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
@@ -387,7 +389,7 @@ const unusables: CheckDefinition[] = unusable.map(([fault, what, rule]) => ({
   needs,
   async run(context) {
     const expired = await expiredSession(context)
-    await context.inTurn(async () => {
+    const browser = await context.inTurn(async () => {
       const before = context.platform.steps.length
       const { browser, page, renewal } = await renewNow(context, expired, `refresh-${fault}`, {}, 2)
       expect(page.status !== 500, 'The answer has status 500.', page)
@@ -407,7 +409,21 @@ const unusables: CheckDefinition[] = unusable.map(([fault, what, rule]) => ({
         ...calls.slice(0, 2),
       )
       expect(next.page.status > 0 && !next.page.fault, `The next page did not load: ${next.page.fault}.`, next.page)
+      return browser
     })
+    // A client that has kept a token which no header can contain makes no call, and fails at every visit.
+    await context.dropFaults()
+    const end = performance.now() + 15_000
+    for (;;) {
+      const { page, steps } = await visitPage(context, browser)
+      if (steps.some(isCall) || asksToSignIn(context, page)) return
+      if (performance.now() > end)
+        throw new Failed(
+          `Although the portal works again, the visitor is not signed in, and the client does not offer to sign in. The visit ends with ${describePage(page)}.`,
+          page.trail.slice(-2).map(describeExchange),
+        )
+      await context.pause(3000)
+    }
   },
 }))
 
@@ -509,7 +525,7 @@ const kept: CheckDefinition[] = [
         if (!('status' in one.response)) continue
         const { body, headers } = one.response
         const open = setCookiesOf(one).filter(line => !readSetCookie(line).isHttpOnly)
-        for (const text of [one.request.url, body, ...headers.values(), ...open])
+        for (const text of [one.request.url, body, ...headers.values(), ...open].flatMap(readableTextsIn))
           expect(!secrets.some(secret => text.includes(secret)), 'An answer contains a new token.', one)
       }
     },
@@ -594,4 +610,5 @@ export const renewalFaults: CheckDefinition[] = [
   ...unusables,
   ...refusals,
   ...kept,
+  ...answers,
 ]

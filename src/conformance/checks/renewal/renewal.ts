@@ -20,6 +20,7 @@ import {
 } from '../../steps/sessions.ts'
 import { cookiesOf, readSetCookie } from '../../steps/set-cookies.ts'
 import { tokensOf } from '../../steps/tokens.ts'
+import { failedRenewals } from './failed-renewals.ts'
 import { occasions } from './occasions.ts'
 
 /**
@@ -421,6 +422,7 @@ export const renewal: CheckDefinition[] = [
     },
   },
   ...occasions,
+  ...failedRenewals,
 ]
 
 /** Ends the check if the portal refused the renewal. */

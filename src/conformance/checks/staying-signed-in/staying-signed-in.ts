@@ -2,7 +2,7 @@
 // continue, and in which cases it must end.
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
-import { expiredSession, ownCookies, renewalIn, visitPage } from '../../steps/sessions.ts'
+import { asksToSignIn, expiredSession, ownCookies, renewalIn, visitPage } from '../../steps/sessions.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
@@ -71,9 +71,8 @@ export const stayingSignedIn: CheckDefinition[] = [
       const refusal = renewalIn(context, first)
       if (!String(refusal.response.body).includes('invalid_grant'))
         throw new Undecided('The portal did not refuse the refresh token with invalid_grant.')
-      const renewals = [first, await visitPage(context, browser), await visitPage(context, browser)].flatMap(
-        ({ steps }) => steps.filter(({ kind }) => kind === 'refresh'),
-      )
+      const visits = [first, await visitPage(context, browser), await visitPage(context, browser)]
+      const renewals = visits.flatMap(({ steps }) => steps.filter(({ kind }) => kind === 'refresh'))
       expect(
         renewals.length <= 1,
         `Three visits sent the refused refresh token ${renewals.length} times.`,
@@ -83,6 +82,12 @@ export const stayingSignedIn: CheckDefinition[] = [
         first.page.status > 0 && first.page.status < 500,
         `The client answered the first visit with ${describePage(first.page)}.`,
         first.page,
+      )
+      const pages = visits.map(({ page }) => page)
+      expect(
+        pages.some(page => asksToSignIn(context, page)),
+        `Three visits ended with ${pages.map(describePage).join(', ')}. No page offers to sign in.`,
+        ...pages,
       )
     },
   },

@@ -1,0 +1,221 @@
+// Checks on renewals that fail in special cases: without an answer, after a 401 from the API, and while a visitor sends
+// a form.
+import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { describePage, expect } from '../../findings.ts'
+import { openCreateForm } from '../../steps/create-form.ts'
+import { expectBack, isCall, renewNow } from '../../steps/renewals.ts'
+import { asksToSignIn, expiredSession, renewalIn, visitPage } from '../../steps/sessions.ts'
+
+const needs: CheckDefinition['needs'] = ['page']
+
+const isRenewal = ({ kind }: LabStep) => kind === 'refresh'
+
+/** Makes the client renew a session while the portal does not answer. Ends the check if the client does not renew. */
+async function renewWithoutAnswer(context: CheckContext) {
+  const { browser, person } = await expiredSession(context)
+  await context.order('refresh-never', { times: 5 })
+  const { page, steps } = await visitPage(context, browser)
+  expect(page.status !== 0, `The browser had no answer: ${page.fault}.`, page)
+  const renewals = context.timesMet('refresh-never')
+  if (renewals === 0) renewalIn(context, { page, steps })
+  return { browser, person, page, steps, renewals }
+}
+
+const unanswered: CheckDefinition[] = [
+  {
+    id: 'refresh-kept-on-never',
+    title: 'If the portal does not answer a renewal, the session does not end',
+    rule: 'RF-05',
+    why: 'The refresh token is still valid, so a later renewal can succeed. Only a permanent refusal may end the session.',
+    fix: 'Treat a timeout like every other failure of the portal: keep the cookies, and answer with a page that offers to try again.',
+    needs,
+    longestMs: 90_000,
+    async run(context) {
+      const { browser, person, page, steps } = await renewWithoutAnswer(context)
+      await expectBack(context, { browser, person, page, steps, renewal: steps[0]!, renewals: [] })
+    },
+  },
+  {
+    id: 'refresh-never-not-repeated',
+    title: 'If the portal does not answer a renewal, the client does not repeat the renewal during the same visit',
+    rule: 'renewal-not-repeated',
+    why: 'The portal may have replaced the refresh token. If the client then sends the old refresh token, the portal can end all tokens of the session. The visitor also waits twice as long.',
+    fix: 'Never repeat a POST automatically, not even after a timeout. Renew again at the next visit.',
+    needs,
+    longestMs: 90_000,
+    async run(context) {
+      const { page, renewals } = await renewWithoutAnswer(context)
+      expect(renewals <= page.trail.length, `One visit sent ${renewals} renewals.`, page)
+    },
+  },
+]
+
+const after401: CheckDefinition[] = [
+  {
+    id: 'refresh-kept-after-401',
+    title: 'If the API refuses the access token and the renewal then fails for a while, the session does not end',
+    rule: 'RF-05',
+    why: 'The refresh token is still valid, so a later renewal can succeed. Only a permanent refusal may end the session.',
+    fix: 'Keep the cookies after a failed renewal, whatever caused the renewal. End the session only after invalid_grant, unsupported_grant_type or unauthorized_client.',
+    needs,
+    longestMs: 120_000,
+    async run(context) {
+      for (const fault of ['refresh-503', 'refresh-reset', 'refresh-html']) {
+        const { browser, person } = await context.signedIn()
+        await context.platform.endAccessTokens(person)
+        const renewing = await renewNow(context, { browser, person }, fault, {}, 1)
+        await expectBack(context, renewing, `After a 401 from the API and the fault ${fault}`)
+      }
+    },
+  },
+  {
+    id: 'refresh-single-flight-after-401',
+    title: 'If five tabs load at once and the API refuses their access token, the client makes only one renewal',
+    rule: 'RF-03',
+    why: 'A refresh token is valid only once. For ten seconds after a renewal, the portal still accepts the old refresh token. After that, the old refresh token ends the session.',
+    fix: 'Let all requests with the same refresh token share one renewal, and remember its answer for some seconds, whatever caused the renewal.',
+    needs,
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      await context.platform.endAccessTokens(person)
+      await context.order('refresh-late', { times: 20, options: { seconds: 0.5 } })
+      const before = new Set(context.arrived())
+      const pages = await Promise.all(
+        Array.from({ length: 5 }, () => context.visitUntilPortal(browser.newTab(), context.settings.page)),
+      )
+      await context.platform.settle(1000)
+      const steps = context.arrived().filter(step => !before.has(step))
+      renewalIn(context, { page: pages.find(({ status }) => status === 0) ?? pages[0]!, steps })
+      const renewals = steps.filter(isRenewal)
+      expect(renewals.length === 1, `The client made ${renewals.length} renewals.`, ...renewals.slice(0, 4))
+    },
+  },
+  {
+    id: 'refresh-not-on-errors',
+    title: 'If the API answers with 404, 429 or 500, the client does not renew the access token',
+    rule: 'RF-10',
+    why: 'These answers do not mean that the token is invalid. Each renewal makes the visitor wait, and adds load to the platform.',
+    fix: 'Renew only when the access token has expired, or after a 401 from the API.',
+    needs,
+    async run(context) {
+      const { browser } = await context.signedIn()
+      let met = 0
+      for (const fault of ['api-500', 'api-404', 'api-429']) {
+        await context.order(fault, { times: 'always' })
+        const { steps } = await visitPage(context, browser)
+        met += context.timesMet(fault)
+        await context.dropFaults()
+        const renewals = steps.filter(isRenewal)
+        expect(renewals.length === 0, `After the fault ${fault}, the client renewed the token.`, ...renewals)
+      }
+      if (met === 0) throw new Undecided('The client did not call the API.')
+    },
+  },
+  {
+    id: 'refresh-delivered-with-refusal',
+    title: 'The client stores the new tokens of a renewal even if the API then refuses a call with 403',
+    rule: 'RF-09',
+    why: 'Many frameworks build the page for a refused call without the cookies of the request. If the client loses the new refresh token, it sends the old refresh token again. The portal then revokes all tokens.',
+    fix: 'After every renewal, set the new cookies in the answer to the browser, also if this answer is an error page.',
+    needs,
+    async run(context) {
+      // Before the 401, the client calls the API once.
+      const { browser, person } = await context.signedIn()
+      await context.platform.endAccessTokens(person)
+      await context.order('list-403', { times: 'always', skip: 1 })
+      const visit = await visitPage(context, browser)
+      const renewal = renewalIn(context, visit)
+      const isMet = context.timesMet('list-403') > 0
+      await context.dropFaults()
+      if (renewal.response.status !== 200 || !isMet)
+        throw new NotApplicable('after the renewal, the page does not ask for the list')
+      const { page, steps } = await visitPage(context, browser)
+      const renewals = steps.filter(isRenewal)
+      const isOld = steps.some(({ kind, response }) => kind === 'api' && response.status === 401)
+      expect(!isOld && renewals.length === 0, 'The next page uses the old tokens again.', page, ...steps)
+      expect(
+        steps.some(isCall),
+        `On the next page, the visitor is not signed in. The client answered with ${describePage(page)}.`,
+        page,
+        ...steps,
+      )
+    },
+  },
+]
+
+/**
+ * Sends the form for a new application after the API has begun to refuse the access token, while the renewal gets the
+ * fault. Ends the check if the client makes no renewal for the form.
+ */
+async function renewForForm(context: CheckContext, fault: string, options: Record<string, unknown>) {
+  const { browser, form, page: shown, values, person } = await openCreateForm(context)
+  await context.platform.endAccessTokens(person)
+  await context.order(fault, { times: 'always', options })
+  const before = new Set(context.arrived())
+  const page = await browser.submit(shown, form, values, undefined, {
+    stopAt: url => url.origin === context.platform.portalUrl,
+  })
+  await context.platform.settle()
+  const steps = context.arrived().filter(step => !before.has(step))
+  const renewal = steps.find(isRenewal)
+  if (!renewal)
+    throw new NotApplicable(`the client does not renew for the form, and answers with ${describePage(page)}`)
+  return { browser, person, page, steps, renewal, renewals: steps.filter(isRenewal) }
+}
+
+const forForms: CheckDefinition[] = [
+  {
+    id: 'refresh-kept-for-form',
+    title: 'If a renewal for a form fails for a while, the visitor gets a page, and the session does not end',
+    rule: 'RF-05',
+    why: 'The refresh token is still valid, so a later renewal can succeed. Clients often have separate code for forms.',
+    fix: 'Renew in one function for all requests. After a failure of the portal, keep the cookies, and answer with a page that offers to try again.',
+    needs: ['page', 'create'],
+    longestMs: 90_000,
+    async run(context) {
+      for (const fault of ['refresh-503', 'refresh-reset']) {
+        const renewing = await renewForForm(context, fault, {})
+        const { page } = renewing
+        expect(
+          page.status > 0 && page.status !== 500,
+          `With the fault ${fault}, the client answered the form with ${describePage(page)}.`,
+          page,
+        )
+        await expectBack(context, renewing, `After a form whose renewal had the fault ${fault}`)
+      }
+    },
+  },
+  {
+    id: 'refresh-dropped-for-form',
+    title: 'If the portal refuses the refresh token while a visitor sends a form, the client offers to sign in',
+    rule: 'RF-05',
+    why: 'The portal may have ended the session while the visitor typed. If the client shows an error each time, the visitor cannot sign in again.',
+    fix: 'After invalid_grant, delete the session cookies and offer to sign in, also in the answer to a form.',
+    needs: ['page', 'create'],
+    async run(context) {
+      const { browser, page } = await renewForForm(context, 'refresh-400', { error: 'invalid_grant' })
+      expect(
+        page.status > 0 && page.status < 500,
+        `The client answered the form with ${describePage(page)}.`,
+        page,
+      )
+      const next = await visitPage(context, browser)
+      expect(
+        asksToSignIn(context, page) || asksToSignIn(context, next.page),
+        `The form and the next visit ended with ${describePage(page)} and ${describePage(next.page)}. Neither page offers to sign in.`,
+        page,
+        next.page,
+      )
+      const renewals = context.arrived('refresh')
+      expect(
+        renewals.length <= 1,
+        `The client sent the refused refresh token ${renewals.length} times.`,
+        ...renewals.slice(0, 3),
+      )
+    },
+  },
+]
+
+export const failedRenewals: CheckDefinition[] = [...unanswered, ...after401, ...forForms]
