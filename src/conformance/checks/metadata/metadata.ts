@@ -130,6 +130,7 @@ const waits: CheckDefinition[] = [
   ['never', 'does not arrive'],
   ['endless-body', 'does not end'],
   ['slow-header', 'comes with headers that arrive one byte at a time'],
+  ['drip', 'arrives one byte at a time'],
 ].map(([failure, what]) => ({
   id: `metadata-${failure}`,
   title: `If the portal's metadata ${what}, a login still begins within about one second`,
@@ -401,7 +402,7 @@ export const metadata: CheckDefinition[] = [
       const usesPkce = async () => (await context.startLogin(context.browser())).url.searchParams.has('code_challenge')
       const otherPort = new URL(portalUrl)
       otherPort.port = '9'
-      for (const issuer of [`${portalUrl}.evil.example`, null, otherPort.origin]) {
+      for (const issuer of [`${portalUrl}.evil.example`, null, otherPort.origin, `${portalUrl}/`]) {
         const met = await startUnder(context, 'metadata-members', { members: { issuer } })
         const isUsed = await usesPkce()
         await expectMet(context, met)
@@ -453,6 +454,7 @@ export const metadata: CheckDefinition[] = [
     [
       ['404', 'If there is no metadata'],
       ['pkce-missing', 'If the metadata does not list S256'],
+      ['pkce-plain', 'If the metadata lists only the PKCE method "plain"'],
     ] as const
   ).map(
     ([fault, where]): CheckDefinition => ({
@@ -595,12 +597,27 @@ export const metadata: CheckDefinition[] = [
     needs: ['process', 'page'],
     ...alone,
     async run(context) {
-      const met = await startUnder(context, 'metadata-iss-not-promised')
-      const { browser, callback } = await beginLogin(context)
-      await expectMet(context, met)
-      callback.searchParams.delete('iss')
-      const page = await followCallback(context, browser, callback)
-      expect(await context.isSignedIn(browser), 'Nobody is signed in after a callback without iss.', page)
+      for (const [fault, options, where] of [
+        ['metadata-iss-not-promised', {}, 'the metadata does not contain the promise'],
+        [
+          'metadata-members',
+          { members: { authorization_response_iss_parameter_supported: false } },
+          'authorization_response_iss_parameter_supported is false',
+        ],
+        ['metadata-404', {}, 'there is no metadata'],
+      ] as const) {
+        const met = await startUnder(context, fault, options)
+        const { browser, callback } = await beginLogin(context)
+        await expectMet(context, met)
+        callback.searchParams.delete('iss')
+        const page = await followCallback(context, browser, callback)
+        expect(
+          await context.isSignedIn(browser),
+          `When ${where}, nobody is signed in after a callback without iss.`,
+          page,
+        )
+        await context.dropFaults()
+      }
     },
   },
   {

@@ -5,6 +5,7 @@ import type { CheckContext } from '../../context.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { expectAnswer } from '../../steps/list-page.ts'
+import { runsScript } from '../../steps/page-content.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
 import { visitPage } from '../../steps/sessions.ts'
 
@@ -187,6 +188,74 @@ export const name: CheckDefinition[] = [
       const calls = steps.filter(({ kind }) => kind === 'me')
       if (!steps.some(({ kind }) => kind === 'refresh')) return
       expect(calls.length <= plain.length, 'The client asks for the name again at a renewal.', ...calls)
+    },
+  },
+  {
+    id: 'name-not-asked-again',
+    title: 'If the portal does not send the name at the login, the client does not ask again for each page',
+    rule: 'name-once',
+    why: 'The name is only for display. While the portal cannot send the name, a call for each page makes every page slower, and adds load to the portal.',
+    fix: 'Ask for the name once after the exchange. If the call fails, keep the session without a name.',
+    needs,
+    async run(context) {
+      await needsName(context)
+      for (const [fault, options] of [
+        ['me-500'],
+        ['me-answer', { status: 200, body: '{}', type: json }],
+      ] as [string, Record<string, unknown>?][]) {
+        const { browser, callback } = await beginLogin(context)
+        await context.order(fault, { times: 'always', ...(options && { options }) })
+        await followCallback(context, browser, callback)
+        await visitPage(context, browser)
+        const visits = 3
+        let calls = 0
+        for (let visit = 0; visit < visits; visit++) {
+          const { steps } = await visitPage(context, browser)
+          calls += steps.filter(({ kind }) => kind === 'me').length
+        }
+        await context.dropFaults()
+        expect(
+          calls < visits,
+          `After a login with ${describeFault(fault, options)}, the client asked for the name ${calls} times for ${visits} pages.`,
+        )
+      }
+    },
+  },
+  {
+    id: 'name-escaped',
+    title: 'If the name of the visitor contains markup, every page escapes the name',
+    rule: 'PG-07',
+    why: 'People choose their names themselves. If a page does not escape a name, a script in the name can run.',
+    fix: 'Escape the name in every page, as every other text from outside.',
+    needs,
+    async run(context) {
+      await needsName(context)
+      const names = { firstName: '<script>alert(1)</script>', lastName: '"><img src=x onerror=alert(1)>' }
+      const body = JSON.stringify({ '@type': 'Person', '@id': (await context.person()).id, ...names })
+      const { browser, landed, page } = await signInUnder(context, 'me-answer', { status: 200, body, type: json })
+      const pages = [landed, page, await browser.visit(context.url('/'))]
+      if (context.settings.create) pages.push(await browser.visit(context.url(context.settings.create)))
+      for (const one of pages)
+        expect(!runsScript(one, 'alert(1)'), 'The page contains the name of the visitor without escaping.', one)
+    },
+  },
+  {
+    id: 'name-large-refused',
+    title: "The client limits the size of the portal answer that contains the visitor's name",
+    rule: 'UP-04',
+    why: 'A client that reads an answer of any size fills the memory that all visitors share.',
+    fix: 'Count the bytes of the answer while you read it, and stop at about 64 KiB. Continue without the name.',
+    needs,
+    longestMs: 90_000,
+    async run(context) {
+      await needsName(context)
+      const { person, browser } = await context.signedIn()
+      const usual = await visitPage(context, browser)
+      if (!usual.page.body.includes(person.firstName))
+        throw new NotApplicable('the page does not show the name of the visitor')
+      const { page } = await signInUnder(context, 'me-large')
+      expectAnswer(page)
+      expect(!page.body.includes(person.firstName), 'The page shows a name from an answer of 32 MiB.', page)
     },
   },
   ...[302, 307].map(

@@ -7,7 +7,7 @@ import { describePage, expect, setCookiesOf, statusOf } from '../../findings.ts'
 import { ownForm, sendForm } from '../../steps/application-pages.ts'
 import { beginLogin, cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
 import { endToken, shortLifeValue } from '../../steps/sessions.ts'
-import { cookiesOf, readSetCookie } from '../../steps/set-cookies.ts'
+import { cookiesOf, type ReadCookie, readSetCookie } from '../../steps/set-cookies.ts'
 import { openSignOut, signOut, signOutFormOf } from '../../steps/sign-out.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 
@@ -35,17 +35,25 @@ async function expectPlainRevocation(context: CheckContext): Promise<void> {
     throw new NotApplicable('the client revokes no token when a visitor signs out')
 }
 
-/** Signs out after the access token has expired, with the form of a page that was opened before. */
-async function signOutAfterExpiry(context: CheckContext): Promise<{ browser: Browser; copy: Browser; page: Page }> {
+/**
+ * Signs out after the access token has expired, with the form of a page that was opened before. `faults`: the faults
+ * during the sign-out.
+ */
+async function signOutAfterExpiry(
+  context: CheckContext,
+  faults: [name: string, options?: Record<string, unknown>][] = [],
+): Promise<{ browser: Browser; copy: Browser; page: Page }> {
   const { browser, callback } = await beginLogin(context)
   await context.order('exchange-expires-in', shortLifeValue)
   await context.order('refresh-expires-in', { ...shortLifeValue, times: 'always' })
   const landed = await followCallback(context, browser, callback)
   const send = await openSignOut(context, browser, landed)
   await endToken(context, await context.person())
+  await context.dropFaults()
+  for (const [name, options = {}] of faults) await context.order(name, { times: 'always', options })
   const copy = browser.copy()
   const page = await send()
-  if (page.status === 0 || page.status >= 400)
+  if (faults.length === 0 && (page.status === 0 || page.status >= 400))
     throw new Undecided(
       `When the access token had expired, the client answered the sign-out with ${describePage(page)}.`,
     )
@@ -82,6 +90,55 @@ export const signingOutOccasions: CheckDefinition[] = [
     needs,
     async run(context) {
       const { browser, page } = await signOutAfterExpiry(context)
+      expect(!(await context.isSignedIn(browser)), 'On the next page, the visitor is still signed in.', page)
+    },
+  },
+  {
+    id: 'logout-expired-portal-down',
+    title: 'If the access token has expired and the portal refuses the renewal or is down, the visitor can sign out',
+    rule: 'CK-13',
+    why: 'If the client first renews the session when a visitor signs out, a failure of the portal keeps the visitor signed in. Then the next person at the computer can act as this visitor.',
+    fix: 'Do not renew the session at the sign-out path. Delete the cookies of the session, and then try to revoke the refresh token.',
+    needs,
+    longestMs: 90_000,
+    async run(context) {
+      await signOutAfterExpiry(context)
+      for (const faults of [
+        [['refresh-503'], ['revoke-503']],
+        [['refresh-reset'], ['revoke-reset']],
+        [['refresh-400', { error: 'invalid_grant' }]],
+      ] as [name: string, options?: Record<string, unknown>][][]) {
+        const { browser, page } = await signOutAfterExpiry(context, faults)
+        await context.dropFaults()
+        const what = faults.map(([name]) => name).join(' and ')
+        expect(
+          page.status > 0 && page.status < 400,
+          `When the access token had expired, with ${what}, the client answered the sign-out with ${describePage(page)}.`,
+          page,
+        )
+        expect(!(await context.isSignedIn(browser)), `After the sign-out with ${what}, the visitor is signed in.`, page)
+      }
+    },
+  },
+  {
+    id: 'logout-without-refresh-token',
+    title: 'If the portal issued no refresh token, the visitor can sign out',
+    rule: 'CK-13',
+    why: 'Another portal may issue no refresh token. If the client needs this token at the sign-out, the visitor stays signed in.',
+    fix: 'Delete the cookies of the session even if there is no refresh token to revoke.',
+    needs,
+    async run(context) {
+      const { browser, callback } = await beginLogin(context)
+      await context.order('exchange-refresh-token-missing')
+      const landed = await followCallback(context, browser, callback)
+      if (!(await context.isSignedIn(browser)))
+        throw new NotApplicable('the client signs nobody in without a refresh token, which another check reports')
+      const page = await signOut(context, browser, landed)
+      expect(
+        page.status > 0 && page.status < 400,
+        `The client answered the sign-out with ${describePage(page)}.`,
+        page,
+      )
       expect(!(await context.isSignedIn(browser)), 'On the next page, the visitor is still signed in.', page)
     },
   },
@@ -151,6 +208,14 @@ export const signingOutOccasions: CheckDefinition[] = [
       const names = ['conformance_other_session', 'other.sid']
       for (const name of names) browser.cookies.set(context.url('/'), `${name}=1; Path=/`)
       const page = await signOut(context, browser, landed)
+      const isForDomain = ({ attributes }: ReadCookie) => Boolean(attributes.get('domain'))
+      const own = cookiesOf(landed.trail).flatMap(({ cookie }) => (isForDomain(cookie) ? [cookie.name] : []))
+      for (const { cookie, exchange } of cookiesOf(page.trail))
+        expect(
+          !cookie.isDeletion || !isForDomain(cookie) || names.includes(cookie.name) || own.includes(cookie.name),
+          `The answer deletes the cookie ${cookie.name} for the whole domain. The client has set this cookie only for its own host, so another host may have set a cookie with this name for the domain.`,
+          exchange,
+        )
       for (const { cookie, exchange } of cookiesOf(page.trail))
         expect(
           !(names.includes(cookie.name) && cookie.isDeletion && cookie.attributes.has('domain')),

@@ -4,11 +4,16 @@ import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
+import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
+import { renewUnder } from '../../steps/renewals.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
+import { tokensOf } from '../../steps/tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['logout', 'page']
+
+const isRevocation = (step: LabStep) => step.kind === 'revoke' || step.request.url.startsWith('/api/revokeToken')
 
 /** Signs a visitor in and out. Returns the revocation requests that the client sent. */
 async function revokeOnce(context: CheckContext, fault?: string, options: Record<string, unknown> = {}) {
@@ -16,7 +21,6 @@ async function revokeOnce(context: CheckContext, fault?: string, options: Record
   const before = new Set(context.arrived())
   if (fault) await context.order(fault, { times: 1, options })
   const page = await signOut(context, browser, landed)
-  const isRevocation = (step: LabStep) => step.kind === 'revoke' || step.request.url.startsWith('/api/revokeToken')
   const revocations = () => context.arrived().filter(step => !before.has(step) && isRevocation(step))
   await context.platform.settle(1000)
   // The client may revoke the tokens after it has answered the visitor.
@@ -60,21 +64,83 @@ const requests: CheckDefinition[] = [
         revocation,
       ),
   ),
-  request(
-    {
-      id: 'logout-revocation-one-authentication',
-      title: 'A revocation contains the client secret only once, in the form or in the Authorization header',
-      rule: 'one-authentication',
-      why: 'A portal may refuse a request that authenticates with two methods. The tokens then stay valid.',
-      fix: 'Send client_secret only in the form, and no Authorization header.',
+  {
+    id: 'logout-revocation-one-authentication',
+    title:
+      'A revocation contains the client secret only once, in the form or in the Authorization header, even after the portal has refused a revocation',
+    rule: 'one-authentication',
+    why: 'A portal may refuse a request that authenticates with two methods. The tokens then stay valid.',
+    fix: 'Send client_secret only in the form, and no Authorization header, not even after a refusal.',
+    needs,
+    async run(context) {
+      // After a 401, some OAuth libraries repeat the request with another method.
+      for (const fault of [undefined, 'revoke-401']) {
+        const { revocations } = await revokeOnce(context, fault)
+        if (revocations.length === 0) throw new NotApplicable('the client revokes no token when a visitor signs out')
+        for (const revocation of revocations)
+          expect(
+            !('client_secret' in fieldsOf(revocation) && revocation.request.headers.authorization !== undefined),
+            'The revocation has an Authorization header in addition to client_secret.',
+            revocation,
+          )
+      }
     },
-    revocation =>
+  },
+  {
+    id: 'logout-revocation-encoded',
+    title: 'If a refresh token contains the characters +, / and =, a revocation sends the token unchanged',
+    rule: 'CK-15',
+    why: 'In a form, a + means a space. If the client does not encode the token, the portal gets another token, answers with 200, and the real token stays valid.',
+    fix: 'Encode the form with a function of your language or library, and do not build the body of the form by hand.',
+    needs,
+    async run(context) {
+      const mark = `conformance-${Math.random().toString(36).slice(2)}`
+      const token = `${mark}+a/b+c==`
+      const { browser, callback } = await beginLogin(context)
+      await context.order('exchange-refresh-token', { options: { value: token } })
+      const landed = await followCallback(context, browser, callback)
+      if (!(await context.isSignedIn(browser)))
+        throw new NotApplicable('the client signs nobody in with such a refresh token')
+      await signOut(context, browser, landed)
+      await context.platform.settle(1000)
+      // Searches the steps of all visitors, because the sandbox cannot tell which visitor a changed token belongs to.
+      const revocation = context.platform.steps.findLast(
+        step => isRevocation(step) && JSON.stringify(step.request.body ?? '').includes(mark),
+      )
+      if (!revocation) throw new NotApplicable('the client does not revoke this refresh token')
+      const { token: sent } = fieldsOf(revocation) as { token?: unknown }
+      expect(sent === token, 'The revocation sends another refresh token than the portal issued.', revocation)
+    },
+  },
+  {
+    id: 'logout-revokes-renewed-token',
+    title: 'If a session was renewed, the client revokes the tokens of the last renewal when the visitor signs out',
+    rule: 'CK-15',
+    why: 'The renewal has replaced the tokens of the login. If the client revokes an old token, a portal may ignore this, and a copy of the new tokens stays valid.',
+    fix: 'Revoke the refresh token that the last renewal returned.',
+    needs,
+    async run(context) {
+      const { browser, page, renewal } = await renewUnder(context)
+      const tokens = tokensOf(renewal)
+      if (!tokens) throw new NotApplicable('the portal refused the renewal, which another check reports')
+      const before = new Set(context.arrived())
+      await signOut(context, browser, page)
+      await context.platform.settle(1000)
+      const revocations = context.arrived().filter(step => !before.has(step) && isRevocation(step))
+      if (revocations.length === 0) throw new NotApplicable('the client revokes no token when a visitor signs out')
+      const isLast = (step: LabStep) => {
+        const { token } = fieldsOf(step) as { token?: unknown }
+        return token !== undefined && (token === tokens.refresh_token || token === tokens.access_token)
+      }
+      const renewedAgain = context.arrived('refresh').some(step => !before.has(step))
       expect(
-        !('client_secret' in fieldsOf(revocation) && revocation.request.headers.authorization !== undefined),
-        'The revocation has an Authorization header in addition to client_secret.',
-        revocation,
-      ),
-  ),
+        renewedAgain || revocations.some(isLast),
+        'The client revoked a token from before the renewal.',
+        renewal,
+        ...revocations,
+      )
+    },
+  },
   request(
     {
       id: 'logout-revocation-accepted',
