@@ -489,6 +489,7 @@ function placesOf({ request, response }: Exchange): [where: string, text: string
     ...[...response.headers].map(([name, text]): [string, string] => [`The header ${name} of an answer`, text]),
     ...response.setCookies
       .filter(line => !readSetCookie(line).isHttpOnly)
-      .map((line): [string, string] => ['A cookie that scripts can read', line]),
+      .flatMap(line => [line, readSetCookie(line).value])
+      .map((text): [string, string] => ['A cookie that scripts can read', text]),
   ]
 }

@@ -199,10 +199,10 @@ export const name: CheckDefinition[] = [
     needs,
     async run(context) {
       await needsName(context)
-      for (const [fault, options] of [
-        ['me-500'],
-        ['me-answer', { status: 200, body: '{}', type: json }],
-      ] as [string, Record<string, unknown>?][]) {
+      for (const [fault, options] of [['me-500'], ['me-answer', { status: 200, body: '{}', type: json }]] as [
+        string,
+        Record<string, unknown>?,
+      ][]) {
         const { browser, callback } = await beginLogin(context)
         await context.order(fault, { times: 'always', ...(options && { options }) })
         await followCallback(context, browser, callback)

@@ -416,7 +416,8 @@ const unusables: CheckDefinition[] = unusable.map(([fault, what, rule]) => ({
     const end = performance.now() + 15_000
     for (;;) {
       const { page, steps } = await visitPage(context, browser)
-      if (steps.some(isCall) || asksToSignIn(context, page)) return
+      const isOffered = page.stoppedAt !== undefined || (page.status < 500 && asksToSignIn(context, page))
+      if (steps.some(isCall) || isOffered) return
       if (performance.now() > end)
         throw new Failed(
           `Although the portal works again, the visitor is not signed in, and the client does not offer to sign in. The visit ends with ${describePage(page)}.`,
@@ -525,7 +526,8 @@ const kept: CheckDefinition[] = [
         if (!('status' in one.response)) continue
         const { body, headers } = one.response
         const open = setCookiesOf(one).filter(line => !readSetCookie(line).isHttpOnly)
-        for (const text of [one.request.url, body, ...headers.values(), ...open].flatMap(readableTextsIn))
+        const values = open.map(line => readSetCookie(line).value)
+        for (const text of [one.request.url, body, ...headers.values(), ...open, ...values].flatMap(readableTextsIn))
           expect(!secrets.some(secret => text.includes(secret)), 'An answer contains a new token.', one)
       }
     },

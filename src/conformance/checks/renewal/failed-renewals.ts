@@ -52,6 +52,23 @@ const unanswered: CheckDefinition[] = [
   },
 ]
 
+/** Makes a visit in which the client renews the session after a 401, and the API then answers with 403. */
+async function renewedWithRefusal(context: CheckContext) {
+  // In the second attempt, the first API call gets no fault, because the client calls the API before it renews.
+  for (const skip of [0, 1]) {
+    const { browser, person } = await context.signedIn()
+    await context.platform.endAccessTokens(person)
+    await context.order('list-403', { times: 'always', skip })
+    const visit = await visitPage(context, browser)
+    const renewed = visit.steps.findIndex(step => isRenewal(step) && step.response.status === 200)
+    const isMet = visit.steps.slice(renewed + 1).some(({ fault }) => fault?.name === 'list-403')
+    if (renewed >= 0 && isMet) return browser
+    await context.dropFaults()
+    if (skip === 1) renewalIn(context, visit)
+  }
+  throw new NotApplicable('no page renews and then asks for the list')
+}
+
 const after401: CheckDefinition[] = [
   {
     id: 'refresh-kept-after-401',
@@ -121,16 +138,8 @@ const after401: CheckDefinition[] = [
     fix: 'After every renewal, set the new cookies in the answer to the browser, also if this answer is an error page.',
     needs,
     async run(context) {
-      // Before the 401, the client calls the API once.
-      const { browser, person } = await context.signedIn()
-      await context.platform.endAccessTokens(person)
-      await context.order('list-403', { times: 'always', skip: 1 })
-      const visit = await visitPage(context, browser)
-      const renewal = renewalIn(context, visit)
-      const isMet = context.timesMet('list-403') > 0
+      const browser = await renewedWithRefusal(context)
       await context.dropFaults()
-      if (renewal.response.status !== 200 || !isMet)
-        throw new NotApplicable('after the renewal, the page does not ask for the list')
       const { page, steps } = await visitPage(context, browser)
       const renewals = steps.filter(isRenewal)
       const isOld = steps.some(({ kind, response }) => kind === 'api' && response.status === 401)
@@ -196,11 +205,7 @@ const forForms: CheckDefinition[] = [
     needs: ['page', 'create'],
     async run(context) {
       const { browser, page } = await renewForForm(context, 'refresh-400', { error: 'invalid_grant' })
-      expect(
-        page.status > 0 && page.status < 500,
-        `The client answered the form with ${describePage(page)}.`,
-        page,
-      )
+      expect(page.status > 0 && page.status < 500, `The client answered the form with ${describePage(page)}.`, page)
       const next = await visitPage(context, browser)
       expect(
         asksToSignIn(context, page) || asksToSignIn(context, next.page),

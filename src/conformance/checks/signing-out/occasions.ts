@@ -134,11 +134,7 @@ export const signingOutOccasions: CheckDefinition[] = [
       if (!(await context.isSignedIn(browser)))
         throw new NotApplicable('the client signs nobody in without a refresh token, which another check reports')
       const page = await signOut(context, browser, landed)
-      expect(
-        page.status > 0 && page.status < 400,
-        `The client answered the sign-out with ${describePage(page)}.`,
-        page,
-      )
+      expect(page.status > 0 && page.status < 400, `The client answered the sign-out with ${describePage(page)}.`, page)
       expect(!(await context.isSignedIn(browser)), 'On the next page, the visitor is still signed in.', page)
     },
   },

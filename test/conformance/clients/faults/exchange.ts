@@ -299,6 +299,60 @@ export const exchange = [
       return JSON.parse(inflateSync(Buffer.from(text, 'base64url')).toString())
     },
   }),
+  fault(
+    'access-token-that-is-no-header',
+    ['token-answer-access-token-control', 'token-answer-access-token-with-newline'],
+    { isToken: (token): token is string => typeof token === 'string' && token !== '' },
+  ),
+  fault('token-state-trimmed', ['token-answer-state-space', 'token-answer-state-line-break'], {
+    isStateOf: (answer, state) => typeof answer.state === 'string' && answer.state.trim() === state,
+  }),
+  fault('state-of-any-login-that-began', 'token-answer-state-of-another-tab', {
+    newState(visit) {
+      const state = right.newState(visit)
+      memoryOf(visit).set(`began ${state}`, true)
+      return state
+    },
+    async exchange(visit, callback, login) {
+      const answer = await callPortal(visit, '/api/exchangeToken', right.exchangeForm(visit, callback, login))
+      if (!memoryOf(visit).has(`began ${answer.state}`)) throw new Refusal(502, 'This answer is of another login.')
+      return right.readTokens(visit, answer)
+    },
+  }),
+  fault(
+    'expires-in-of-another-type-hangs-up',
+    ['list', 'object', 'empty'].map(what => `token-answer-expires-in-${what}`),
+    {
+      lifetime(value) {
+        if (typeof value === 'object' || value === '') throw new RangeError('This value is no number.')
+        return right.lifetime(value)
+      },
+      statusFor(error) {
+        if (error instanceof RangeError) throw error
+        return right.statusFor(error)
+      },
+    },
+  ),
+  fault(
+    'renewal-without-a-refresh-token',
+    ['token-answer-no-refresh-token-expired', 'token-answer-no-refresh-token-refused'],
+    {
+      keepSession(visit, tokens) {
+        memoryOf(visit).set('signed in', true)
+        return right.keepSession(visit, tokens)
+      },
+      readRefresh: visit => right.readRefresh(visit) ?? (memoryOf(visit).has('signed in') ? 'undefined' : undefined),
+    },
+  ),
+  fault('session-emptied-at-the-callback', 'exchange-failed-keeps-session', {
+    beforeState: async visit => right.dropSession(visit),
+  }),
+  fault('failed-login-ends-the-session', 'exchange-failed-keeps-session', {
+    wordsFor(error, visit) {
+      if (visit.url.pathname === '/exchangeToken') right.dropSession(visit)
+      return right.wordsFor(error, visit)
+    },
+  }),
 ]
 
 function tokenSetIn(visit: Visit): string {

@@ -106,6 +106,14 @@ const takesHost = (member: string, isMeant: (path: string, form: URLSearchParams
       : right.portalUrl(visit, path, form),
 })
 
+/** Refuses a callback without iss if `isPromised` is true, or if the document promises iss. */
+const demandsIss = (isPromised: (visit: Visit) => boolean): Partial<Parts> => ({
+  checkClient(visit) {
+    metadataReader.checkClient!(visit)
+    if (isPromised(visit) && !visit.query.has('iss')) throw new Refusal(400, 'This answer does not say whose it is.')
+  },
+})
+
 const needsIt = readingMetadata({
   otherwise() {
     throw new Refusal(503, 'The portal cannot be asked just now.')
@@ -191,7 +199,11 @@ export const metadata: Fault[] = [
     readingMetadata({ isAskedAgain: true, isBelieved: () => true }),
   ),
   fault('metadata-read-for-each-login', 'metadata-kept', readingMetadata({ isAskedAgain: true })),
-  fault('metadata-deadline-for-each-read', 'metadata-slow-header', readingMetadata({ deadlineMs: 86_400_000 })),
+  fault(
+    'metadata-deadline-for-each-read',
+    ['metadata-slow-header', 'metadata-drip'],
+    readingMetadata({ deadlineMs: 86_400_000 }),
+  ),
   fault(
     'metadata-chooses-plain',
     'metadata-pkce-plain',
@@ -275,6 +287,43 @@ export const metadata: Fault[] = [
       isBelieved: ({ issuer }, { settings }) =>
         URL.parse(`${issuer}`)?.hostname === new URL(settings.loginUrl).hostname,
     }),
+  ),
+  fault(
+    'issuer-compared-without-its-slash',
+    'metadata-issuer-features',
+    readingMetadata({
+      isBelieved: ({ issuer }, { settings }) => `${issuer}`.replace(/\/+$/, '') === settings.loginUrl,
+    }),
+  ),
+  fault(
+    'iss-demanded-because-of-false',
+    'metadata-iss-not-promised',
+    readingMetadata(
+      {},
+      demandsIss(visit => 'authorization_response_iss_parameter_supported' in known(visit)),
+    ),
+  ),
+  fault(
+    'iss-demanded-without-metadata',
+    'metadata-iss-not-promised',
+    readingMetadata(
+      {},
+      demandsIss(visit => !('issuer' in known(visit))),
+    ),
+  ),
+  fault(
+    'pkce-if-any-method-is-listed',
+    'metadata-no-pkce-pkce-plain',
+    readingMetadata(
+      {},
+      {
+        newVerifier: visit => (known(visit).code_challenge_methods_supported ? right.newVerifier(visit) : ''),
+        startQuery: (visit, state, verifier) =>
+          verifier === ''
+            ? metadataReader.startQuery!(visit, state, verifier)
+            : right.startQuery(visit, state, verifier),
+      },
+    ),
   ),
   fault(
     'revokes-until-a-document-was-read',

@@ -2,7 +2,7 @@
 import { right } from '../parts.ts'
 import { callApi, isRecord } from '../platform.ts'
 import { type Answer, PlatformFault, Refusal, type Session, type Visit } from '../visit.ts'
-import { type Fault, fault } from './fault.ts'
+import { type Fault, fault, memoryOf } from './fault.ts'
 
 /** Asks for the name. Returns the first name, or undefined if the answer has none. */
 async function readName(
@@ -58,7 +58,34 @@ const calm =
   (visit, session) =>
     ask(visit, session).catch(() => undefined)
 
+/** Makes a client that asks for the name at the first page of a visitor, and shows the name on this page. */
+function showing(change: Partial<typeof right>, write: (name: string) => string = right.html): Partial<typeof right> {
+  return {
+    async around(visit, next) {
+      const session = right.readSession(visit)
+      if (!session || visit.url.pathname !== '/applications') return next()
+      const known = `name of ${session.visitor} ${session.expiresAt}`
+      const name = memoryOf(visit).get(known) ?? (await readName(visit, session, change).catch(() => undefined))
+      if (name !== undefined) memoryOf(visit).set(known, name)
+      const answer = await next()
+      const isShown = name !== undefined && answer.body
+      return isShown ? { ...answer, body: answer.body!.replace('<h1>', `<p>${write(String(name))}</p><h1>`) } : answer
+    },
+  }
+}
+
 export const name: Fault[] = [
+  fault('name-asked-until-it-comes', 'name-not-asked-again', showing({})),
+  fault(
+    'name-is-markup',
+    'name-escaped',
+    showing({}, name => name),
+  ),
+  fault(
+    'name-of-any-size',
+    'name-large-refused',
+    showing({ deadlineMs: 10_000, readBody: response => response.text() }),
+  ),
   atLogin('name-has-the-wrong-type', 'name-failures', async (visit, session) => {
     const settings = { ...visit.settings, apiUrl: visit.settings.loginUrl }
     const [, person] = await callApi({ ...visit, settings }, session, 'GET', '/api/me').catch(() => [0, {}])

@@ -115,6 +115,55 @@ export const occasions: Fault[] = [
       return right.once(visit, name, act)
     },
   }),
+  fault('failed-renewal-after-401-ends-the-session', 'refresh-kept-after-401', {
+    async renew(visit, refreshToken) {
+      try {
+        return await right.renew(visit, refreshToken)
+      } catch (error) {
+        throw isAfter401(visit) ? new PlatformFault(401, 'invalid_grant') : error
+      }
+    },
+  }),
+  fault('each-request-renews-after-401', 'refresh-single-flight-after-401', {
+    once: (visit, name, act) => (name.startsWith('renew') && isAfter401(visit) ? act() : right.once(visit, name, act)),
+  }),
+  fault('every-refusal-of-the-api-is-a-401', 'refresh-not-on-errors', {
+    async send(visit, request) {
+      const [status, answer] = await right.send(visit, request)
+      const isRefused = request.url.startsWith(visit.settings.apiUrl) && status >= 400 && status !== 403
+      return [isRefused ? 401 : status, answer]
+    },
+  }),
+  fault('renewed-cookies-lost-with-a-403', 'refresh-delivered-with-refusal', {
+    wordsFor(error, visit) {
+      if (error instanceof Refusal && error.status === 403) visit.setCookies.length = 0
+      return right.wordsFor(error, visit)
+    },
+  }),
+  fault('failed-renewal-for-a-form-ends-the-session', 'refresh-kept-for-form', {
+    async renew(visit, refreshToken) {
+      try {
+        return await right.renew(visit, refreshToken)
+      } catch (error) {
+        throw visit.method === 'POST' ? new PlatformFault(401, 'invalid_grant') : error
+      }
+    },
+  }),
+  fault('refused-renewal-for-a-form-is-a-crash', 'refresh-dropped-for-form', {
+    async renew(visit, refreshToken) {
+      try {
+        return await right.renew(visit, refreshToken)
+      } catch (error) {
+        throw visit.method === 'POST' ? new TypeError('no session') : error
+      }
+    },
+  }),
+  fault('margin-of-half-a-minute', 'refresh-short-tokens', {
+    readSession: visit => {
+      const session = right.readSession(visit)
+      return session && session.expiresAt - 30_000 > Date.now() ? session : undefined
+    },
+  }),
   fault('renewal-five-minutes-before', 'refresh-short-tokens', {
     readSession: visit => {
       const session = right.readSession(visit)

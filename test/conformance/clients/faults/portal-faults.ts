@@ -156,6 +156,31 @@ export const portalFaults = [
       })
     },
   }),
+  fault('token-response-of-any-size', ['exchange-large-refused', 'refresh-large-refused'], {
+    deadlineMs: 10_000,
+    readBody: response => response.text(),
+  }),
+  fault('post-sent-again-after-a-timeout', ['exchange-never-not-repeated', 'refresh-never-not-repeated'], {
+    async send(visit, request) {
+      try {
+        return await right.send(visit, request)
+      } catch (error) {
+        if (!(error instanceof PlatformFault) || error.upstream !== 504) throw error
+        return right.send(visit, request)
+      }
+    },
+  }),
+  fault('late-answer-left-open', ['exchange-endless-body-left', 'refresh-endless-body-left'], {
+    deadlineMs: 86_400_000,
+    readBody: response => response.text(),
+    send: (visit, request) =>
+      Promise.race([
+        right.send(visit, request),
+        new Promise<never>((_, reject) => {
+          setTimeout(() => reject(new PlatformFault(504)), 2000).unref()
+        }),
+      ]),
+  }),
   fault('name-waited-for-without-end', 'me-slow-header', {
     async exchange(visit, callback, login) {
       const tokens = await right.exchange(visit, callback, login)

@@ -276,6 +276,58 @@ export const renewalFaults: Fault[] = [
       return right.readTokens(visit, answer)
     },
   }),
+  fault(
+    'renewed-token-that-is-no-header',
+    'refresh-access-token-with-newline',
+    renewing({ isToken: (token): token is string => typeof token === 'string' && token !== '' }),
+  ),
+  fault(
+    'unknown-member-of-a-renewal-refused',
+    'refresh-unknown-member',
+    renewing({
+      readTokens(visit, answer) {
+        const known = ['access_token', 'token_type', 'expires_in', 'refresh_token', 'scope']
+        if (Object.keys(answer).some(name => !known.includes(name))) throw new PlatformFault(502)
+        return right.readTokens(visit, answer)
+      },
+    }),
+  ),
+  fault(
+    'renewed-token-type-in-one-case',
+    ['refresh-lowercase-type', 'refresh-uppercase-type'],
+    renewing({ isBearer: type => type === 'Bearer' }),
+  ),
+  fault(
+    'renewed-token-must-be-a-jwt',
+    'refresh-opaque-token',
+    renewing({
+      readTokens(visit, answer) {
+        if (!`${answer.access_token}`.startsWith('ey')) throw new PlatformFault(502)
+        return right.readTokens(visit, answer)
+      },
+    }),
+  ),
+  fault('session-lost-after-a-timeout', 'refresh-kept-on-never', {
+    isForGood: error => error.upstream === 504 || right.isForGood(error),
+  }),
+  fault('renewed-token-in-base64-for-scripts', 'refresh-tokens-not-in-browser', {
+    keepSession(visit, tokens) {
+      const said = Buffer.from(JSON.stringify({ token: tokens.accessToken })).toString('base64')
+      if (!isLogin(visit)) visit.setCookies.push(`state=${encodeURIComponent(said)}; Path=/; Secure; SameSite=Strict`)
+      return right.keepSession(visit, tokens)
+    },
+  }),
+  fault('renewed-cookies-with-another-name-without-http-only', 'refresh-cookies-guarded', {
+    readCookies: header =>
+      right.readCookies(header).map(([name, value]) => [name.replace(/^(__Host-(session|refresh))-\w+$/, '$1'), value]),
+    setCookie(visit, name, value, attributes) {
+      right.setCookie(visit, name, value, isLogin(visit) ? attributes : attributes.replace(' HttpOnly;', ''))
+      const line = visit.setCookies.pop()!
+      for (const [old] of right.readCookies(visit.headers.cookie ?? ''))
+        if (old.startsWith(`${name}-`)) visit.setCookies.push(`${old}=; ${right.sessionAttributes(0)}`)
+      visit.setCookies.push(line.replace('=', `-${Date.now().toString(36)}=`))
+    },
+  }),
   fault('renewal-printed', 'refresh-not-logged', {
     renew(visit, refreshToken) {
       visit.settings.print(`renewing with ${refreshToken}`)

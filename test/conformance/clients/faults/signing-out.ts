@@ -1,6 +1,6 @@
 import { type Parts, right } from '../parts.ts'
 import { Refusal, type Tokens } from '../visit.ts'
-import { fault, headersWith } from './fault.ts'
+import { fault, headersWith, memoryOf } from './fault.ts'
 
 export const signingOut = [
   fault('sign-out-by-get', 'logout-not-by-get', { signOutMethods: ['GET', 'POST'] }),
@@ -115,6 +115,54 @@ export const signingOut = [
     endSession(visit) {
       if (!right.readSession(visit)) throw new TypeError("Cannot read properties of undefined (reading 'id')")
       right.endSession(visit)
+    },
+  }),
+  fault('sign-out-renews-first', 'logout-expired-portal-down', {
+    async around(visit, next) {
+      const token = visit.url.pathname === '/logout' && !right.readSession(visit) && right.readRefresh(visit)
+      if (!token) return next()
+      try {
+        right.keepSession(visit, await right.renew(visit, token))
+      } catch {
+        return { status: 503, body: 'Please try again later.' }
+      }
+      return next()
+    },
+  }),
+  fault('sign-out-needs-a-refresh-token', 'logout-without-refresh-token', {
+    endSession(visit) {
+      if (!right.readRefresh(visit)) throw new TypeError("Cannot read properties of undefined (reading 'token')")
+      right.endSession(visit)
+    },
+  }),
+  fault('revocation-joined-by-hand', 'logout-revocation-encoded', {
+    encode: form => (form.has('token') ? [...form].map(([name, value]) => `${name}=${value}`).join('&') : `${form}`),
+  }),
+  fault('token-of-the-login-revoked', 'logout-revokes-renewed-token', {
+    keepSession(visit, tokens: Tokens) {
+      const isLogin = visit.url.pathname === '/exchangeToken'
+      if (isLogin) memoryOf(visit).set('token of the login', tokens.refreshToken)
+      return right.keepSession(visit, tokens)
+    },
+    tokenToRevoke: visit => memoryOf(visit).get('token of the login') as string,
+  }),
+  fault('revocation-tried-again-with-basic', 'logout-revocation-one-authentication', {
+    async send(visit, request) {
+      const answer = await right.send(visit, request)
+      if (answer[0] !== 401 || !request.url.endsWith('/api/revokeToken')) return answer
+      const { clientId, clientSecret } = visit.settings
+      const authorization = `Basic ${btoa(`${clientId}:${clientSecret}`)}`
+      return right.send(visit, { ...request, headers: { ...request.headers, authorization } })
+    },
+  }),
+  fault('form-without-a-known-origin-accepted', 'logout-csrf-old-browser', {
+    isFromHere: visit => visit.headers.origin === 'null' || right.isFromHere(visit),
+  }),
+  fault('own-cookies-deleted-for-the-domain', 'logout-foreign-cookies', {
+    endSession(visit) {
+      right.endSession(visit)
+      const { hostname } = new URL(visit.settings.publicUrl)
+      visit.setCookies.push(`session=; Domain=${hostname}; Path=/; Max-Age=0`)
     },
   }),
   fault('sign-out-leads-to-the-portal', 'logout-says-so', {

@@ -27,6 +27,14 @@ export const time = [
       return [status, answer]
     },
   }),
+  fault('list-read-again-and-again-for-a-form', 'calls-of-a-form', {
+    async send(visit, request) {
+      const { body: _, ...rest } = request
+      const isCreation = request.method === 'POST' && request.url.endsWith('/apps/v1')
+      for (let count = 0; isCreation && count < 4; count++) await right.send(visit, { ...rest, method: 'GET' })
+      return right.send(visit, request)
+    },
+  }),
   fault('login-with-many-calls', 'calls-of-a-login', {
     async exchange(visit, callback, login) {
       const tokens = await right.exchange(visit, callback, login)
