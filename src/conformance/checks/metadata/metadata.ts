@@ -402,7 +402,7 @@ export const metadata: CheckDefinition[] = [
       const usesPkce = async () => (await context.startLogin(context.browser())).url.searchParams.has('code_challenge')
       const otherPort = new URL(portalUrl)
       otherPort.port = '9'
-      for (const issuer of [`${portalUrl}.evil.example`, null, otherPort.origin, `${portalUrl}/`]) {
+      for (const issuer of [`${portalUrl}.evil.example`, null, otherPort.origin]) {
         const met = await startUnder(context, 'metadata-members', { members: { issuer } })
         const isUsed = await usesPkce()
         await expectMet(context, met)

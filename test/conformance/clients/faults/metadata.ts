@@ -289,13 +289,6 @@ export const metadata: Fault[] = [
     }),
   ),
   fault(
-    'issuer-compared-without-its-slash',
-    'metadata-issuer-features',
-    readingMetadata({
-      isBelieved: ({ issuer }, { settings }) => `${issuer}`.replace(/\/+$/, '') === settings.loginUrl,
-    }),
-  ),
-  fault(
     'iss-demanded-because-of-false',
     'metadata-iss-not-promised',
     readingMetadata(
