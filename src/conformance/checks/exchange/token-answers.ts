@@ -376,6 +376,41 @@ export const tokenAnswers: CheckDefinition[] = [
       await expectSignedIn(context, browser, 'Nobody is signed in after this token response.', page)
     },
   },
+  {
+    id: 'token-answer-doubled-names',
+    title: 'If a token response contains a field twice, the client uses the last value',
+    rule: 'doubled-names',
+    why: 'If two programs use different values of a repeated field, one of them checks a value that the other does not use.',
+    fix: 'Parse the response with a JSON parser that keeps the last value of a repeated name. Most parsers do this by default.',
+    needs: ['page'],
+    async run(context) {
+      /** Makes a login. `change` changes the JSON text of the token response. Returns whether somebody is signed in. */
+      const isSignedInWith = async (change: (text: string, state: string) => string) => {
+        const { browser, start, callback } = await beginLogin(context)
+        const token = await context.platform.tokenOf(await context.person())
+        const fields = { access_token: token, expires_in: 3600, token_type: 'Bearer', scope: '', state: start.state }
+        const body = change(JSON.stringify(fields), start.state ?? '')
+        await context.order('exchange-answer', {
+          options: { status: 200, body, type: 'application/json; charset=utf-8' },
+        })
+        await followCallback(context, browser, callback)
+        await context.dropFaults()
+        return context.isSignedIn(browser)
+      }
+      if (!(await isSignedInWith(text => text)))
+        throw new Undecided('Nobody is signed in after such a token response, even if no field is there twice.')
+      for (const [name, value] of Object.entries({ access_token: 'other', state: 'other', token_type: 'mac' }))
+        expect(
+          await isSignedInWith(text => `{"${name}":"${value}",${text.slice(1)}`),
+          `If the first ${name} of two is wrong and the last is right, nobody is signed in.`,
+        )
+      for (const [name, value] of Object.entries({ state: 'other', token_type: 'mac' }))
+        expect(
+          !(await isSignedInWith(text => `${text.slice(0, -1)},"${name}":"${value}"}`)),
+          `If the first ${name} of two is right and the last is wrong, somebody is signed in.`,
+        )
+    },
+  },
   ...(
     [
       ['expired', 'the access token has expired', 'Its end is known from expires_in.'],

@@ -574,14 +574,17 @@ export const metadata: CheckDefinition[] = [
     fix: 'If authorization_response_iss_parameter_supported is true in the document, require iss and compare it with the address of the portal.',
     async run(context) {
       await needsMetadata(context)
-      const { browser, callback } = await beginLogin(context)
-      callback.searchParams.delete('iss')
-      const page = await followCallback(context, browser, callback)
-      expect(
-        (await context.codeExchanges()).length === 0,
-        'The client exchanged the code of a callback without iss.',
-        page,
-      )
+      for (const what of ['without iss', 'with an empty iss']) {
+        const { browser, callback } = await beginLogin(context)
+        if (what === 'without iss') callback.searchParams.delete('iss')
+        else callback.searchParams.set('iss', '')
+        const page = await followCallback(context, browser, callback)
+        expect(
+          (await context.codeExchanges()).length === 0,
+          `The client exchanged the code of a callback ${what}.`,
+          page,
+        )
+      }
       const plain = await beginLogin(context)
       await followCallback(context, plain.browser, plain.callback)
       if ((await context.codeExchanges()).length === 0)

@@ -3,10 +3,14 @@
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
+import { tokensSentIn } from '../../correlation.ts'
 import { describePage, expect } from '../../findings.ts'
-import { openCreateForm } from '../../steps/create-form.ts'
-import { expectBack, isCall, renewNow } from '../../steps/renewals.ts'
+import { openCreateForm, openFormIn } from '../../steps/create-form.ts'
+import { isBareFailure } from '../../steps/page-content.ts'
+import { expectBack, isCall, renewNow, renewUnder } from '../../steps/renewals.ts'
 import { asksToSignIn, expiredSession, renewalIn, visitPage } from '../../steps/sessions.ts'
+import { signOut } from '../../steps/sign-out.ts'
+import { tokensOf } from '../../steps/tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
@@ -223,4 +227,85 @@ const forForms: CheckDefinition[] = [
   },
 ]
 
-export const failedRenewals: CheckDefinition[] = [...unanswered, ...after401, ...forForms]
+/** Failures of a renewal that uncaught errors often cause: no answer, no JSON, and JSON without tokens. */
+const breaking: [fault: string, options?: Record<string, unknown>][] = [
+  ['refresh-reset'],
+  ['refresh-html'],
+  ['refresh-half'],
+  ['refresh-not-an-object'],
+  ['refresh-503'],
+  ['refresh-answer', { status: 200, body: '{}', type: 'application/json; charset=utf-8' }],
+]
+
+const others: CheckDefinition[] = [
+  {
+    id: 'refresh-failed-page',
+    title: 'If a renewal fails, the visitor gets a page of the client',
+    rule: 'UP-06',
+    why: 'A visitor who sees the default error page of a server does not know that a later attempt can succeed.',
+    fix: 'Catch every failure of a renewal, including unreadable answers, and show a page that offers to try again.',
+    needs,
+    longestMs: 120_000,
+    async run(context) {
+      for (const [fault, options] of breaking) {
+        const { browser, person } = await context.signedIn()
+        await context.platform.endAccessTokens(person)
+        const { page } = await renewNow(context, { browser, person }, fault, options, 1)
+        await context.dropFaults()
+        expect(!isBareFailure(page), `With the fault ${fault}, the page is the default error page of a server.`, page)
+      }
+      const { page } = await renewUnder(context, 'refresh-html', {}, 1)
+      expect(!isBareFailure(page), 'When the token has expired, the page is the default error page of a server.', page)
+    },
+  },
+  ...[400, 500].map(
+    (status): CheckDefinition => ({
+      id: `refresh-status-${status}`,
+      title: `If the answer to a renewal has status ${status}, the client does not use its tokens`,
+      rule: 'UP-06',
+      why: 'This status says that the renewal failed. A client that reads only the body uses tokens that the portal has refused.',
+      fix: 'Check the status before the body, and accept tokens only with status 200.',
+      needs,
+      async run(context) {
+        const { page, steps, renewal } = await renewUnder(context, 'refresh-tokens-with-status', { status }, 1)
+        const token = tokensOf(renewal)?.access_token
+        if (renewal.response.status !== status || token === undefined)
+          throw new Undecided('The portal did not send the ordered answer to the renewal.')
+        const calls = steps.filter(step => step.kind === 'api' && tokensSentIn(step).includes(token))
+        expect(calls.length === 0, 'The client calls the API with a token of this answer.', page, renewal, ...calls)
+      },
+    }),
+  ),
+  {
+    id: 'refresh-not-elsewhere',
+    title: 'If the access token is valid, neither a form nor a login or a sign-out causes a renewal',
+    rule: 'RF-10',
+    why: 'Each renewal makes the visitor wait, adds load to the portal, and can disturb the requests of another tab.',
+    fix: 'Renew only when the access token has expired, or after a 401 from the API.',
+    needs,
+    async run(context) {
+      const { create, logout, login } = context.settings
+      const judge = async (what: string) => {
+        await context.platform.settle(300)
+        const renewals = context.arrived('refresh')
+        expect(renewals.length === 0, `${what}, the client renewed a valid access token.`, ...renewals)
+      }
+      const { browser, page: landed } = await context.signedIn()
+      await browser.visit(context.url('/'))
+      await judge('On the start page')
+      await context.visitUntilPortal(browser.newTab(), login)
+      await judge('At the start of a login')
+      if (create) {
+        const open = await openFormIn(context, browser, await context.person())
+        await browser.submit(open.page, open.form, open.values)
+        await judge('For a form')
+      }
+      if (logout) {
+        await signOut(context, browser, landed)
+        await judge('At the sign-out')
+      }
+    },
+  },
+]
+
+export const failedRenewals: CheckDefinition[] = [...unanswered, ...after401, ...forForms, ...others]

@@ -157,6 +157,27 @@ export const wholeRun: CheckDefinition[] = [
     },
   },
   {
+    id: 'run-secret-at-the-portal',
+    title:
+      'During the whole run, the client sends its secret only in the body of calls to the token endpoints of the portal',
+    rule: 'UP-15',
+    why: 'The secret proves to the portal who the client is. Every other server that gets the secret can leak it.',
+    fix: 'Set the fields and headers of each call yourself. Send the secret only with an exchange, a renewal and a revocation.',
+    isAlone: true,
+    async run(context) {
+      await failOften(context)
+      const secret = context.platform.clientSecret.reveal()
+      const basic = Buffer.from(`${context.platform.clientId}:${secret}`).toString('base64')
+      const call = stepsOf(context)
+        .filter(({ kind }) => ['api', 'me', 'metadata', 'authorize'].includes(kind))
+        .find(({ request: { url, headers, body } }) => {
+          const text = JSON.stringify([url, headers, body])
+          return text.includes(secret) || text.includes(basic)
+        })
+      expect(!call, 'A call to another address contains the client secret.', ...(call ? [call] : []))
+    },
+  },
+  {
     id: 'run-pages',
     title:
       'During the whole run, no answer to a browser contains an access token, a refresh token or the client secret',

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { deflateSync, inflateSync } from 'node:zlib'
 import { right } from '../parts.ts'
-import { callPortal } from '../platform.ts'
+import { callPortal, isRecord } from '../platform.ts'
 import { Refusal, type Visit } from '../visit.ts'
 import { exchangeWith, fault, memoryOf, readable } from './fault.ts'
 
@@ -344,6 +344,14 @@ export const exchange = [
       readRefresh: visit => right.readRefresh(visit) ?? (memoryOf(visit).has('signed in') ? 'undefined' : undefined),
     },
   ),
+  fault('first-value-of-a-doubled-name', 'token-answer-doubled-names', {
+    parse(text, type) {
+      const answer = right.parse(text, type)
+      if (!isRecord(answer)) return answer
+      const first = Object.keys(answer).map(name => [name, new RegExp(`"${name}":"([^"]*)"`).exec(text)?.[1]])
+      return { ...answer, ...Object.fromEntries(first.filter(([, value]) => value !== undefined)) }
+    },
+  }),
   fault('session-emptied-at-the-callback', 'exchange-failed-keeps-session', {
     beforeState: async visit => right.dropSession(visit),
   }),

@@ -233,6 +233,21 @@ export const metadata: Fault[] = [
     readingMetadata({}, { checkClient: right.checkClient }),
   ),
   fault(
+    'empty-iss-passes',
+    'metadata-iss-promised',
+    readingMetadata(
+      {},
+      {
+        checkClient(visit) {
+          if (visit.query.get('iss') === '') visit.query.delete('iss')
+          right.checkClient(visit)
+          const isPromised = known(visit).authorization_response_iss_parameter_supported === true
+          if (isPromised && !/[?&]iss=/.test(visit.target)) throw new Refusal(400, 'This answer has no issuer.')
+        },
+      },
+    ),
+  ),
+  fault(
     'iss-always-demanded',
     'metadata-iss-not-promised',
     readingMetadata(

@@ -307,6 +307,31 @@ export const renewalFaults: Fault[] = [
       },
     }),
   ),
+  fault('failed-renewal-is-a-bare-failure', 'refresh-failed-page', {
+    ...crashes,
+    async around(_visit, next) {
+      const answer = await next()
+      return answer.status === 500 ? { status: 500, body: 'Internal Server Error' } : answer
+    },
+  }),
+  fault(
+    'status-of-a-renewal-ignored',
+    ['refresh-status-400', 'refresh-status-500'],
+    renewing({ send: async (visit, request) => [200, (await right.send(visit, request))[1]] }),
+  ),
+  ...[
+    ['/applications', 'POST'],
+    ['/login', 'GET'],
+    ['/logout', 'POST'],
+  ].map(([path, method]) =>
+    fault(`renewal-at-each-${method}-of-${path!.slice(1)}`.toLowerCase(), 'refresh-not-elsewhere', {
+      async around(visit, next) {
+        const token = visit.url.pathname === path && visit.method === method && right.readRefresh(visit)
+        if (token) right.keepSession(visit, await right.renew(visit, token))
+        return next()
+      },
+    }),
+  ),
   fault('session-lost-after-a-timeout', 'refresh-kept-on-never', {
     isForGood: error => error.upstream === 504 || right.isForGood(error),
   }),

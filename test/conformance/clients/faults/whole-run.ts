@@ -49,6 +49,16 @@ export const wholeRun: Fault[] = [
       return session
     },
   }),
+  fault('secret-in-the-headers-since-a-renewal', 'run-secret-at-the-portal', {
+    renew(visit, refreshToken) {
+      memoryOf(visit).set('has renewed', true)
+      return right.renew(visit, refreshToken)
+    },
+    send(visit, request) {
+      const secret = memoryOf(visit).has('has renewed') && { 'x-client-secret': visit.settings.clientSecret }
+      return right.send(visit, { ...request, headers: { ...request.headers, ...secret } })
+    },
+  }),
   fault('revocation-in-the-address', ['run-addresses', 'logout-revocation-address'], {
     async revoke(visit, token) {
       const query = new URLSearchParams({ token, client_secret: visit.settings.clientSecret })
