@@ -1,6 +1,6 @@
 // Headers that an answer of the platform may have, and that the client must not copy into its own answers.
 import type { Exchange } from '../browser/browser.ts'
-import { setCookiesOf } from '../findings.ts'
+import { expect, setCookiesOf } from '../findings.ts'
 
 const mark = 'conformance-mark'
 const other = 'other.example'
@@ -30,3 +30,18 @@ export function passedHeader(exchange: Exchange): string | undefined {
   if ((headers.get('refresh') ?? '').includes(other)) return 'refresh'
   return [...headers].find(([, value]) => value.includes(mark))?.[0]
 }
+
+/** Fails if an answer of the client contains one of the foreign headers. */
+export function expectOwnHeaders(trail: Exchange[]): void {
+  for (const one of trail) {
+    const name = passedHeader(one)
+    expect(name === undefined, `The client copied the header ${name} from an answer of the platform.`, one)
+  }
+}
+
+/** The rule of the checks with these headers. */
+export const foreignHeadersRule = {
+  rule: 'UP-13',
+  why: 'If the client copies such a header, another server can set a cookie or give a permission in the name of the client.',
+  fix: 'Set the headers of every answer yourself. Copy no header from an answer of the platform.',
+} as const

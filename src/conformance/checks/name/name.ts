@@ -4,6 +4,7 @@ import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { expectOwnHeaders, foreignHeaders, foreignHeadersRule } from '../../steps/foreign-headers.ts'
 import { expectAnswer } from '../../steps/list-page.ts'
 import { runsScript } from '../../steps/page-content.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
@@ -237,6 +238,17 @@ export const name: CheckDefinition[] = [
       if (context.settings.create) pages.push(await browser.visit(context.url(context.settings.create)))
       for (const one of pages)
         expect(!runsScript(one, 'alert(1)'), 'The page contains the name of the visitor without escaping.', one)
+    },
+  },
+  {
+    id: 'name-headers-not-passed-back',
+    title: 'The client passes no header of the portal answer with the name to the browser',
+    ...foreignHeadersRule,
+    needs,
+    async run(context) {
+      await needsName(context)
+      const { landed, page } = await signInUnder(context, 'me-headers', { headers: foreignHeaders })
+      expectOwnHeaders([...landed.trail, ...page.trail])
     },
   },
   {

@@ -2,6 +2,7 @@
 // renewal with other code than the answer to an exchange.
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import { describePage, expect, expectServed } from '../../findings.ts'
+import { expectOwnHeaders, foreignHeaders, foreignHeadersRule } from '../../steps/foreign-headers.ts'
 import { isCall, renewUnder } from '../../steps/renewals.ts'
 import { visitPage } from '../../steps/sessions.ts'
 
@@ -77,6 +78,17 @@ export const answers: CheckDefinition[] = [
       },
     }),
   ),
+  {
+    id: 'refresh-headers-not-passed-back',
+    title: 'The client passes no header of the answer to a renewal to the browser',
+    ...foreignHeadersRule,
+    needs,
+    async run(context) {
+      const { page, renewal } = await renewUnder(context, 'refresh-headers', { headers: foreignHeaders }, 1)
+      if (!renewal.fault) throw new Undecided('The portal did not send the ordered answer to the renewal.')
+      expectOwnHeaders(page.trail)
+    },
+  },
   {
     id: 'refresh-large-refused',
     title: 'The client limits the size of the answer to a renewal',

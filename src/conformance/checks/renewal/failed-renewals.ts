@@ -277,6 +277,34 @@ const others: CheckDefinition[] = [
     }),
   ),
   {
+    id: 'refresh-delivered-with-form-page',
+    title: 'If the page with the form for a new application renews the session, the client stores the new tokens',
+    rule: 'RF-09',
+    why: 'Clients often have separate code for each page. If one page loses the new refresh token, the next page sends the old refresh token. The portal then revokes all tokens, and the session ends.',
+    fix: 'Set the new cookies in the function that renews the session, before any page is written.',
+    needs: ['page', 'create'],
+    longestMs: 90_000,
+    async run(context) {
+      const { browser } = await expiredSession(context)
+      const before = new Set(context.arrived())
+      const opened = await context.visitUntilPortal(browser, context.settings.create)
+      await context.platform.settle()
+      const renewal = context.arrived('refresh').find(step => !before.has(step))
+      if (renewal?.response.status !== 200) throw new NotApplicable('the page with the form does not renew the session')
+      // For some seconds, a client may use the answer to the renewal again.
+      await context.pause(12_000)
+      const { page, steps } = await visitPage(context, browser)
+      const renewals = steps.filter(isRenewal)
+      expect(renewals.length === 0, 'The next page renews again.', opened, ...renewals)
+      expect(
+        steps.some(isCall),
+        `On the next page, the visitor is not signed in. The client answered with ${describePage(page)}.`,
+        page,
+        ...steps,
+      )
+    },
+  },
+  {
     id: 'refresh-not-elsewhere',
     title: 'If the access token is valid, neither a form nor a login or a sign-out causes a renewal',
     rule: 'RF-10',

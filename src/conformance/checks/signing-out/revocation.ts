@@ -5,6 +5,7 @@ import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { expectOwnHeaders, foreignHeaders, foreignHeadersRule } from '../../steps/foreign-headers.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
 import { renewUnder } from '../../steps/renewals.ts'
 import { visitPage } from '../../steps/sessions.ts'
@@ -158,6 +159,18 @@ const requests: CheckDefinition[] = [
   ),
 ]
 
+const headers: CheckDefinition = {
+  id: 'logout-headers-not-passed-back',
+  title: 'The client passes no header of the answer to a revocation to the browser',
+  ...foreignHeadersRule,
+  needs,
+  async run(context) {
+    const { page, revocations } = await revokeOnce(context, 'revoke-headers', { headers: foreignHeaders })
+    if (revocations.length === 0) throw new NotApplicable('the client revokes no token when a visitor signs out')
+    expectOwnHeaders(page.trail)
+  },
+}
+
 const redirects: CheckDefinition[] = [302, 307].map(status => ({
   id: `logout-revocation-redirect-${status}`,
   title: `If the portal redirects a revocation (status ${status}), the client does not follow the redirect`,
@@ -240,4 +253,4 @@ const failures: CheckDefinition[] = [
   ),
 ]
 
-export const revocation: CheckDefinition[] = [...requests, ...redirects, ...failures]
+export const revocation: CheckDefinition[] = [...requests, headers, ...redirects, ...failures]

@@ -81,6 +81,17 @@ export const name: Fault[] = [
     'name-escaped',
     showing({}, name => name),
   ),
+  fault('headers-of-the-name-passed-back', 'name-headers-not-passed-back', {
+    async around(visit, next) {
+      const session = right.readSession(visit)
+      const answer = await next()
+      if (!session || visit.url.pathname !== '/applications') return answer
+      const headers = { authorization: `Bearer ${session.accessToken}` }
+      const said = await fetch(`${visit.settings.loginUrl}/api/me`, { headers })
+      const mark = said.headers.get('x-conformance-mark')
+      return mark ? { ...answer, headers: { ...answer.headers, 'x-conformance-mark': mark } } : answer
+    },
+  }),
   fault(
     'name-of-any-size',
     'name-large-refused',

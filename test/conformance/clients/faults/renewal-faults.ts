@@ -83,6 +83,26 @@ const computed = renewing({ lifetime: value => Number((value as number).toFixed(
 
 const takesAnything: Partial<Parts> = renewing({ isToken: (_token): _token is string => true, isBearer: () => true })
 
+/** Copies the headers of the answers to the calls that `isMeant` selects into the answer to the browser. */
+function passingBack(isMeant: (request: Call) => boolean): Partial<Parts> {
+  const copied = new WeakMap<Visit['setCookies'], string>()
+  return {
+    send(visit, request) {
+      if (!isMeant(request)) return right.send(visit, request)
+      const readBody: Parts['readBody'] = (response, most) => {
+        copied.set(visit.setCookies, response.headers.get('x-conformance-mark') ?? '')
+        return right.readBody(response, most)
+      }
+      return right.send({ ...visit, parts: { ...visit.parts, readBody } }, request)
+    },
+    async around(visit, next) {
+      const answer = await next()
+      const mark = copied.get(visit.setCookies)
+      return mark ? { ...answer, headers: { ...answer.headers, 'x-conformance-mark': mark } } : answer
+    },
+  }
+}
+
 export const renewalFaults: Fault[] = [
   fault('renewal-as-json', 'refresh-form', {
     ...renewing({
@@ -332,6 +352,23 @@ export const renewalFaults: Fault[] = [
       },
     }),
   ),
+  fault(
+    'headers-of-a-renewal-passed-back',
+    'refresh-headers-not-passed-back',
+    passingBack(request => Boolean(request.body?.includes('refresh_token'))),
+  ),
+  fault(
+    'headers-of-a-revocation-passed-back',
+    'logout-headers-not-passed-back',
+    passingBack(({ url }) => url.endsWith('/api/revokeToken')),
+  ),
+  fault('renewed-by-the-page-with-the-form-not-delivered', 'refresh-delivered-with-form-page', {
+    keepSession(visit, tokens) {
+      const session = right.keepSession(visit, tokens)
+      if (visit.url.pathname === '/applications/new') visit.setCookies.length = 0
+      return session
+    },
+  }),
   fault('session-lost-after-a-timeout', 'refresh-kept-on-never', {
     isForGood: error => error.upstream === 504 || right.isForGood(error),
   }),
