@@ -125,6 +125,8 @@ const failures: CheckDefinition[] = [
  * work.
  */
 const longestWaitMs = 3000
+/** The limit for the faster of two logins. It is shorter, because a single slow answer may have another cause. */
+const longestShorterWaitMs = 1900
 
 const waits: CheckDefinition[] = [
   ['never', 'does not arrive'],
@@ -146,6 +148,14 @@ const waits: CheckDefinition[] = [
     expect(page.status !== 0, `After ${seconds} seconds the browser had no answer: ${page.fault}.`, page)
     expect(waitedMs(page) < longestWaitMs, `The login began only after ${seconds} seconds.`, page)
     await expectMet(context, met)
+    const second = await context.visitUntilPortal(context.browser(), context.settings.login)
+    const shorter = Math.min(waitedMs(page), waitedMs(second))
+    expect(
+      shorter < longestShorterWaitMs,
+      `Each of two logins began only after ${(shorter / 1000).toFixed(1)} seconds or more.`,
+      page,
+      second,
+    )
   },
 }))
 
@@ -179,6 +189,33 @@ const others: CheckDefinition[] = [
         await context.order(fault, { times: 'always', state: undefined, ...(options && { options }) })
         const members = options ? ` with ${JSON.stringify(options.members)}` : ''
         await expectLogin(context, `With the fault ${fault}${members} nobody can sign in.`)
+      }
+    },
+  },
+  {
+    id: 'metadata-wrong-types',
+    title: "If fields of the portal's metadata have wrong types when the client starts, visitors can still sign in",
+    rule: 'metadata-optional',
+    why: 'In many languages, a search in a value that is not a list raises an error. Nobody can then sign in.',
+    fix: 'Check the type of each field and of each item in a list before you use it. Ignore a field with a wrong type.',
+    needs: ['process', 'page'],
+    ...alone,
+    async run(context) {
+      for (const members of [
+        { code_challenge_methods_supported: 5, revocation_endpoint: ['a'] },
+        { code_challenge_methods_supported: [null, 5], revocation_endpoint: true },
+      ]) {
+        const met = await startUnder(context, 'metadata-members', { members })
+        const begun = await context.visitUntilPortal(context.browser(), context.settings.login)
+        await expectMet(context, met)
+        const what = JSON.stringify(members)
+        expect(
+          begun.stoppedAt !== undefined,
+          `With ${what}, the client begins no login, but answers with ${describePage(begun)}.`,
+          begun,
+        )
+        await expectLogin(context, `With ${what}, nobody can sign in.`)
+        await context.dropFaults()
       }
     },
   },
@@ -625,7 +662,7 @@ export const metadata: CheckDefinition[] = [
   },
   {
     id: 'metadata-kept',
-    title: 'The client does not read the metadata again for each login',
+    title: 'The client does not read the metadata again for each login or each sign-out',
     rule: 'metadata-kept',
     why: 'The document changes rarely. If the client reads it for each login, every login is slower and needs one more request that can fail.',
     fix: 'Keep the document for an hour.',
@@ -638,11 +675,23 @@ export const metadata: CheckDefinition[] = [
       if (before === 0) throw new Undecided('The client has not yet read the metadata.')
       // A client can have several processes, and each process may read the document once.
       const logins = 8
-      for (let login = 0; login < logins; login++) await context.signIn(context.browser())
+      const opened = []
+      for (let login = 0; login < logins; login++) {
+        const browser = context.browser()
+        opened.push({ browser, page: await context.signIn(browser) })
+      }
       await platform.settle()
       expect(
         reads() - before < logins,
         `During ${logins} logins, the client read the metadata ${reads() - before} times.`,
+      )
+      if (!context.settings.logout) return
+      const beforeSignOuts = reads()
+      for (const { browser, page } of opened) await signOut(context, browser, page)
+      await platform.settle(500)
+      expect(
+        reads() - beforeSignOuts < logins,
+        `During ${logins} sign-outs, the client read the metadata ${reads() - beforeSignOuts} times.`,
       )
     },
   },

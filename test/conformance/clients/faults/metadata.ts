@@ -176,6 +176,29 @@ export const metadata: Fault[] = [
     ),
   ),
   fault('metadata-waited-for-five-seconds', 'metadata-never', readingMetadata({ deadlineMs: 5000 })),
+  fault('metadata-waited-for-two-seconds', 'metadata-never', readingMetadata({ deadlineMs: 2000 })),
+  fault(
+    'metadata-methods-of-any-type',
+    'metadata-wrong-types',
+    readingMetadata({
+      isBelieved(document, visit) {
+        document.code_challenge_methods_supported = ((document.code_challenge_methods_supported ?? []) as string[]).map(
+          method => method.toUpperCase(),
+        )
+        return rightReading.isBelieved(document, visit)
+      },
+      otherwise() {
+        throw new Refusal(503, 'The portal cannot be asked just now.')
+      },
+    }),
+  ),
+  fault('metadata-read-at-each-sign-out', 'metadata-kept', {
+    ...metadataReader,
+    async revoke(visit, token) {
+      await read(visit, rightReading)
+      await metadataReader.revoke!(visit, token)
+    },
+  }),
   fault('metadata-of-any-type', 'metadata-broken', {
     ...metadataReader,
     startQuery(visit, state, verifier) {

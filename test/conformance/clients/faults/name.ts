@@ -120,6 +120,11 @@ export const name: Fault[] = [
     'name-waits',
     calm((visit, session) => readName(visit, session, { deadlineMs: 4000 })),
   ),
+  atLogin(
+    'name-waited-for-two-seconds',
+    'name-waits',
+    calm((visit, session) => readName(visit, session, { deadlineMs: 2000 })),
+  ),
   ...[302, 307].map(status =>
     atLogin(
       `name-redirect-${status}-followed`,
