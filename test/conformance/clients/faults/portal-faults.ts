@@ -170,7 +170,7 @@ export const portalFaults = [
       }
     },
   }),
-  fault('late-answer-left-open', ['exchange-endless-body-left', 'refresh-endless-body-left'], {
+  fault('late-answer-left-open', ['exchange-endless-body-left', 'refresh-endless-body-left', 'exchange-never'], {
     deadlineMs: 86_400_000,
     readBody: response => response.text(),
     send: (visit, request) =>

@@ -81,6 +81,11 @@ export const signingOut = [
     ['logout-portal-drip', 'logout-portal-endless-body', 'logout-portal-slow-header'],
     { revocationMs: 86_400_000, readBody: response => response.text() },
   ),
+  fault('revocation-in-the-background-without-a-deadline', 'logout-revocation-deadline', {
+    async revoke(visit, token) {
+      void right.revoke({ ...visit, parts: { ...visit.parts, revocationMs: 86_400_000 } }, token)
+    },
+  }),
   fault('late-renewal-signs-in-again', 'logout-during-renewal', { noteSignOut: () => {} }),
   fault('sign-out-waits-for-the-portal', 'logout-not-waiting', { revocationMs: 5000 }),
   fault('sign-out-revokes-no-access-token', 'logout-revokes-access-token', {
