@@ -171,7 +171,8 @@ export const tokenAnswers: CheckDefinition[] = [
   ),
   {
     id: 'token-answer-access-token-control',
-    title: 'If the access token in the token response contains a control character, nobody is signed in',
+    title:
+      'If the access token in the token response contains a character that no header can contain, nobody is signed in',
     rule: 'CL-18',
     why: 'A header cannot contain such a token. If the client starts a session with it, every page of the visitor fails.',
     fix: 'Accept an access token only if all its characters are visible ASCII characters. Otherwise, answer with a page that offers to sign in again.',
@@ -179,7 +180,7 @@ export const tokenAnswers: CheckDefinition[] = [
     // The platform does not know the user of a call with a faulty token, so this check must count all calls.
     isAlone: true,
     async run(context) {
-      for (const value of ['one\ntwo', 'one\rtwo', 'one\u0000two', 'one\u007ftwo', 'one\u20actwo']) {
+      for (const value of ['one\ntwo', 'one\rtwo', 'one\u0000two', 'one\u20actwo']) {
         const { browser, page } = await loginWith(context, 'access-token', { value })
         const when = `After the access token ${JSON.stringify(value)}`
         expect(page.status !== 0, `${when}, there was no answer.`, page)

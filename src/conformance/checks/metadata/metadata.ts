@@ -126,7 +126,7 @@ const failures: CheckDefinition[] = [
  */
 const longestWaitMs = 3000
 /** The limit for the faster of two logins. It is shorter, because a single slow answer may have another cause. */
-const longestShorterWaitMs = 1900
+const longestShorterWaitMs = 2000
 
 const waits: CheckDefinition[] = [
   ['never', 'does not arrive'],

@@ -153,7 +153,7 @@ export const name: CheckDefinition[] = [
         if (fault === 'me-late' && !context.arrived('me').some(step => step.fault?.name === fault))
           throw new Undecided('The client did not ask for the name during this login.')
         expect(
-          longer < 1800,
+          longer < 1900,
           `When the portal ${what}, the login took ${(longer / 1000).toFixed(1)} seconds longer.`,
           landed,
         )
