@@ -219,6 +219,23 @@ export const portalFaults: CheckDefinition[] = [
     },
   },
   {
+    id: 'exchange-failed-not-repeated',
+    title: 'Whatever failure the exchange has, the client does not repeat it',
+    rule: 'code-once',
+    why: 'A code is valid only once. The portal refuses a second exchange with the same code, and may revoke the tokens of the first exchange.',
+    fix: 'Never repeat a POST automatically. Show a page with a link to a new login.',
+    longestMs: 90_000,
+    async run(context) {
+      for (const failure of ['500', '502', '504', '408', 'cut', 'half', 'html', 'not-an-object']) {
+        const before = context.arrived('exchange').length
+        const { exchanges } = await loginUnder(context, `exchange-${failure}`)
+        const steps = context.arrived('exchange').slice(before)
+        expect(exchanges - before === 1, `With ${failure}, the client made ${steps.length} exchanges.`, ...steps)
+        await context.dropFaults()
+      }
+    },
+  },
+  {
     id: 'exchange-large-refused',
     title: 'The client limits the size of a token response',
     rule: 'UP-04',

@@ -576,6 +576,30 @@ const kept: CheckDefinition[] = [
     },
   },
   {
+    id: 'refresh-cookies-strict',
+    title: 'If the session cookies are SameSite=Strict after the login, they are Strict after a renewal, too',
+    rule: 'cookie-strict',
+    why: 'Each Set-Cookie replaces all attributes of the earlier cookie, so a renewal can remove the protection of the session.',
+    fix: 'Set the cookies after a login and after a renewal with the same function.',
+    needs,
+    async run(context) {
+      const { browser, page: landed } = await expiredSession(context)
+      const strict = cookiesOf(landed.trail).filter(({ cookie }) => cookie.sameSite === 'strict')
+      const visit = await visitPage(context, browser)
+      renewalIn(context, visit)
+      const renewed = cookiesOf(visit.page.trail).filter(
+        ({ cookie }) => !cookie.isDeletion && strict.some(one => one.cookie.name === cookie.name),
+      )
+      if (renewed.length === 0) throw new NotApplicable('a renewal sets no cookie that was Strict after the login')
+      for (const { cookie, exchange } of renewed)
+        expect(
+          cookie.sameSite === 'strict',
+          `The cookie ${cookie.name} was SameSite=Strict after the login, but is not after the renewal.`,
+          exchange,
+        )
+    },
+  },
+  {
     id: 'refresh-not-logged',
     title: 'The client prints no tokens and no secret when a renewal succeeds or fails',
     rule: 'LG-02',

@@ -314,6 +314,33 @@ export const renewal: CheckDefinition[] = [
     },
   },
   {
+    id: 'refresh-cookie-age-kept',
+    title: 'After a renewal, the cookie with the refresh token still lives longer than the access token',
+    rule: 'CK-09',
+    why: 'If the cookie expires together with the new access token, the session cannot be renewed a second time.',
+    fix: 'After a renewal, give the cookie with the refresh token the rest of its own lifetime, not the expires_in of the access token.',
+    needs,
+    async run(context) {
+      const expiresIn = 5400
+      const { browser, page: landed } = await expiredSession(context)
+      const before = longLived(landed, 2 * expiresIn)
+      await context.order('refresh-expires-in', { options: { value: expiresIn } })
+      const visit = await visitPage(context, browser)
+      grantedIn(renewalIn(context, visit))
+      const renewed = cookiesOf(visit.page.trail).filter(
+        ({ cookie }) => !cookie.isDeletion && before.some(({ name }) => name === cookie.name),
+      )
+      if (renewed.length === 0)
+        throw new NotApplicable('a renewal sets no cookie that lives longer than the access token')
+      for (const { cookie, exchange } of renewed)
+        expect(
+          cookie.maxAge === undefined || cookie.maxAge > expiresIn + 60,
+          `After the login, the cookie ${cookie.name} lived for more than ${2 * expiresIn} seconds. After a renewal with the expires_in ${expiresIn}, it lives for ${cookie.maxAge} seconds.`,
+          exchange,
+        )
+    },
+  },
+  {
     id: 'refresh-not-too-often',
     title: 'If the access token is still valid for half an hour, the client does not renew it',
     rule: 'RF-10',

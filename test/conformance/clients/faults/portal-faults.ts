@@ -170,6 +170,13 @@ export const portalFaults = [
       }
     },
   }),
+  fault('exchange-sent-again-after-502-or-no-json', 'exchange-failed-not-repeated', {
+    async send(visit, request) {
+      const answer = await right.send(visit, request)
+      const isAgain = answer[0] === 502 || (answer[0] === 200 && answer[1] === undefined)
+      return isAgain && isExchange(visit) ? right.send(visit, request) : answer
+    },
+  }),
   fault('late-answer-left-open', ['exchange-endless-body-left', 'refresh-endless-body-left', 'exchange-never'], {
     deadlineMs: 86_400_000,
     readBody: response => response.text(),

@@ -369,6 +369,21 @@ export const renewalFaults: Fault[] = [
       return session
     },
   }),
+  fault('renewed-cookies-lax', 'refresh-cookies-strict', {
+    keepSession(visit, tokens) {
+      const session = right.keepSession(visit, tokens)
+      if (!isLogin(visit)) visit.setCookies = visit.setCookies.map(line => line.replace('=Strict', '=Lax'))
+      return session
+    },
+  }),
+  fault('renewed-refresh-cookie-ends-with-the-access-token', 'refresh-cookie-age-kept', {
+    keepSession(visit, tokens) {
+      const session = right.keepSession(visit, tokens)
+      if (!isLogin(visit))
+        visit.setCookies = visit.setCookies.map(line => line.replace(/Max-Age=\d+$/, `Max-Age=${tokens.seconds}`))
+      return session
+    },
+  }),
   fault('session-lost-after-a-timeout', 'refresh-kept-on-never', {
     isForGood: error => error.upstream === 504 || right.isForGood(error),
   }),
