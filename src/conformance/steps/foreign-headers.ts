@@ -22,7 +22,7 @@ export const foreignHeaders = {
 }
 
 /** Returns the name of a header that the client has copied from an answer with the foreign headers. */
-export function passedHeader(exchange: Exchange): string | undefined {
+function passedHeader(exchange: Exchange): string | undefined {
   if (!('status' in exchange.response)) return undefined
   if (setCookiesOf(exchange).some(line => line.includes('conformance-planted'))) return 'set-cookie'
   const { headers } = exchange.response
@@ -42,6 +42,6 @@ export function expectOwnHeaders(trail: Exchange[]): void {
 /** The rule of the checks with these headers. */
 export const foreignHeadersRule = {
   rule: 'UP-13',
-  why: 'If the client copies such a header, another server can set a cookie or give a permission in the name of the client.',
-  fix: 'Set the headers of every answer yourself. Copy no header from an answer of the platform.',
+  why: 'If the client copies such a header, another server can set a cookie, redirect the page or give a permission in the name of the client.',
+  fix: 'Set the headers of every answer yourself. Copy no header from an answer of the platform, whatever its status is.',
 } as const

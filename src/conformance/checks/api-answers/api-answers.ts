@@ -9,7 +9,7 @@ import { openPagesAbout, openWithApplication } from '../../steps/application-pag
 import { makeApplication, makeGroup } from '../../steps/applications.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
-import { foreignHeaders, passedHeader } from '../../steps/foreign-headers.ts'
+import { expectOwnHeaders, foreignHeaders, foreignHeadersRule } from '../../steps/foreign-headers.ts'
 import { compareUnder, expectAnswer, shownIn, visitUnder } from '../../steps/list-page.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { decodeSafely } from '../../steps/set-cookies.ts'
@@ -464,35 +464,22 @@ const errorRows: CheckDefinition[] = [
 
 // ---- Headers
 
-function expectOwnHeaders(page: Page): void {
-  for (const one of page.trail) {
-    const name = passedHeader(one)
-    expect(name === undefined, `The client passed the header ${name} of the platform on to the browser.`, one)
-  }
-}
-
-const headerRule = {
-  rule: 'UP-13',
-  why: 'If the client copies such a header, another server can set a cookie, redirect the page or give a permission in the name of the client.',
-  fix: 'Set the headers of every answer yourself. Copy no header from an answer of the platform.',
-} as const
-
 const headerRows: CheckDefinition[] = [
   {
     id: 'list-headers-not-passed-back',
     title: 'The client passes no response header of the API to the browser',
-    ...headerRule,
+    ...foreignHeadersRule,
     needs,
     async run(context) {
       const { page } = await visitUnder(context, 'list-headers', { headers: foreignHeaders })
       expectAnswer(page)
-      expectOwnHeaders(page)
+      expectOwnHeaders(page.trail)
     },
   },
   {
     id: 'exchange-headers-not-passed-back',
     title: 'The client passes no header of the token response to the browser',
-    ...headerRule,
+    ...foreignHeadersRule,
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       await context.order('exchange-headers', { options: { headers: foreignHeaders } })
@@ -500,7 +487,7 @@ const headerRows: CheckDefinition[] = [
       if (!(await context.codeExchanges()).some(({ fault }) => fault))
         throw new NotApplicable('the client makes no exchange for the callback, which another check reports')
       expectAnswer(page)
-      expectOwnHeaders(page)
+      expectOwnHeaders(page.trail)
     },
   },
   {

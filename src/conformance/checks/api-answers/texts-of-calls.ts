@@ -1,17 +1,15 @@
 // Texts and headers in answers to calls other than the list: secrets with markup, messages about fields, and messages of
 // libraries about a failed call.
-import type { Exchange, Page } from '../../browser/browser.ts'
+import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect } from '../../findings.ts'
 import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
-import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { openCreateForm, openFormIn } from '../../steps/create-form.ts'
 import { openForms, sendFormsUnder } from '../../steps/every-form.ts'
-import { foreignHeaders, passedHeader } from '../../steps/foreign-headers.ts'
+import { expectOwnHeaders, foreignHeaders, foreignHeadersRule } from '../../steps/foreign-headers.ts'
 import { expectAnswer, visitUnder } from '../../steps/list-page.ts'
 import { runsScript, shownText } from '../../steps/page-content.ts'
-import { signOut } from '../../steps/sign-out.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 const json = 'application/json; charset=utf-8'
@@ -27,19 +25,6 @@ async function passNotApplicable<T>(result: Promise<T>): Promise<T | undefined> 
     throw error
   })
 }
-
-function expectOwnHeaders(trail: Exchange[]): void {
-  for (const one of trail) {
-    const name = passedHeader(one)
-    expect(name === undefined, `The client passed the header ${name} of the platform on to the browser.`, one)
-  }
-}
-
-const headerRule = {
-  rule: 'UP-13',
-  why: 'If the client copies such a header, another server can set a cookie, redirect the page or give a permission in the name of the client.',
-  fix: 'Set the headers of every answer yourself. Copy no header from an answer of the platform, whatever its status is.',
-} as const
 
 /** Messages that libraries and languages write about a failed call or an unreadable answer. */
 const libraryMessages: RegExp[] = [
@@ -106,7 +91,7 @@ export const textsOfCalls: CheckDefinition[] = [
   {
     id: 'error-headers-not-passed-back',
     title: 'The client passes no header of an error answer of the API to the browser',
-    ...headerRule,
+    ...foreignHeadersRule,
     needs,
     async run(context) {
       const application = await openWithApplication(context)
@@ -131,26 +116,6 @@ export const textsOfCalls: CheckDefinition[] = [
         }
         await context.dropFaults()
       }
-    },
-  },
-  {
-    id: 'portal-headers-not-passed-back',
-    title: 'The client passes no header from a renewal, a revocation or the answer with the name to the browser',
-    ...headerRule,
-    needs,
-    async run(context) {
-      const { browser, callback } = await beginLogin(context)
-      for (const place of ['me', 'refresh', 'revoke'])
-        await context.order(`${place}-headers`, { times: 'always', options: { headers: foreignHeaders } })
-      const landed = await followCallback(context, browser, callback)
-      expectOwnHeaders(landed.trail)
-      await context.platform.endAccessTokens(await context.person())
-      const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
-      expectOwnHeaders((await browser.newTab().visit(context.url(context.settings.page), stop)).trail)
-      if (context.settings.logout) expectOwnHeaders((await signOut(context, browser)).trail)
-      await context.platform.settle()
-      if (!context.arrived('me', 'refresh', 'revoke').some(({ fault }) => fault))
-        throw new NotApplicable('the client makes none of these calls')
     },
   },
   {

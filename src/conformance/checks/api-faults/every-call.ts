@@ -14,7 +14,7 @@ import {
   sendAgain,
   sendFormsUnder,
 } from '../../steps/every-form.ts'
-import { foreignHeaders, passedHeader } from '../../steps/foreign-headers.ts'
+import { expectOwnHeaders, foreignHeaders } from '../../steps/foreign-headers.ts'
 import { expectAnswer, shownIn, visitUnder } from '../../steps/list-page.ts'
 import { showsInside } from '../../steps/page-content.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
@@ -564,10 +564,7 @@ export const everyCallRows: CheckDefinition[] = [
         await order()
         trails.push(...(await form.browser.submit(form.page, form.form, form.values)).trail)
       }
-      for (const one of trails) {
-        const name = passedHeader(one)
-        expect(name === undefined, `The client passed the header ${name} of the API on to the browser.`, one)
-      }
+      expectOwnHeaders(trails)
     },
   },
 ]

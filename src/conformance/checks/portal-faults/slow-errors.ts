@@ -1,10 +1,9 @@
 // Error answers of the portal that are large or slow, and a large answer with the name of the visitor. Many clients
 // limit only the answers that they expect.
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, Undecided } from '../../check.ts'
 import { describePage, expect } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { renewUnder } from '../../steps/renewals.ts'
-import { visitPage } from '../../steps/sessions.ts'
 
 const json = 'application/json; charset=utf-8'
 const largeMiB = 32
@@ -62,32 +61,6 @@ export const slowErrors: CheckDefinition[] = [
       const step = context.arrived('exchange').find(({ fault }) => fault)
       if (!step) throw new Undecided('The client has not yet closed the connection of the exchange.')
       expect(step.response.isCut, 'The client read the whole error answer.', step)
-    },
-  },
-  {
-    id: 'name-large-refused',
-    title: "The client limits the size of the portal answer that contains the visitor's name",
-    rule: 'UP-04',
-    why: 'A client that reads an answer without a limit can fill the memory that all visitors share.',
-    fix: 'Count the bytes in the one function that reads every answer, and stop at about 64 KiB.',
-    needs: ['page'],
-    async run(context) {
-      const { id, email } = await context.person()
-      const firstName = 'Largename4720'
-      const body = JSON.stringify({ '@type': 'Person', '@id': id, email, firstName, lastName: firstName })
-      const visit = async (options: Record<string, unknown>) => {
-        const { browser, callback } = await beginLogin(context)
-        await context.order('me-answer', { times: 'always', options: { status: 200, type: json, body, ...options } })
-        await followCallback(context, browser, callback)
-        const { page } = await visitPage(context, browser)
-        await context.dropFaults()
-        return page
-      }
-      if (!(await visit({})).body.includes(firstName))
-        throw new NotApplicable("the page does not show the visitor's name")
-      const page = await visit({ largeMiB })
-      expect(page.status !== 0, `The browser got ${describePage(page)}.`, page)
-      expect(!page.body.includes(firstName), 'The page shows a name from an answer of 32 MiB.', page)
     },
   },
 ]

@@ -191,25 +191,6 @@ export const time: CheckDefinition[] = [
     },
   },
   {
-    id: 'calls-of-a-form',
-    title: 'For a form that creates an application, the client makes at most two platform calls for each answer',
-    rule: 'DO-14',
-    why: 'The visitor waits for these calls. If each form causes many calls, a few visitors can overload the platform.',
-    fix: 'Make only the call that creates the application. Let the next page read the list.',
-    needs: ['page', 'create'],
-    async run(context) {
-      const { browser, person } = await context.signedIn()
-      const open = await openFormIn(context, browser, person)
-      const before = new Set(context.arrived())
-      const page = await browser.submit(open.page, open.form, open.values)
-      await context.platform.settle()
-      const calls = context.arrived().filter(step => !before.has(step) && isCall(step))
-      if (!calls.some(({ request, response }) => request.method === 'POST' && response.status < 400))
-        throw new Undecided('The form created no application.')
-      expect(calls.length <= 2 * page.trail.length, `One form made ${calls.length} calls.`, page, ...calls.slice(0, 6))
-    },
-  },
-  {
     id: 'calls-of-a-login',
     title: 'For a login, the client makes one exchange, and at most two other portal calls',
     rule: 'DO-14',

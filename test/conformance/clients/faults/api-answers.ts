@@ -200,7 +200,7 @@ export const apiAnswers: Fault[] = [
   ),
   fault(
     'headers-of-a-renewal-passed-back',
-    'portal-headers-not-passed-back',
+    'refresh-headers-not-passed-back',
     passesHeadersOnIf(({ body }) => body?.includes('grant_type=refresh_token') === true),
   ),
   fault(
