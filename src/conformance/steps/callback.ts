@@ -79,6 +79,18 @@ export const noNavigations: Record<string, Record<string, string>> = {
     'sec-fetch-mode': 'no-cors',
     'sec-fetch-site': 'cross-site',
   },
+  'A script element on a page of another site': {
+    'sec-fetch-dest': 'script',
+    'sec-fetch-mode': 'no-cors',
+    'sec-fetch-site': 'cross-site',
+  },
+  'A stylesheet of another site': {
+    'sec-fetch-dest': 'style',
+    'sec-fetch-mode': 'no-cors',
+    'sec-fetch-site': 'cross-site',
+  },
+  'An embed element of another site': { 'sec-fetch-dest': 'embed', 'sec-fetch-site': 'cross-site' },
+  'A frame on a page of the client': { 'sec-fetch-dest': 'iframe', 'sec-fetch-site': 'same-origin' },
   'A script of another site': { 'sec-fetch-dest': 'empty', 'sec-fetch-mode': 'cors', 'sec-fetch-site': 'cross-site' },
 }
 

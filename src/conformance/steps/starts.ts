@@ -24,7 +24,11 @@ export async function startsOfStrangers(context: CheckContext): Promise<BegunLog
     if (url?.searchParams.has('response_type'))
       begun.push({ way, start: { url, state: url.searchParams.get('state') ?? undefined, page: there } })
   }
-  if (returnTo) await add('with a return address', `${login}?${new URLSearchParams({ [returnTo]: page || '/' })}`)
+  if (returnTo) {
+    const path = `${login}?${new URLSearchParams({ [returnTo]: page || '/' })}`
+    await add('with a return address', path)
+    await add('with the same return address in another browser', path)
+  }
   if (page) await add('from the page behind the login', page)
   return begun
 }

@@ -1,5 +1,5 @@
 // Finds out how an attacker could compute a state value from known values.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { unescape as percentDecode } from 'node:querystring'
 
 /** Returns the words in a text, and the words that appear when parts of the text are decoded. */
@@ -22,16 +22,38 @@ export function findGuess(
     sources.push([`${time}`, 'the time'], [new Date(time).toISOString(), 'the time'])
   for (let second = Math.floor(before / 1000) - 2; second <= after / 1000 + 2; second++)
     sources.push([`${second}`, 'the time'])
-  for (let count = 0; count < 3000; count++) sources.push([`${count}`, 'a counter'])
+  for (const text of preciseTimes(before, after)) sources.push([text, 'the time'])
+  for (let count = 0; count < 10_000; count++) sources.push([`${count}`, 'a counter'])
+  const bare = state.replace(/=+$/, '')
+  const encodings: BufferEncoding[] = /^[0-9a-f]+$/.test(bare) ? ['hex'] : ['base64url', 'base64']
   for (const [source, name] of sources) {
     if (source.length > 3 && state === source) return `${name} itself`
-    for (const algorithm of ['md5', 'sha1', 'sha256', 'sha512'])
-      for (const encoding of ['hex', 'base64url', 'base64'] as const) {
-        const digest = createHash(algorithm).update(source).digest(encoding)
-        if (state.length >= 8 && digest.startsWith(state.replace(/=+$/, ''))) return `the ${algorithm} of ${name}`
+    if (state.length >= 8)
+      for (const algorithm of ['md5', 'sha1', 'sha256', 'sha512']) {
+        const digest = hash(algorithm, source, 'buffer')
+        if (encodings.some(encoding => digest.toString(encoding).startsWith(bare))) return `the ${algorithm} of ${name}`
       }
     for (const encoding of ['hex', 'base64url', 'base64'] as const)
       if (source.length > 5 && Buffer.from(source).toString(encoding) === state) return `${name} in another alphabet`
   }
   return undefined
+}
+
+/** Milliseconds. If the client needed longer for its answer, there would be too many times. */
+const mostPreciseMs = 15
+
+/**
+ * Returns the times between `before` and `after` in microseconds, as Python (`time.time()`) and PHP (`uniqid()`,
+ * `microtime()`) write them.
+ */
+function preciseTimes(before: number, after: number): string[] {
+  if (after - before > mostPreciseMs) return []
+  const texts: string[] = []
+  for (let micros = (before - 1) * 1000; micros <= (after + 1) * 1000; micros++) {
+    const [seconds, rest] = [Math.floor(micros / 1e6), micros % 1e6]
+    const fraction = `${rest}`.padStart(6, '0')
+    texts.push(`${micros}`, `${seconds}.${fraction}`, `${seconds}.${fraction.replace(/0+$/, '') || '0'}`)
+    texts.push(`${seconds.toString(16)}${rest.toString(16).padStart(5, '0')}`, `0.${fraction}00 ${seconds}`)
+  }
+  return [...new Set(texts)]
 }

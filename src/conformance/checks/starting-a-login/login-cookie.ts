@@ -1,10 +1,11 @@
 // Checks on the login cookie, which keeps the state of a login until the callback: its attributes and its lifetime.
 
 import type { Exchange } from '../../browser/browser.ts'
-import { type CheckDefinition, Failed, NotApplicable } from '../../check.ts'
+import { type CheckDefinition, Failed, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, setCookiesOf } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
+import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { type ReadCookie, readSetCookie } from '../../steps/set-cookies.ts'
 import { lastAnswer, startsOfStrangers } from '../../steps/starts.ts'
 
@@ -72,7 +73,17 @@ const rows: {
     found: 'lives for more than ten minutes',
   },
 ]
-export const loginCookie: CheckDefinition[] = rows.map(({ id, title, rule, why, fix, isRight, found }) => ({
+
+/** Seconds. A visitor needs about this time to read a page, type a password and press a button. */
+const shortestLogin = 120
+
+const cookiesOf = (answers: Exchange[]) =>
+  answers
+    .flatMap(setCookiesOf)
+    .map(readSetCookie)
+    .filter(({ isDeletion }) => !isDeletion)
+
+const attributes = rows.map(({ id, title, rule, why, fix, isRight, found }) => ({
   id: `login-cookie-${id}`,
   title,
   rule,
@@ -80,11 +91,6 @@ export const loginCookie: CheckDefinition[] = rows.map(({ id, title, rule, why, 
   fix,
   async run(context: CheckContext) {
     const [plain, ...others] = await startsOfStrangers(context)
-    const cookiesOf = (answers: Exchange[]) =>
-      answers
-        .flatMap(setCookiesOf)
-        .map(readSetCookie)
-        .filter(({ isDeletion }) => !isDeletion)
     const cookies = cookiesOf(plain!.start.page.trail)
     if (cookies.length === 0) throw new NotApplicable('the login path sets no cookie')
     const wrong = cookies.filter(cookie => !isRight(cookie))
@@ -100,3 +106,62 @@ export const loginCookie: CheckDefinition[] = rows.map(({ id, title, rule, why, 
         )
   },
 }))
+
+export const loginCookie: CheckDefinition[] = [
+  ...attributes,
+  {
+    id: 'login-cookie-expires',
+    title: 'The login cookie has a Max-Age, so that an unfinished login ends even if the browser stays open',
+    rule: 'login-cookie-short',
+    why: 'Without Max-Age or Expires, the cookie lives until the browser is closed, which can be weeks. Somebody who uses the browser later could finish an abandoned login.',
+    fix: 'Set Max-Age=600.',
+    async run(context) {
+      const { browser, start, callback } = await beginLogin(context)
+      const endless = cookiesOf(start.page.trail).filter(({ maxAge }) => maxAge === undefined)
+      if (endless.length === 0) return
+      const { page } = await context.startLogin(browser.newTab())
+      const next = cookiesOf(page.trail).map(({ name }) => name)
+      const isPortal = ({ origin }: URL) => origin === context.platform.portalUrl
+      const landed = await followCallback(context, browser, callback, isPortal)
+      const answers = landed.trail.flatMap(setCookiesOf).map(readSetCookie)
+      // If each login has a cookie with another name, or if the callback deletes the cookie, the cookie belongs only to
+      // a login. Another cookie without Max-Age can contain the id of a session at the server.
+      for (const { name } of endless)
+        expect(
+          next.includes(name) && !answers.some(cookie => cookie.name === name && cookie.isDeletion),
+          `The cookie ${name} of the login has neither Max-Age nor Expires.`,
+          ...start.page.trail.slice(-1),
+        )
+    },
+  },
+  {
+    id: 'login-cookie-long-enough',
+    title: 'The login cookie lives long enough for a visitor who needs two minutes at the portal',
+    rule: 'login-works',
+    why: 'A visitor may have to look for a password or sign up first. If the browser has already deleted the cookie, the login fails at the callback.',
+    fix: 'Set Max-Age=600. Check the unit: Max-Age is in seconds, but the functions of some frameworks expect milliseconds.',
+    async run(context) {
+      const { page } = await context.startLogin(context.browser())
+      const short = cookiesOf(page.trail).filter(({ maxAge }) => maxAge !== undefined && maxAge < shortestLogin)
+      for (const { name, maxAge } of short) {
+        const { browser, start, callback } = await beginLogin(context)
+        // If each login has a cookie with another name, the cookie with this lifetime has another name now.
+        const gone = cookiesOf(start.page.trail).filter(cookie => (cookie.maxAge ?? shortestLogin) < shortestLogin)
+        for (const cookie of gone) browser.cookies.delete(cookie.name)
+        const known = context.arrived('exchange').length
+        await followCallback(context, browser, callback)
+        // A login does not need every cookie of its start.
+        if ((await context.codeExchanges()).length > known) continue
+        const whole = await beginLogin(context)
+        await followCallback(context, whole.browser, whole.callback)
+        if ((await context.codeExchanges()).length === known)
+          throw new Undecided('The client made no exchange for a plain callback.')
+        expect(
+          false,
+          `The cookie ${name} lives for only ${maxAge} seconds, and the client refuses the callback without it.`,
+          ...page.trail.slice(-1),
+        )
+      }
+    },
+  },
+]

@@ -5,7 +5,7 @@ import type { CheckContext } from '../../context.ts'
 import { expect, expectSignedIn, expectWithFix, headerOf, setCookiesOf, statusOf } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import { noNavigations, typedAddress } from '../../steps/callback.ts'
-import { startsOf } from '../../steps/starts.ts'
+import { startsOf, startsOfStrangers } from '../../steps/starts.ts'
 import { loginCookie } from './login-cookie.ts'
 import { stateAndVerifier } from './state-and-verifier.ts'
 
@@ -60,6 +60,16 @@ export const startingALogin: CheckDefinition[] = [
         page.trail.every(one => [302, 303, 307].includes(statusOf(one))),
         `The login path answered with status ${page.status}.`,
       )
+      // Clients often have separate code for a second login and for a login with a return address.
+      for (const { way, start } of await startsOfStrangers(context)) {
+        const [first] = start.page.trail
+        if (new URL(first!.request.url).pathname !== new URL(context.url(context.settings.login)).pathname) continue
+        expect(
+          start.page.trail.every(one => [302, 303, 307].includes(statusOf(one))),
+          `For the login that began ${way}, the login path answered with status ${start.page.status}.`,
+          start.page,
+        )
+      }
     },
   },
   {
@@ -106,6 +116,24 @@ export const startingALogin: CheckDefinition[] = [
     },
   },
   {
+    id: 'start-no-further-parameters',
+    title: 'The redirect to the portal contains only parameters of the specification',
+    rule: 'no-extra-fields',
+    why: 'A portal may refuse a login with an unknown parameter. Many libraries for OpenID Connect add parameters such as scope or nonce.',
+    fix: 'Send only grant_type, response_type, client_id, redirect_uri, cancel_url, state, and the two parameters of PKCE.',
+    async run(context) {
+      const known = [...parameters.map(([name]) => name), 'code_challenge', 'code_challenge_method']
+      for (const { way, start } of await startsOfStrangers(context)) {
+        const further = [...start.url.searchParams.keys()].filter(name => !known.includes(name))
+        expect(
+          further.length === 0,
+          `The login that began ${way} has the further parameters ${further.join(', ')}.`,
+          start.page,
+        )
+      }
+    },
+  },
+  {
     id: 'start-no-secret',
     title: 'The address of the portal contains no secret',
     rule: 'CL-01',
@@ -139,6 +167,24 @@ export const startingALogin: CheckDefinition[] = [
       const isOwn =
         URL.canParse(cancelUrl) && new URL(cancelUrl).origin === new URL(context.platform.redirectUri).origin
       expect(isOwn, `cancel_url is ${cancelUrl || 'missing'}, but the redirect URI is ${context.platform.redirectUri}.`)
+      const { origin } = new URL(context.platform.redirectUri)
+      const { login, returnTo } = context.settings
+      if (!returnTo) return
+      // A client may send visitors who decline to the page on which the login began.
+      for (const there of ['https://evil.example/', '//evil.example/', '@evil.example/', '.evil.example/']) {
+        const page = await context.visitUntilPortal(
+          context.browser(),
+          `${login}?${new URLSearchParams({ [returnTo]: there })}`,
+        )
+        // A client may refuse the parameter at once.
+        const address = page.stoppedAt && new URL(page.stoppedAt).searchParams.get('cancel_url')
+        if (!address) continue
+        expect(
+          URL.canParse(address) && new URL(address).origin === origin,
+          `For a login with the return address ${there}, cancel_url is ${address}.`,
+          page,
+        )
+      }
     },
   },
   {
@@ -323,6 +369,25 @@ export const startingALogin: CheckDefinition[] = [
         const isBegun = location.startsWith(context.platform.portalUrl) && location.includes('response_type')
         expect(!isBegun, `${method} ${login} redirects to the portal.`, answer)
       }
+    },
+  },
+  {
+    id: 'start-methods-405',
+    title: 'The login path and the callback answer PUT, PATCH, DELETE and POST with 405',
+    rule: 'only-supported-methods',
+    why: 'With 405, a program learns that it used the wrong method. Another status hides the mistake, or means that the client has done something.',
+    fix: 'Accept only GET at both paths, and answer every other method with 405 and the header Allow.',
+    async run(context) {
+      const { login, callback, client } = context.settings
+      for (const path of [login, callback])
+        for (const method of ['PUT', 'PATCH', 'DELETE', 'POST']) {
+          const headers = { ...typedAddress, 'sec-fetch-site': 'same-origin', origin: client }
+          const form = { 'content-type': 'application/x-www-form-urlencoded' }
+          const answer = await context.request(path, { method, headers: { ...headers, ...form }, body: 'a=b' })
+          // A client may refuse every form without a token before it looks at the path.
+          const isRefused = [400, 403, 405, 415, 501].includes(statusOf(answer))
+          expect(isRefused, `${method} ${path} was answered with status ${statusOf(answer)}.`, answer)
+        }
     },
   },
   {

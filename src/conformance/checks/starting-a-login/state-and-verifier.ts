@@ -139,10 +139,15 @@ export const stateAndVerifier: CheckDefinition[] = [
     why: 'An attacker can compute such a state, even if the state is long.',
     fix: 'Take the state only from a cryptographic random generator.',
     async run(context) {
-      const browser = context.browser()
-      const before = Date.now()
-      const { state = '' } = await context.startLogin(browser)
-      const after = Date.now()
+      const starts: { browser: Browser; state: string; before: number; after: number }[] = []
+      for (let count = 0; count < 4; count++) {
+        const [browser, before] = [context.browser(), Date.now()]
+        const { state = '' } = await context.startLogin(browser)
+        starts.push({ browser, state, before, after: Date.now() })
+      }
+      // Uses the fastest answer, because fewer times are then possible.
+      const [fastest] = starts.sort((one, other) => one.after - one.before - (other.after - other.before))
+      const { browser, state, before, after } = fastest!
       const another = context.browser()
       await context.startLogin(another)
       // Uses only cookies that have the same value in two browsers. A cookie with another value in each browser may be
@@ -272,6 +277,23 @@ export const stateAndVerifier: CheckDefinition[] = [
     },
   },
   {
+    id: 'pkce-every-way',
+    title: 'However a login begins, the redirect to the portal contains a PKCE challenge, if a plain login has one',
+    rule: 'CL-22',
+    why: 'A login can also begin from a page behind the login, with a return address, after a failed login, or while somebody is signed in. Clients often have separate code for these cases.',
+    fix: 'Build the address of the portal in one function, and begin every login with this function.',
+    async run(context) {
+      const { url } = await context.startLogin(context.browser())
+      if (!url.searchParams.has('code_challenge')) throw new NotApplicable('the client uses no PKCE')
+      for (const { way, start } of await startsOf(context))
+        expect(
+          start.url.searchParams.has('code_challenge'),
+          `The login that began ${way} has no code_challenge.`,
+          start.page,
+        )
+    },
+  },
+  {
     id: 'pkce-s256',
     title: 'The PKCE challenge uses the method S256',
     rule: 'pkce-s256',
@@ -289,6 +311,15 @@ export const stateAndVerifier: CheckDefinition[] = [
         /^[\w-]{43}$/.test(challenge),
         `The challenge has ${challenge.length} characters, but a SHA-256 challenge has 43.`,
       )
+      for (const { way, start } of await startsOf(context)) {
+        const { searchParams } = start.url
+        const method = searchParams.get('code_challenge_method') ?? 'plain'
+        expect(
+          !searchParams.has('code_challenge') || method === 'S256',
+          `The login that began ${way} uses the method ${method}.`,
+          start.page,
+        )
+      }
     },
   },
   {
@@ -308,6 +339,17 @@ export const stateAndVerifier: CheckDefinition[] = [
         new Set(challenges).size === challenges.length,
         `${challenges.length} logins had only ${new Set(challenges).size} different challenges.`,
       )
+      const ways = new Map<string, string>()
+      for (const { way, start } of await startsOf(context)) {
+        const challenge = start.url.searchParams.get('code_challenge')
+        if (challenge === null) continue
+        expect(
+          !ways.has(challenge),
+          `The logins that began ${ways.get(challenge)} and ${way} have the same challenge.`,
+          start.page,
+        )
+        ways.set(challenge, way)
+      }
     },
   },
   {
@@ -322,7 +364,8 @@ export const stateAndVerifier: CheckDefinition[] = [
       const challenge = url.searchParams.get('code_challenge')
       if (challenge === null) throw new NotApplicable('the client uses no PKCE')
       const isVerifier = (text: string) => createHash('sha256').update(text).digest('base64url') === challenge
-      for (const [name, value] of url.searchParams) expect(!isVerifier(value), `The parameter ${name} is the verifier.`)
+      for (const [name, value] of url.searchParams)
+        expect(!wordsIn(value).some(isVerifier), `The parameter ${name} is or contains the verifier.`)
       const made = derivedFrom(url.searchParams).find(({ value }) => isVerifier(value))
       expect(
         !made,

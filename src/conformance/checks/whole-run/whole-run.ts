@@ -73,6 +73,24 @@ const why =
 
 export const wholeRun: CheckDefinition[] = [
   {
+    id: 'run-states',
+    title: 'During the whole run, no two logins have the same state',
+    rule: 'state-per-login',
+    why: 'If the client takes its states from a small set of values, states are repeated after some hundred logins, and an attacker can guess a state.',
+    fix: 'Create the state of each login from at least 16 bytes of the cryptographic random generator of the system.',
+    isAlone: true,
+    async run(context) {
+      // Begins some hundred logins, because the run may consist of few checks.
+      for (let count = 0; count < 200; count++) await context.startLogin(context.browser())
+      const known = new Set<string>()
+      const repeated = context.platform.begunStates.filter(state => known.size === known.add(state).size)
+      expect(
+        repeated.length === 0,
+        `${context.platform.begunStates.length} logins had only ${known.size} different states.`,
+      )
+    },
+  },
+  {
     id: 'run-log-secrets',
     title: 'During the whole run, the client prints no token, secret, code or cookie',
     rule: 'SE-04',

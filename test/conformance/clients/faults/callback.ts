@@ -158,7 +158,7 @@ export const callback = [
   fault('state-beginning-compared', 'state-shortened', {
     findLogin: (visit, state) => loginsOf(visit).find(login => state && login.state.startsWith(state.slice(0, 8))),
   }),
-  fault('state-after-the-exchange', 'state-other', {
+  fault('state-after-the-exchange', ['state-other', 'state-before-portal'], {
     async beforeState(visit) {
       const login = loginsOf(visit)[0]
       const callback = { code: visit.query.get('code') ?? '', state: visit.query.get('state') ?? '', subject: '' }

@@ -11,6 +11,7 @@ import { exchange } from './exchange.ts'
 import type { Fault } from './fault.ts'
 import { formsAgain } from './forms-again.ts'
 import { log } from './log.ts'
+import { loginWays } from './login-ways.ts'
 import { metadata } from './metadata.ts'
 import { name } from './name.ts'
 import { nextVisitor } from './next-visitor.ts'
@@ -49,6 +50,7 @@ export const faults: Fault[] = [
   rawRequests,
   otherWays,
   otherPlaces,
+  loginWays,
   pages,
   everyForm,
   formsAgain,
