@@ -51,6 +51,8 @@ const similar: [change: string, make: (right: string) => string][] = [
   ['without its last character', right => right.slice(0, -1)],
   ['without its first character', right => right.slice(1)],
   ['with another character after it', right => `${right}0`],
+  ['with a space after it', right => `${right} `],
+  ['in upper case', right => right.toUpperCase()],
 ]
 
 const similarIssuers: [change: string, make: (right: string) => string][] = [
@@ -58,6 +60,8 @@ const similarIssuers: [change: string, make: (right: string) => string][] = [
   ['as the user name of another host', right => `${right}@evil.example`],
   ['with a path after it', right => `${right}/evil`],
   ['without its last character', right => right.slice(0, -1)],
+  ['with another port', right => right.replace(/:\d+$|$/, ':1')],
+  ['with another scheme', right => right.replace(/^http(s?)/, (_, s) => (s ? 'http' : 'https'))],
 ]
 
 /** Callbacks that no portal sends. The client must answer each of these callbacks with a page, and keep running. */
@@ -99,12 +103,20 @@ export const callbackParameters: CheckDefinition[] = [
       why: 'If a parameter is repeated, one program reads the first value and another program reads the last value.',
       fix: 'Refuse a callback with a repeated parameter, before you send a request to the portal.',
       async run(context) {
-        // Some clients compare the values, and accept a parameter that is repeated with the same value.
-        for (const second of ['another-value', undefined]) {
+        // Some clients compare the values, and accept a parameter that is repeated with the same value. Others ignore
+        // empty values, or use the last value.
+        for (const make of [
+          (value: string) => [value, 'another-value'],
+          (value: string) => [value, value],
+          (value: string) => [value, ''],
+          (value: string) => ['another-value', value],
+          (value: string) => ['', value],
+        ]) {
           const { browser, callback } = await beginLogin(context)
-          const first = callback.searchParams.get(name)
-          if (first === null) throw new NotApplicable(`the portal sends no ${name}`)
-          callback.searchParams.append(name, second ?? first)
+          const value = callback.searchParams.get(name)
+          if (value === null) throw new NotApplicable(`the portal sends no ${name}`)
+          callback.searchParams.delete(name)
+          for (const one of make(value)) callback.searchParams.append(name, one)
           await expectRefused(context, browser, callback)
         }
       },
@@ -187,6 +199,20 @@ export const callbackParameters: CheckDefinition[] = [
       )
       const calls = context.arrived('api').filter(({ request }) => request.url.includes(other.id))
       expect(calls.length === 0, 'The client asked the API about the user whose id the callback contained.', ...calls)
+      // A client may keep its sessions by the subject of the callback. The second login then replaces the session of
+      // the other user, or uses it.
+      const theirs = await context.signedIn({ person: other })
+      const late = await beginLogin(context)
+      late.callback.searchParams.set('subject', other.id)
+      await followCallback(context, late.browser, late.callback)
+      expect(
+        !(await context.isSignedIn(late.browser, { person: other })),
+        'After a callback with the subject of another user, the visitor is signed in as this user.',
+      )
+      expect(
+        await context.isSignedIn(theirs.browser, { person: other }),
+        'A callback with the subject of another user ended the session of this user.',
+      )
     },
   },
   {
@@ -328,6 +354,16 @@ export const callbackParameters: CheckDefinition[] = [
       const { browser, callback } = await beginLogin(context)
       callback.searchParams.set('error', 'server_error')
       await expectRefused(context, browser, callback)
+      // Some frameworks read a repeated parameter as a list, or use only its first or last value.
+      for (const errors of [
+        ['server_error', 'access_denied'],
+        ['', 'server_error'],
+        ['server_error', ''],
+      ]) {
+        const { browser, callback } = await beginLogin(context)
+        for (const error of errors) callback.searchParams.append('error', error)
+        await expectRefused(context, browser, callback)
+      }
     },
   },
   ...escaped.map(
@@ -421,6 +457,29 @@ export const callbackParameters: CheckDefinition[] = [
       },
     }),
   ),
+  {
+    id: 'callback-impossible-code',
+    title: 'When the code in a callback has an impossible character or is 8 KB long, the client sends no request',
+    rule: 'CL-16',
+    why: 'A code consists of printable ASCII characters, and has less than 2,000 of them. Anybody can make visitors open another callback. The client would then send control characters or large requests to the portal.',
+    fix: 'Before the exchange, check that the code has at most 2,048 characters, and only printable ASCII characters. Otherwise answer with status 400.',
+    async run(context) {
+      const plain = await beginLogin(context)
+      await followCallback(context, plain.browser, plain.callback)
+      const known = (await context.codeExchanges()).length
+      if (known === 0) throw new Undecided('The client made no exchange for a plain callback.')
+      for (const [what, code] of [
+        ...oddCodes.map(([, what, code]) => [what, code]),
+        ['8,000 letters', 'a'.repeat(8000)],
+      ]) {
+        const { browser, callback } = await beginLogin(context)
+        callback.searchParams.set('code', code!)
+        const page = await followCallback(context, browser, callback)
+        const exchanges = (await context.codeExchanges()).slice(known)
+        expect(exchanges.length === 0, `The client sent a code with ${what} to the portal.`, page, ...exchanges)
+      }
+    },
+  },
   {
     id: 'callback-escapes-success',
     title: 'The page after a successful callback escapes markup in every parameter',
@@ -516,6 +575,7 @@ async function expectSimilarRefused(
     throw new NotApplicable(`the client accepts every ${name}, which another check reports`)
   for (const [change, make] of changes) {
     const { browser, callback } = await beginLogin(context)
+    if (make(right) === right) continue
     callback.searchParams.set(name, make(right))
     const page = await followCallback(context, browser, callback)
     const exchanges = await context.codeExchanges()

@@ -371,6 +371,21 @@ export const callback: CheckDefinition[] = [
         `With error and state, cancel_url was answered with status ${statuses[0]}. Without parameters, it was answered with status ${statuses[1]}.`,
       )
       expect((await context.codeExchanges()).length === 0, 'The client exchanged a code.')
+      // The login cookie may have expired while the visitor was at the portal.
+      for (const address of [there.href, cancelUrl]) {
+        const page = await followCallback(
+          context,
+          context.browser(),
+          address,
+          url => url.origin === context.platform.portalUrl,
+        )
+        expect(page.stoppedAt === undefined, 'The client begins a new login for a visitor who has declined.', page)
+        expect(
+          page.status > 0 && page.status !== 404 && page.status < 500,
+          `In a browser without cookies, cancel_url was answered with ${describePage(page)}.`,
+          page,
+        )
+      }
     },
   },
   {

@@ -285,6 +285,32 @@ export const returnTo: CheckDefinition[] = [
     },
   },
   {
+    id: 'return-to-path-of-page',
+    title:
+      'When a login begins at an address with two slashes or a backslash, the client does not send the visitor to another site',
+    rule: 'CL-25',
+    why: 'Many clients send visitors without a session to the login, whatever the address is, and use the path of this address after the login. Browsers take the path //evil.example/ for another host.',
+    fix: 'Check this path like every other return address, before you store it.',
+    async run(context) {
+      const { client, page } = context.settings
+      const paths = ['//evil.example/', '//evil.example/..%2f', '/\\evil.example/', `//evil.example${page || '/'}`]
+      for (const path of paths) {
+        const browser = context.browser()
+        const stopAt = ({ origin }: URL) => origin !== client
+        const begun = await browser.visit(client + path, { stopAt })
+        if (!begun.stoppedAt?.startsWith(context.platform.portalUrl)) {
+          expectAtHome(context, begun)
+          continue
+        }
+        const url = new URL(begun.stoppedAt)
+        if (!url.searchParams.has('response_type')) continue
+        const state = url.searchParams.get('state') ?? undefined
+        const callback = await context.authorize({ url, state, page: begun })
+        expectAtHome(context, await followCallback(context, browser, callback, stopAt))
+      }
+    },
+  },
+  {
     id: 'return-to-after-failure',
     title: 'The page for a failed or declined login has no link to another site, whatever the return address is',
     rule: 'CL-25',

@@ -1,11 +1,21 @@
 // Tests the state of a login. The state belongs to one browser, is valid for one callback, and must equal the state of
 // the callback.
 import { randomBytes, randomUUID } from 'node:crypto'
+import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
-import { beginLogin, errorCallback, expectRefused, followCallback } from '../../steps/callback.ts'
+import {
+  beginLogin,
+  cookieHeader,
+  errorCallback,
+  expectRefused,
+  followCallback,
+  navigationHeaders,
+} from '../../steps/callback.ts'
+import { cookiesOf } from '../../steps/set-cookies.ts'
+import { wordsIn } from '../../steps/state-guesses.ts'
 
 const wrongStates: [id: string, title: string, change: (state: string, query: URLSearchParams) => void][] = [
   ['missing', 'without a state', (_, query) => query.delete('state')],
@@ -53,6 +63,37 @@ const wrongStates: [id: string, title: string, change: (state: string, query: UR
   ],
 ]
 
+/** More callbacks with a wrong state. Clients that change a value before they compare it accept some of them. */
+const similarStates: [what: string, change: (state: string, query: URLSearchParams) => void][] = [
+  ['a space after the right state', (state, query) => query.set('state', `${state} `)],
+  ['a space before the right state', (state, query) => query.set('state', ` ${state}`)],
+  ['a line break after the right state', (state, query) => query.set('state', `${state}\n`)],
+  ['a null byte after the right state', (state, query) => query.set('state', `${state}\0A`)],
+  ['only the second half of the right state', (state, query) => query.set('state', state.slice(state.length / 2))],
+  ['the right state twice', (state, query) => query.append('state', state)],
+  ['an empty state after the right state', (_, query) => query.append('state', '')],
+  [
+    'an empty state before the right state',
+    (state, query) => {
+      query.set('state', '')
+      query.append('state', state)
+    },
+  ],
+  ['a wildcard as its state', (_, query) => query.set('state', '%')],
+  ['an asterisk as its state', (_, query) => query.set('state', '*')],
+  ['a part of a database query as its state', (_, query) => query.set('state', "' OR '1'='1")],
+  [
+    'an object as its state',
+    (_, query) => {
+      query.delete('state')
+      query.append('state[$ne]', 'x')
+    },
+  ],
+]
+
+/** Texts that programming languages write for a missing value. */
+const missingValues = ['None', 'null', 'nil', '<nil>', 'undefined', 'false', '0', '[object Object]']
+
 const stateChecks: CheckDefinition[] = wrongStates.map(([id, title, change]) => ({
   id: `state-${id}`,
   title: `The client refuses a callback ${title}, and makes no exchange`,
@@ -68,6 +109,12 @@ const stateChecks: CheckDefinition[] = wrongStates.map(([id, title, change]) => 
     await expectRefused(context, browser, callback)
   },
 }))
+
+const forgedCallbacks: ((query: URLSearchParams, state: string) => void)[] = [
+  (query, state) => query.set('state', anotherState(state || 'a'.repeat(32))),
+  query => query.delete('state'),
+  (query, state) => query.append('state', anotherState(state || 'a'.repeat(32))),
+]
 
 /** Logins that fail. If the client accepts the callback, or makes no exchange that could fail, the check ends. */
 const failedLogins: [
@@ -126,6 +173,116 @@ async function failWith(context: CheckContext, browser: Browser, callback: URL):
 
 export const states: CheckDefinition[] = [
   ...stateChecks,
+  {
+    id: 'state-similar',
+    title: 'The client refuses a callback whose state only resembles the right state, or is there twice',
+    rule: 'CL-04',
+    why: 'Only the state shows that a callback belongs to a login of this browser. A client that trims, cuts or interprets the value before it compares it accepts states that nobody has created.',
+    fix: 'Refuse a callback that does not have exactly one parameter state. Compare its whole value, unchanged, with the state that you stored for this browser.',
+    async run(context) {
+      for (const [what, change] of similarStates) {
+        const { browser, start, callback } = await beginLogin(context)
+        if (start.state === undefined)
+          throw new Undecided('The client begins a login without a state, so a changed state proves nothing.')
+        change(start.state, callback.searchParams)
+        const page = await followCallback(context, browser, callback)
+        const exchanges = await context.codeExchanges()
+        expect(
+          exchanges.length === 0,
+          `The client exchanged the code of a callback that has ${what}.`,
+          page,
+          ...exchanges,
+        )
+      }
+    },
+  },
+  {
+    id: 'state-missing-values',
+    title: 'The client refuses a callback whose state is the name of a missing value, such as None or null',
+    rule: 'CL-04',
+    why: 'If no login has begun, many languages turn the missing state into such a text. A client that compares texts then accepts a forged callback.',
+    fix: 'If this browser has begun no login, refuse the callback before you compare.',
+    async run(context) {
+      for (const value of missingValues) {
+        const { browser, callback } = await beginLogin(context)
+        callback.searchParams.set('state', value)
+        for (const one of [context.browser(), browser]) {
+          const page = await followCallback(context, one, callback)
+          const exchanges = await context.codeExchanges()
+          expect(exchanges.length === 0, `The client accepted the state ${value}.`, page, ...exchanges)
+        }
+      }
+    },
+  },
+  {
+    id: 'state-any-method',
+    title: 'Whatever the method of a callback is, the client makes no exchange if its state is wrong',
+    rule: 'CL-04',
+    why: 'Some frameworks run the code of the callback for HEAD and POST, too. If only the code for GET compares the state, a form on another site can sign visitors in to the account of an attacker.',
+    fix: 'Accept only GET at the callback path. Compare the state in the code that makes the exchange.',
+    async run(context) {
+      for (const method of ['POST', 'HEAD', 'PUT']) {
+        const { browser, start, callback } = await beginLogin(context)
+        callback.searchParams.set('state', anotherState(start.state ?? 'a'.repeat(32)))
+        const cookie = cookieHeader(context, browser, callback.href)
+        const form = { 'content-type': 'application/x-www-form-urlencoded', origin: context.settings.client }
+        const headers = { ...navigationHeaders, 'sec-fetch-site': 'same-origin', ...(cookie && { cookie }) }
+        for (const [url, body] of [
+          [callback.href, 'a=b'],
+          [callback.origin + callback.pathname, `${callback.searchParams}`],
+        ] as const) {
+          const request = method === 'HEAD' ? { method, headers } : { method, headers: { ...headers, ...form }, body }
+          const answer = await context.request(url, request)
+          const exchanges = await context.codeExchanges()
+          expect(
+            exchanges.length === 0,
+            `The client exchanged the code of a ${method} request with a wrong state.`,
+            answer,
+            ...exchanges,
+          )
+        }
+      }
+    },
+  },
+  {
+    id: 'state-before-portal',
+    title: 'The client sends no request to the portal before it has compared the state of a callback',
+    rule: 'CL-04',
+    why: 'Anybody can make visitors open a forged callback. If the client calls the portal before it compares the state, every forged callback costs calls, and can use up the code of a login.',
+    fix: 'Compare the state first. Begin the exchange only after that.',
+    // Runs alone: the suite cannot tell which visitor a call without a token belongs to.
+    isAlone: true,
+    async run(context) {
+      const plain = await beginLogin(context)
+      await followCallback(context, plain.browser, plain.callback)
+      if ((await context.codeExchanges()).length === 0)
+        throw new Undecided('The client made no exchange for a plain callback.')
+      const seen: LabStep[][] = []
+      for (const forge of forgedCallbacks) {
+        const { browser, start, callback } = await beginLogin(context)
+        forge(callback.searchParams, start.state ?? '')
+        for (const one of [browser, context.browser()]) {
+          const known = context.arrived().length
+          const isPortal = ({ origin }: URL) => origin === context.platform.portalUrl
+          await followCallback(context, one, callback, isPortal)
+          await context.platform.settle(300)
+          seen.push(context.arrived().slice(known))
+        }
+      }
+      const exchange = seen.flat().find(({ kind }) => kind !== 'metadata')
+      expect(
+        exchange === undefined,
+        'The client called the platform for a callback with a wrong state.',
+        ...(exchange ? [exchange] : []),
+      )
+      // The client may read the metadata again at any time. This proves nothing, unless it happens each time.
+      expect(
+        !seen.every(steps => steps.length > 0),
+        'The client read the metadata of the portal for every callback with a wrong state.',
+        ...seen.flat().slice(0, 1),
+      )
+    },
+  },
   {
     id: 'state-other-browser',
     title: 'The client refuses a callback in a browser that has begun no login',
@@ -204,6 +361,68 @@ export const states: CheckDefinition[] = [
         'The client exchanged another code for a callback with the state of the finished login.',
         page,
       )
+    },
+  },
+  {
+    id: 'state-once-whatever-happened',
+    title: 'After a failed login, the client refuses another callback with the same state in the same browser',
+    rule: 'CL-05',
+    why: 'The callback has used the state, even if the login failed. If the state stays valid, an attacker who has read it, for example in a log, can finish a login in this browser.',
+    fix: 'Delete the stored state before you look at the other parameters and before you call the portal.',
+    async run(context) {
+      for (const [, when, fail] of failedLogins.filter(([id]) => ['error', 'exchange', 'tokens'].includes(id))) {
+        const { browser, start, callback } = await beginLogin(context)
+        await fail(context, browser, callback, start.state ?? '')
+        await context.dropFaults()
+        const before = (await context.codeExchanges()).length
+        const page = await followCallback(context, browser, await context.authorize(start))
+        expect(
+          (await context.codeExchanges()).length === before,
+          `${when}, the client exchanged another code for a callback with the same state.`,
+          page,
+        )
+      }
+    },
+  },
+  {
+    id: 'login-cookie-deleted',
+    title: 'The answer to the callback deletes the login cookie, even if the login fails',
+    rule: 'CL-05',
+    why: 'A login cookie that stays in the browser can finish a login later, and takes up room in every request.',
+    fix: 'Delete the cookie in the answer to every callback that belongs to the login. Use the same name, Path and Domain as in the answer that set it, and Secure for a __Host- name.',
+    async run(context) {
+      const ends: [when: string, end: (one: { browser: Browser; callback: URL; state: string }) => Promise<unknown>][] =
+        [
+          ['after a successful login', ({ browser, callback }) => followCallback(context, browser, callback)],
+          ...failedLogins
+            .filter(([id]) => ['error', 'exchange', 'tokens'].includes(id))
+            .map(([, when, fail]): (typeof ends)[number] => [
+              when.replace(/^A/, 'a'),
+              ({ browser, callback, state }) => fail(context, browser, callback, state),
+            ]),
+        ]
+      for (const [when, end] of ends) {
+        const others = cookiesOf((await context.startLogin(context.browser())).page.trail)
+        const { browser, start, callback } = await beginLogin(context)
+        const state = start.state ?? ''
+        const set = cookiesOf(start.page.trail).filter(({ cookie }) => !cookie.isDeletion && cookie.value !== '')
+        // A cookie belongs to one login if each login has a cookie with another name, or if the cookie contains the
+        // state in readable form. Any other cookie can be the id of a browser or of a session at the server.
+        const own = set.filter(
+          ({ cookie }) =>
+            !others.some(other => other.cookie.name === cookie.name) ||
+            (state.length > 8 && wordsIn(cookie.value).includes(state)),
+        )
+        await end({ browser, callback, state })
+        await context.dropFaults()
+        if ((await context.codeExchanges()).length === 0)
+          throw new Undecided('The client made no exchange for a plain callback.')
+        for (const { cookie } of own)
+          expect(
+            browser.cookies.get(cookie.name)?.value !== cookie.value,
+            `The cookie ${cookie.name} of the login is still in the browser ${when}.`,
+          )
+      }
     },
   },
   {
