@@ -1,7 +1,8 @@
 // Tests the attributes, values, sizes and number of the session cookies.
 import { bitsOf } from '../../../sandbox/lab/record/entropy.ts'
+import type { Exchange } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
-import { describePage, expect, setCookiesOf } from '../../findings.ts'
+import { describePage, expect, headerOf, setCookiesOf, statusOf } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { expiredSession, openSession, ownCookies, renewalIn, sessionOf, visitPage } from '../../steps/sessions.ts'
 import {
@@ -12,6 +13,7 @@ import {
   readableTextsIn,
   readSetCookie,
 } from '../../steps/set-cookies.ts'
+import { findGuess } from '../../steps/state-guesses.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 import { foreignCookies } from './foreign-cookies.ts'
 
@@ -88,6 +90,21 @@ function withoutNumbers(value: string): string {
   const decoded = Buffer.from(plain, 'base64').toString()
   const text = /^[\x20-\x7e]+$/.test(decoded) && decoded.length > 3 ? decoded : plain
   return text.replace(/(?<![0-9A-Za-z])\d{1,9}(?![0-9A-Za-z])/g, '#')
+}
+
+/** The statuses of answers that a cache may keep although the answer does not mention caches (RFC 9110, 15.1). */
+const keptByDefault = [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]
+
+/** Returns why a cache may keep the answer. Returns undefined if no cache may keep it. */
+function whyKept(exchange: Exchange): string | undefined {
+  const control = headerOf(exchange, 'cache-control')
+  if (/\bno-store\b/i.test(control ?? '')) return undefined
+  if (/\b(public|immutable|s-maxage\s*=\s*"?0*[1-9]|max-age\s*=\s*"?0*[1-9])/i.test(control ?? ''))
+    return `Cache-Control is ${control}`
+  const expires = Date.parse(headerOf(exchange, 'expires') ?? '')
+  if (control === undefined && expires > Date.now()) return `Expires is ${headerOf(exchange, 'expires')}`
+  if (!keptByDefault.includes(statusOf(exchange))) return undefined
+  return `its status is ${statusOf(exchange)}, and Cache-Control is ${control ?? 'missing'}`
 }
 
 export const cookie: CheckDefinition[] = [
@@ -335,6 +352,92 @@ export const cookie: CheckDefinition[] = [
         expect(
           !/\b(public|s-maxage|max-age\s*=\s*[1-9]|immutable)/i.test(control) || /no-store|private/i.test(control),
           `The answer that sets ${cookie.name} says Cache-Control: ${control}.`,
+          exchange,
+        )
+      }
+    },
+  },
+  {
+    id: 'cookie-answers-not-kept',
+    title: 'No cache may keep an answer that sets a cookie of a login or a session, not even the cache of the browser',
+    rule: 'CK-17',
+    why: 'A cache that keeps the answer keeps the cookie. Without Cache-Control, a cache may keep an answer with status 200 as long as it likes.',
+    fix: 'Send Cache-Control: no-store with every answer that sets a cookie. The values private and no-cache allow caches to keep the answer.',
+    async run(context) {
+      const browser = context.browser()
+      const start = await context.startLogin(browser)
+      const isPortal = ({ origin }: URL) => origin === context.platform.portalUrl
+      const landed = await followCallback(context, browser, await context.authorize(start), isPortal)
+      for (const { cookie, exchange } of cookiesOf([...start.page.trail, ...landed.trail])) {
+        if (cookie.isDeletion || cookie.value === '') continue
+        const why = whyKept(exchange)
+        expect(why === undefined, `A cache may keep the answer that sets the cookie ${cookie.name}: ${why}.`, exchange)
+      }
+    },
+  },
+  {
+    id: 'cookie-attributes-after-renewal',
+    title: 'After a renewal, the session cookies are still HttpOnly, Secure and SameSite, and have no Domain',
+    rule: 'CK-01',
+    why: 'Many clients set the cookie in separate code when they renew the session. The attributes of the last answer count, so the cookie is then without protection for the rest of the session.',
+    fix: 'Set the session cookies in one function, and use it for the login and for the renewal.',
+    needs,
+    async run(context) {
+      const names = (await sessionOf(context)).cookies.map(({ cookie }) => cookie.name)
+      const { browser } = await expiredSession(context)
+      const seen = await visitPage(context, browser)
+      renewalIn(context, seen)
+      for (const { cookie, exchange } of cookiesOf(seen.page.trail)) {
+        if (!names.includes(cookie.name) || cookie.isDeletion || cookie.value === '') continue
+        for (const { rule, judge } of attributes) {
+          const fault = rule === 'CK-01' ? judge(cookie) : undefined
+          expect(fault === undefined, `After a renewal, the cookie ${cookie.name} ${fault}.`, exchange)
+        }
+      }
+    },
+  },
+  {
+    id: 'cookie-total-size',
+    title: 'With an access token of 9 KB, all cookies of the client together have less than 8 KiB',
+    rule: 'CK-04',
+    why: 'Many servers and proxies refuse a request with more than 8 KiB of headers. The visitor then sees only an error, even on the page for signing out.',
+    fix: 'Count the bytes of all parts before you set them. If there are too many, refuse the login with a page, or keep the token on the server.',
+    async run(context) {
+      const { browser, callback } = await beginLogin(context)
+      await context.order('exchange-access-token-9-kb')
+      const isPortal = ({ origin }: URL) => origin === context.platform.portalUrl
+      const page = await followCallback(context, browser, callback, isPortal)
+      const sent = browser.cookies.list(context.url(context.settings.page || '/'))
+      const bytes = sent.map(({ name, value }) => `${name}=${value}`).join('; ').length
+      expect(bytes < 8192, `The Cookie header has ${bytes} bytes after this login.`, page)
+    },
+  },
+  {
+    id: 'cookie-not-computed',
+    title: 'The session cookie is not computed from the state, the code, the user or the time',
+    rule: 'session-unguessable',
+    why: 'The address of the callback contains the state and the code, and many people know the id of a user. An attacker who knows these values can compute such a cookie, even if it is long.',
+    fix: 'Take the session id from a cryptographic random generator, or seal the value of the cookie.',
+    needs,
+    async run(context) {
+      const { browser, start, callback } = await beginLogin(context)
+      const before = Date.now()
+      const landed = await followCallback(context, browser, callback)
+      const after = Math.min(Date.now(), before + 2000)
+      if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
+      const { id, email } = await context.person()
+      const code = callback.searchParams.get('code') ?? ''
+      const known = [start.state ?? '', code, id, email, context.platform.clientId]
+      const words = [...known, `${start.state}${code}`, `${code}${start.state}`, `${id}${context.platform.clientId}`]
+      for (const { cookie, exchange } of cookiesOf(landed.trail)) {
+        if (cookie.isDeletion || cookie.value.length < 8) continue
+        const guess = findGuess(decodeSafely(cookie.value), { before, after, words })
+        if (guess === undefined) continue
+        const alone = browser.copy()
+        for (const name of ownCookies(context, alone)) if (name !== cookie.name) alone.cookies.delete(name)
+        expect(
+          !(await context.isSignedIn(alone)),
+          `The cookie ${cookie.name} is ${guess}, and this cookie alone signs the visitor in.`,
           exchange,
         )
       }

@@ -1,10 +1,10 @@
 // Tests how the client handles cookies that it did not set: changed, cut or planted values, and values from another
 // cookie.
-import { type CheckDefinition, NotApplicable } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import { describePage, expect, setCookiesOf, statusOf } from '../../findings.ts'
 import { beginLogin, cookieHeader, followCallback, navigationHeaders, typedAddress } from '../../steps/callback.ts'
 import { ownCookies, plant, sessionOf, visitPage } from '../../steps/sessions.ts'
-import { readSetCookie } from '../../steps/set-cookies.ts'
+import { cookiesOf, readSetCookie } from '../../steps/set-cookies.ts'
 
 /** Cookie headers that an attacker can make a browser send. */
 const hostile: [id: string, what: string, header: string][] = [
@@ -87,6 +87,18 @@ export const foreignCookies: CheckDefinition[] = [
         () => '{}',
         () => 'e30.e30.e30',
         () => '%00%FF%E0%A4%A',
+        () => 'AAAA',
+        () => 'A'.repeat(64),
+        () => '0'.repeat(32),
+        () => '%',
+        () => '"a',
+        () => '\u00ff\u00fe',
+        () => 'null',
+        () => '-1',
+        () => '../../../etc/passwd',
+        () => 'x'.repeat(3000),
+        value => `${value}A`,
+        value => value.split('').reverse().join(''),
       ]
       for (const make of makers) {
         const thief = browser.copy()
@@ -144,9 +156,11 @@ export const foreignCookies: CheckDefinition[] = [
         const { browser, start, callback } = await beginLogin(context)
         const own = cookieHeader(context, browser, callback.href)
         const cancelUrl = start.url.searchParams.get('cancel_url') ?? ''
+        const { create } = context.settings
         const paths = [
           context.settings.login,
           '/',
+          ...(create ? [create] : []),
           ...(cancelUrl.startsWith(context.settings.client) ? [cancelUrl] : []),
           callback.href,
         ]
@@ -195,6 +209,66 @@ export const foreignCookies: CheckDefinition[] = [
           `With a login cookie of ${JSON.stringify(value.slice(0, 20))}, the login path was answered with ${describePage(again)}.`,
           again,
         )
+      }
+      const isPortal = ({ origin }: URL) => origin === context.platform.portalUrl
+      for (const value of values) {
+        const { browser: late, callback } = await beginLogin(context)
+        for (const name of ownCookies(context, late)) plant(context, late, name, value)
+        const refused = await followCallback(context, late, callback, isPortal)
+        expect(
+          refused.status > 0 && refused.status < 500,
+          `With a login cookie of ${JSON.stringify(value.slice(0, 20))}, the callback was answered with ${describePage(refused)}.`,
+          refused,
+        )
+      }
+    },
+  },
+  {
+    id: 'login-cookie-duplicate',
+    title: 'If the browser sends two login cookies with the same name, the callback answers with a status below 500',
+    rule: 'CK-10',
+    why: 'Another website on the host can set a second cookie with the same name and a longer path. Browsers send the cookie with the longer path first.',
+    fix: 'If you cannot tell which cookie is right, refuse the callback with a page, or try each cookie.',
+    async run(context) {
+      for (const isFirst of [true, false]) {
+        const { browser, callback } = await beginLogin(context)
+        const own = browser.cookies.list(callback.href).map(({ name, value }) => `${name}=${value}`)
+        if (own.length === 0) throw new NotApplicable('the login path sets no cookie')
+        const planted = own.map(pair => `${pair.split('=')[0]}=planted`)
+        const cookie = (isFirst ? [...planted, ...own] : [...own, ...planted]).join('; ')
+        const answer = await context.request(callback.href, { headers: { ...navigationHeaders, cookie } })
+        const status = statusOf(answer)
+        expect(status > 0 && status < 500, `The callback was answered with status ${status}.`, answer)
+      }
+    },
+  },
+  {
+    id: 'login-other-cookies-broken',
+    title: 'If the cookies of other unfinished logins are broken, the visitor can still finish a login',
+    rule: 'CL-06',
+    why: 'After an update, the client may not be able to read the cookies of older logins. The visitor must not have to delete cookies before signing in.',
+    fix: 'Treat every login cookie that you cannot read as missing, and use the other ones.',
+    async run(context) {
+      const browser = context.browser()
+      for (let count = 0; count < 3; count++) await context.startLogin(browser.newTab())
+      const older = ownCookies(context, browser)
+      const start = await context.startLogin(browser)
+      const kept = cookiesOf(start.page.trail).map(({ cookie }) => cookie.name)
+      const broken = older.filter(name => !kept.includes(name))
+      if (broken.length === 0) throw new NotApplicable('not every login has its own cookie')
+      const values = ['garbage', 'e30', '{"state":5,"at":null}']
+      for (const [at, name] of broken.entries()) plant(context, browser, name, values[at % values.length]!)
+      // The next login may have to choose which of the older logins it deletes.
+      const last = await context.startLogin(browser.newTab())
+      for (const one of [start, last]) {
+        const known = context.arrived('exchange').length
+        const page = await followCallback(context, browser, await context.authorize(one))
+        if ((await context.codeExchanges()).length > known) continue
+        const plain = await beginLogin(context)
+        await followCallback(context, plain.browser, plain.callback)
+        if ((await context.codeExchanges()).length === known)
+          throw new Undecided('The client made no exchange for a plain callback.')
+        expect(false, `The login ended with ${describePage(page)}, and the client made no exchange.`, page)
       }
     },
   },
