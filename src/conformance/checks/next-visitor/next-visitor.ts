@@ -46,6 +46,10 @@ function expectNobody(pages: Page[], { email, id, groupId, firstName }: Person):
     )
 }
 
+function shows(page: Page, { firstName }: Person): boolean {
+  return allText(page).split(/\W+/).includes(firstName)
+}
+
 /**
  * All text of the last page of a navigation, including the values of form fields. Answers with redirects do not count.
  */
@@ -320,6 +324,26 @@ export const nextVisitor: CheckDefinition[] = [
           throw new Undecided('The next person could not sign in.')
         expectNobody(pages, person)
       }
+    },
+  },
+  {
+    id: 'next-visitor-name-elsewhere',
+    title: 'No page shows the name of a visitor who uses another browser',
+    rule: 'next-visitor',
+    why: 'A client that keeps the name in a variable of the program, or in a cache for all visitors, shows the name of the last visitor to everybody.',
+    fix: 'Keep the name together with the session of the visitor.',
+    needs: ['page'],
+    async run(context) {
+      const first = await context.signedIn()
+      const own = await lookAround(context, first.browser, first.page)
+      const second = await context.signedIn({ person: await context.otherPerson() })
+      const theirs = await lookAround(context, second.browser, second.page)
+      if (![...own, ...theirs].some(page => [first, second].some(({ person }) => shows(page, person))))
+        throw new NotApplicable('no page shows the name of the visitor')
+      expectNobody(theirs, first.person)
+      expectNobody(await lookAround(context, first.browser), second.person)
+      const strangers = await lookAround(context, context.browser())
+      for (const { person } of [first, second]) expectNobody(strangers, person)
     },
   },
   {

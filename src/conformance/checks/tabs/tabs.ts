@@ -99,7 +99,22 @@ export const tabs: CheckDefinition[] = [
           late,
         )
         expect(await context.isSignedIn(browser), 'Nobody is signed in after both logins.')
+        const refused = (await context.codeExchanges()).find(({ response }) => response.status >= 400)
+        expect(
+          refused === undefined,
+          `Two logins began in one browser, and the ${order} login was finished first. The portal refused the exchange of one login.`,
+          ...(refused ? [refused] : []),
+        )
       }
+      const { browser, callback } = await beginLogin(context)
+      for (let tab = 0; tab < 2; tab++) await context.startLogin(browser.newTab())
+      const before = (await context.codeExchanges()).length
+      const page = await followCallback(context, browser, callback)
+      expect(
+        (await context.codeExchanges()).length === before + 1,
+        `After three logins began in one browser, the first login ended with ${describePage(page)}, and the client made no exchange.`,
+        page,
+      )
     },
   },
   {
@@ -384,6 +399,82 @@ export const tabs: CheckDefinition[] = [
         'A call failed.',
         ...calls.slice(0, 2),
       )
+    },
+  },
+  {
+    id: 'tabs-two-browsers',
+    title:
+      'If two visitors sign in at the same time, each visitor is signed in with their own account and lands on their own page',
+    rule: 'visitors-apart',
+    why: 'A client that keeps the data of a login in a shared variable mixes two visitors when their logins overlap.',
+    fix: 'Keep the data of each login together with its state, in a cookie of this browser or in a store with the state as the key.',
+    needs: ['page'],
+    async run(context) {
+      const people = [await context.person(), await context.otherPerson(), await context.otherPerson()]
+      const { login, page, returnTo } = context.settings
+      const begun: { browser: Browser; person: Person; callback: URL; there: string }[] = []
+      for (const [at, person] of people.entries()) {
+        const browser = context.browser()
+        const there = `${page}${page.includes('?') ? '&' : '?'}conformance=${at}`
+        const path = returnTo ? `${login}?${new URLSearchParams({ [returnTo]: there })}` : login
+        const callback = await context.authorize(await context.startLogin(browser, path), person)
+        begun.push({ browser, person, callback, there })
+      }
+      // Ends the first login last, because a shared variable contains the data of the last login.
+      for (const { browser, person, callback, there } of [begun[1]!, begun[2]!, begun[0]!]) {
+        const landed = await followCallback(context, browser, callback)
+        if (!(await context.isSignedIn(browser, { person }))) {
+          await context.signedIn()
+          expect(
+            false,
+            `Three visitors signed in at the same time. One of them is not signed in, and the login ended with ${describePage(landed)}.`,
+            landed,
+          )
+        }
+        const other = begun.find(one => one.there !== there && landed.url === context.url(one.there))
+        expect(!other, 'A visitor landed on the page from which another visitor began a login.', landed)
+      }
+      for (const { browser, person } of begun)
+        for (const other of people)
+          expect(
+            (await context.isSignedIn(browser, { person: other })) === (other === person),
+            other === person
+              ? 'After the logins of other visitors, a visitor is no longer signed in.'
+              : 'A visitor is signed in with the account of another visitor.',
+          )
+    },
+  },
+  {
+    id: 'tabs-logins-at-once',
+    title:
+      'If the exchanges of several visitors run at the same time, each visitor is signed in with their own account',
+    rule: 'visitors-apart',
+    why: 'A client that keeps the tokens or the visitor of an exchange in a shared variable gives the session of one visitor to another visitor, as soon as two exchanges overlap.',
+    fix: 'Keep everything about a request in local variables or in the request object, never in a global variable or in an object that several requests use.',
+    needs: ['page'],
+    async run(context) {
+      const people = [await context.person(), await context.otherPerson(), await context.otherPerson()]
+      const begun: { browser: Browser; person: Person; callback: URL }[] = []
+      for (const [at, person] of people.entries()) {
+        const browser = context.browser()
+        const start = await context.startLogin(browser)
+        begun.push({ browser, person, callback: await context.authorize(start, person) })
+        // The exchange that begins first ends last.
+        if (start.state !== undefined)
+          await context.order('exchange-late', { state: start.state, options: { seconds: 0.2 * (people.length - at) } })
+      }
+      await Promise.all(begun.map(({ browser, callback }) => followCallback(context, browser, callback)))
+      await context.dropFaults()
+      for (const { browser, person } of begun) {
+        for (const other of people.filter(one => one !== person))
+          expect(
+            !(await context.isSignedIn(browser, { person: other })),
+            'A visitor is signed in with the account of another visitor.',
+          )
+        if (await context.isSignedIn(browser, { person })) continue
+        await context.signedIn()
+        expect(false, 'After three exchanges at the same time, a visitor is not signed in.')
+      }
     },
   },
   {
