@@ -22,6 +22,10 @@ export function findGuess(
     sources.push([`${time}`, 'the time'], [new Date(time).toISOString(), 'the time'])
   for (let second = Math.floor(before / 1000) - 2; second <= after / 1000 + 2; second++)
     sources.push([`${second}`, 'the time'])
+  for (const word of words.filter(word => word !== ''))
+    for (const time of nearTimes(before, after))
+      for (const joined of ['', ':', '-', '_', '.', '|'].flatMap(sign => [word + sign + time, time + sign + word]))
+        sources.push([joined, 'a value that everybody knows, and the time'])
   for (const text of preciseTimes(before, after)) sources.push([text, 'the time'])
   for (let count = 0; count < 10_000; count++) sources.push([`${count}`, 'a counter'])
   const bare = state.replace(/=+$/, '')
@@ -56,4 +60,12 @@ function preciseTimes(before: number, after: number): string[] {
     texts.push(`${seconds.toString(16)}${rest.toString(16).padStart(5, '0')}`, `0.${fraction}00 ${seconds}`)
   }
   return [...new Set(texts)]
+}
+
+/** Returns the times from `before` to `after` in milliseconds and in seconds. */
+function nearTimes(before: number, after: number): string[] {
+  const texts: string[] = []
+  for (let time = before; time <= Math.min(after, before + 100); time++) texts.push(`${time}`)
+  for (let second = Math.floor(before / 1000); second <= after / 1000; second++) texts.push(`${second}`)
+  return texts
 }

@@ -83,6 +83,9 @@ const oddCodes: [id: string, what: string, code: string][] = [
   ['not-ascii', 'a letter outside ASCII', 'aäb'],
 ]
 
+/** Values for which functions that compare, parse or store texts often throw errors. */
+const oddValues = ['', 'x', 'ä€\u{1f600}', 'http://[', 'a\0b', 'a\r\nb', '%', '{}', '-1', 'a'.repeat(3000)]
+
 const escaped: [id: string, title: string, query: (state: string) => Record<string, string>][] = [
   [
     'error-description',
@@ -457,6 +460,30 @@ export const callbackParameters: CheckDefinition[] = [
       },
     }),
   ),
+  {
+    id: 'callback-odd-values',
+    title: 'Whatever the value of a parameter is, the callback of a begun login is answered with a page',
+    rule: 'oauth-sanitize',
+    why: 'Anybody can make visitors open such a callback. Functions that compare or parse texts throw errors for some values, for example for a letter outside ASCII, a text of another length or a broken address.',
+    fix: 'Check the type, the length and the characters of each parameter before you use it. Answer a wrong value with status 400.',
+    async run(context) {
+      for (const name of ['state', 'client_id', 'iss', 'subject', 'redirect_uri', 'error', 'error_description'])
+        for (const value of oddValues) {
+          const { browser, callback } = await beginLogin(context)
+          if (name.startsWith('error')) {
+            callback.searchParams.delete('code')
+            callback.searchParams.set('error', 'server_error')
+          }
+          callback.searchParams.set(name, value)
+          const isPortal = ({ origin }: URL) => origin === context.platform.portalUrl
+          const page = await followCallback(context, browser, callback, isPortal)
+          // If the client accepted the callback, its exchange can fail.
+          const isRight = page.status > 0 && (page.status < 500 || [502, 503, 504].includes(page.status))
+          const shown = JSON.stringify(value.slice(0, 20))
+          expect(isRight, `A callback whose ${name} is ${shown} was answered with ${describePage(page)}.`, page)
+        }
+    },
+  },
   {
     id: 'callback-impossible-code',
     title: 'When the code in a callback has an impossible character or is 8 KB long, the client sends no request',

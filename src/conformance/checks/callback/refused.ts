@@ -56,6 +56,29 @@ export const refused: CheckDefinition[] = [
     },
   },
   {
+    id: 'callback-failures-no-loop',
+    title:
+      'If every login fails because of the portal, the client does not send the visitor to the login again and again',
+    rule: 'CL-33',
+    why: 'A visitor who is signed in at the portal is sent back to the client at once. If the client begins a new login after a failure, the redirects never end.',
+    fix: 'After a failed login, whatever the reason is, show a page with a link to a new login. Never redirect to the login automatically.',
+    isAlone: true,
+    async run(context) {
+      for (const fault of ['exchange-503', 'exchange-state-other', 'exchange-access-token-null', 'exchange-html']) {
+        const known = context.arrived('exchange').length
+        await context.order(fault, { times: 50, state: undefined })
+        const page = await context.signIn(context.browser()).catch(() => undefined)
+        await context.dropFaults()
+        const exchanges = (await context.codeExchanges()).length - known
+        expect(
+          exchanges <= 2,
+          `With the fault ${fault}, one attempt to sign in led to ${exchanges} exchanges.`,
+          ...(page ? [page] : []),
+        )
+      }
+    },
+  },
+  {
     id: 'callback-refused-answer',
     title: 'When a callback signs nobody in, the visitor gets a page of the client',
     rule: 'stays-up',

@@ -2,7 +2,7 @@
 import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext, Start } from '../../context.ts'
-import { describePage, expect, expectSignedIn, expectWithFix } from '../../findings.ts'
+import { describePage, expect, expectSignedIn, expectWithFix, statusOf } from '../../findings.ts'
 import { beginLogin, errorCallback, followCallback } from '../../steps/callback.ts'
 import { describeScript, leadsToScript, mayGoOnByScript } from '../../steps/page-content.ts'
 import { isSame } from '../../steps/sign-out.ts'
@@ -40,6 +40,22 @@ const returns: [id: string, value: string][] = [
   ['backslash-slash', '\\/evil.example/'],
   ['script-upper-case', 'JaVaScRiPt:alert(1)'],
   ['script-after-space', ' javascript:alert(1)'],
+  ['other-port', '{other-port}/'],
+]
+
+/** Return addresses that some functions for addresses or headers refuse with an error. */
+const oddReturns = [
+  'http://[',
+  '/ä€\u{1f600}',
+  '/%',
+  '/%E0%A4%A',
+  '/\0',
+  '//',
+  '?',
+  '',
+  '/a b',
+  '/\ud800',
+  'http://:99999/',
 ]
 
 const returnChecks: CheckDefinition[] = returns.map(([id, value]) => ({
@@ -56,7 +72,7 @@ const returnChecks: CheckDefinition[] = returns.map(([id, value]) => ({
     const browser = context.browser()
     const page = await context.visitUntilPortal(
       browser,
-      `${login}?${new URLSearchParams({ [returnTo]: value.replace('{client}', client) })}`,
+      `${login}?${new URLSearchParams({ [returnTo]: valueFor(context, value) })}`,
     )
     // A client may refuse the parameter at once.
     if (page.stoppedAt === undefined) return
@@ -66,6 +82,11 @@ const returnChecks: CheckDefinition[] = returns.map(([id, value]) => ({
     expectAtHome(context, landed)
   },
 }))
+
+/** Replaces `{client}` by the origin of the client, and `{other-port}` by its origin with another port. */
+function valueFor({ settings: { client } }: CheckContext, value: string): string {
+  return value.replace('{client}', client).replace('{other-port}', `${client.replace(/:\d+$/, '')}:9`)
+}
 
 interface Begun {
   start: Start
@@ -226,7 +247,7 @@ export const returnTo: CheckDefinition[] = [
       const { client, login, returnTo } = context.settings
       const { browser } = await context.signedIn()
       for (const [, value] of returns) {
-        const query = new URLSearchParams({ [returnTo]: value.replace('{client}', client) })
+        const query = new URLSearchParams({ [returnTo]: valueFor(context, value) })
         const page = await browser
           .newTab()
           .visit(context.url(`${login}?${query}`), { stopAt: ({ origin }) => origin !== client })
@@ -282,6 +303,38 @@ export const returnTo: CheckDefinition[] = [
       const url = new URL(page.stoppedAt)
       const callback = await context.authorize({ url, state: url.searchParams.get('state') ?? undefined, page })
       expectAtHome(context, await followCallback(context, browser, callback, to => to.origin !== client))
+    },
+  },
+  {
+    id: 'return-to-odd',
+    title: 'Whatever the return address is, the login path and the callback answer with a page',
+    rule: 'stays-up',
+    why: 'Anybody can make visitors open such an address. Functions that parse addresses throw errors for some texts, and headers cannot contain every letter.',
+    fix: 'Catch the errors of the function that parses the address, and begin the login without the address. Encode the path before you write it into a header.',
+    needs: ['returnTo'],
+    async run(context) {
+      const { client, login, returnTo } = context.settings
+      for (const value of oddReturns) {
+        const browser = context.browser()
+        const page = await context.visitUntilPortal(browser, `${login}?${new URLSearchParams({ [returnTo]: value })}`)
+        const what = `With the return address ${JSON.stringify(value)}`
+        expect(
+          page.status > 0 && page.status !== 500,
+          `${what}, the login path answered with ${describePage(page)}.`,
+          page,
+        )
+        if (page.stoppedAt === undefined) continue
+        const url = new URL(page.stoppedAt)
+        const callback = await context.authorize({ url, state: url.searchParams.get('state') ?? undefined, page })
+        const landed = await followCallback(context, browser, callback, to => to.origin !== client)
+        // A client may send the visitor to a page that does not exist.
+        const [answer] = landed.trail
+        expect(
+          statusOf(answer!) > 0 && statusOf(answer!) !== 500 && !/^the answer redirects/.test(landed.fault ?? ''),
+          `${what}, the login ended with ${landed.fault ?? describePage(landed)}.`,
+          landed,
+        )
+      }
     },
   },
   {

@@ -337,6 +337,16 @@ export const cookie: CheckDefinition[] = [
         const page = await browser.visit(context.url(path))
         expect(!page.trail.some(one => setCookiesOf(one).length > 0), `${path} sets a cookie.`, page)
       }
+      if (!context.settings.page) return
+      const session = await openSession(context)
+      const names = session.cookies.map(({ cookie }) => cookie.name)
+      for (const path of ['/', '/conformance-not-there', '/']) {
+        const page = await session.browser.visit(context.url(path), {
+          stopAt: ({ origin }) => origin === context.platform.portalUrl,
+        })
+        const set = cookiesOf(page.trail.slice(0, 1)).find(({ cookie }) => names.includes(cookie.name))
+        expect(!set, `For a signed-in visitor, ${path} sets the cookie ${set?.cookie.name} again.`, page)
+      }
     },
   },
   {

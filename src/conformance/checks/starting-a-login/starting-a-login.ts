@@ -123,7 +123,7 @@ export const startingALogin: CheckDefinition[] = [
     fix: 'Send only grant_type, response_type, client_id, redirect_uri, cancel_url, state, and the two parameters of PKCE.',
     async run(context) {
       const known = [...parameters.map(([name]) => name), 'code_challenge', 'code_challenge_method']
-      for (const { way, start } of await startsOfStrangers(context)) {
+      for (const { way, start } of await startsOf(context)) {
         const further = [...start.url.searchParams.keys()].filter(name => !known.includes(name))
         expect(
           further.length === 0,

@@ -101,6 +101,18 @@ export const stateAndVerifier: CheckDefinition[] = [
     },
   },
   {
+    id: 'state-encoded',
+    title: 'The portal reads the state as the client has created it',
+    rule: 'login-works',
+    why: 'In an address, a plus sign stands for a space. If the client does not encode a state in base64, the portal returns another text, and the login of some visitors fails.',
+    fix: 'Build the query with a library that encodes each value, or write the state in base64url or in hexadecimal digits.',
+    async run(context) {
+      const states = await statesOf(context, 24)
+      const broken = states.filter(state => /\s/.test(state))
+      expect(broken.length === 0, `${broken.length} of 24 states contain a space, because a plus sign was not encoded.`)
+    },
+  },
+  {
     id: 'state-random',
     title: 'Nobody can guess the state',
     rule: 'CL-02',

@@ -1,6 +1,6 @@
 // Further mistakes at the start of a login, at the callback and with cookies. In each of these clients, the usual case
 // is right, and one branch, one kind of value or one order of events is wrong.
-import { createHash, randomInt } from 'node:crypto'
+import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
 import { goOn } from '../pages.ts'
 import { right } from '../parts.ts'
 import { callPortal } from '../platform.ts'
@@ -66,6 +66,13 @@ const naming = (keep: (visit: Visit, name: string) => void, nameOf: (visit: Visi
 
 /** The longest value of one of the cookies into which a client splits a value. */
 const partLength = 3500
+
+const backOnThisHost = fault('return-to-any-port-of-the-host', 'return-to-other-port', {
+  localPath(text, visit) {
+    const isOwn = URL.parse(text ?? '')?.hostname === new URL(visit.settings.publicUrl).hostname
+    return text && isOwn ? text : right.localPath(text, visit)
+  },
+})
 
 export const loginWays: Fault[] = [
   // ---- The start
@@ -182,6 +189,34 @@ export const loginWays: Fault[] = [
       (visit.headers['sec-fetch-dest'] === 'iframe' && visit.headers['sec-fetch-site'] === 'same-origin'),
   }),
 
+  fault(
+    'scope-while-signed-in',
+    'start-no-further-parameters',
+    startWith((query, visit) => {
+      if (right.readSession(visit)) query.set('prompt', 'login')
+    }),
+  ),
+  fault('state-in-base64-joined-by-hand', 'state-encoded', {
+    // Behaves like a client that joins the state to the address without encoding: the portal reads spaces.
+    newState: () => createHash('sha256').update(`${Math.random()}`).digest('base64'),
+    ...startWith(query => query.set('state', (query.get('state') ?? '').replaceAll('+', ' '))),
+  }),
+  fault('state-of-the-client-id-and-the-second', 'state-not-of-time', {
+    newState: ({ settings }) => hashOf(`${settings.clientId}${Math.floor(Date.now() / 1000)}`),
+  }),
+  fault('return-address-parsed-without-care', 'return-to-odd', {
+    localPath(text, visit) {
+      if (text?.startsWith('http')) new URL(text)
+      return right.localPath(text, visit)
+    },
+  }),
+  fault('return-address-with-any-letter', 'return-to-odd', {
+    localPath: (text, visit) => (text && /^\/[\w\u0080-\u{1ffff}]+$/u.test(text) ? text : right.localPath(text, visit)),
+    arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
+    onCrash: (_error, response) => void response.writeHead(500).end(),
+  }),
+  backOnThisHost,
+
   // ---- The state at the callback
   fault(
     'state-trimmed',
@@ -258,6 +293,46 @@ export const loginWays: Fault[] = [
   }),
 
   // ---- Other parameters of the callback
+  fault('state-compared-only-at-equal-length', 'callback-odd-values', {
+    findLogin(visit, state) {
+      for (const login of loginsOf(visit))
+        if (state && timingSafeEqual(Buffer.from(login.state), Buffer.from(state))) return login
+      return undefined
+    },
+  }),
+  fault('issuer-parsed-without-care', 'callback-odd-values', {
+    checkClient(visit) {
+      const issuer = visit.query.get('iss')
+      if (issuer !== null) new URL(issuer)
+      right.checkClient(visit)
+    },
+  }),
+  fault('error-in-a-header', 'callback-odd-values', {
+    ...answerWith((answer, visit) =>
+      isCallback(visit) && visit.query.has('error_description')
+        ? { ...answer, headers: { ...answer.headers, 'x-error': visit.query.get('error_description')! } }
+        : answer,
+    ),
+    onCrash: (_error, response) => void response.writeHead(500).end(),
+  }),
+  ...['unusable-token', 'failed-exchange'].map(name =>
+    fault(`${name}-begins-a-new-login`, 'callback-failures-no-loop', {
+      async exchange(visit, callback, login) {
+        try {
+          return await right.exchange(visit, callback, login)
+        } catch (error) {
+          const isUnusable = (error as PlatformFault).upstream === 502
+          memoryOf(visit).set('again', isUnusable === (name === 'unusable-token'))
+          throw error
+        }
+      },
+      ...answerWith((answer, visit) => {
+        if (!isCallback(visit) || !memoryOf(visit).get('again')) return answer
+        memoryOf(visit).delete('again')
+        return { status: 302, headers: { location: '/login' } }
+      }),
+    }),
+  ),
   fault('empty-values-ignored', ['callback-code-twice', 'callback-client-id-twice'], {
     one(query, name) {
       const values = query.getAll(name).filter(Boolean)
@@ -440,6 +515,16 @@ export const loginWays: Fault[] = [
       return loginsOf(visit).length === names.length ? right.findLogin(visit, state) : undefined
     },
   }),
+  fault(
+    'session-set-again-on-the-start-page',
+    'cookie-only-where-it-changes',
+    answerWith((answer, visit) => {
+      const text = visit.cookies.find(([name]) => name === right.sessionCookie)?.[1]
+      if (text && visit.url.pathname === '/')
+        visit.setCookies.push(`${right.sessionCookie}=${text}; ${right.sessionAttributes(3600)}`)
+      return answer
+    }),
+  ),
   fault('sign-out-deletes-every-cookie-of-the-request', 'logout-foreign-cookies', {
     endSession(visit) {
       for (const [name] of visit.cookies) if (name) visit.setCookies.push(`${name}=; ${deletion}`)
