@@ -485,29 +485,6 @@ export const callbackParameters: CheckDefinition[] = [
     },
   },
   {
-    id: 'callback-impossible-code',
-    title: 'When the code in a callback has an impossible character or is 8 KB long, the client sends no request',
-    rule: 'CL-16',
-    why: 'A code consists of printable ASCII characters, and has less than 2,000 of them. Anybody can make visitors open another callback. The client would then send control characters or large requests to the portal.',
-    fix: 'Before the exchange, check that the code has at most 2,048 characters, and only printable ASCII characters. Otherwise answer with status 400.',
-    async run(context) {
-      const plain = await beginLogin(context)
-      await followCallback(context, plain.browser, plain.callback)
-      const known = (await context.codeExchanges()).length
-      if (known === 0) throw new Undecided('The client made no exchange for a plain callback.')
-      for (const [what, code] of [
-        ...oddCodes.map(([, what, code]) => [what, code]),
-        ['8,000 letters', 'a'.repeat(8000)],
-      ]) {
-        const { browser, callback } = await beginLogin(context)
-        callback.searchParams.set('code', code!)
-        const page = await followCallback(context, browser, callback)
-        const exchanges = (await context.codeExchanges()).slice(known)
-        expect(exchanges.length === 0, `The client sent a code with ${what} to the portal.`, page, ...exchanges)
-      }
-    },
-  },
-  {
     id: 'callback-escapes-success',
     title: 'The page after a successful callback escapes markup in every parameter',
     rule: 'oauth-sanitize',

@@ -364,13 +364,13 @@ export const states: CheckDefinition[] = [
     },
   },
   {
-    id: 'state-once-whatever-happened',
-    title: 'After a failed login, the client refuses another callback with the same state in the same browser',
+    id: 'state-once-after-exchange',
+    title: 'After a failed exchange, the client refuses another callback with the same state in the same browser',
     rule: 'CL-05',
-    why: 'The callback has used the state, even if the login failed. If the state stays valid, an attacker who has read it, for example in a log, can finish a login in this browser.',
-    fix: 'Delete the stored state before you look at the other parameters and before you call the portal.',
+    why: 'The callback has used the state, even if the exchange failed. If the state stays valid, an attacker who has read it, for example in a log, can finish a login in this browser.',
+    fix: 'Delete the stored state before you call the portal.',
     async run(context) {
-      for (const [, when, fail] of failedLogins.filter(([id]) => ['error', 'exchange', 'tokens'].includes(id))) {
+      for (const [, when, fail] of failedLogins.filter(([id]) => ['exchange', 'tokens'].includes(id))) {
         const { browser, start, callback } = await beginLogin(context)
         await fail(context, browser, callback, start.state ?? '')
         await context.dropFaults()

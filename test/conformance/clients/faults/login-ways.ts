@@ -269,13 +269,13 @@ export const loginWays: Fault[] = [
       await (await fetch(`${settings.loginUrl}/.well-known/oauth-authorization-server`)).text()
     },
   }),
-  fault('login-of-an-error-kept', ['state-once-whatever-happened', 'login-cookie-deleted'], {
+  fault('login-of-an-error-kept', 'login-cookie-deleted', {
     isFirstUse: () => true,
     forgetLogin(visit, state) {
       if (!visit.query.has('error')) right.forgetLogin(visit, state)
     },
   }),
-  fault('login-of-a-failed-exchange-kept', ['state-once-whatever-happened', 'login-cookie-deleted'], {
+  fault('login-of-a-failed-exchange-kept', ['state-once-after-exchange', 'login-cookie-deleted'], {
     isFirstUse: () => true,
     forgetLogin(visit, state) {
       if (visit.query.has('error')) right.forgetLogin(visit, state)
@@ -356,20 +356,6 @@ export const loginWays: Fault[] = [
   fault('last-of-two-errors-counts', 'callback-error-and-code', {
     checkError({ query }) {
       if (query.getAll('error').at(-1)) throw new Refusal(400, 'The login portal did not sign you in.')
-    },
-  }),
-  fault('code-with-any-letter', 'callback-impossible-code', {
-    readCallback(visit) {
-      const code = right.one(visit.query, 'code')
-      if (!/^[^\p{Cc}]{1,2048}$/u.test(code)) throw new Refusal(400, 'The login portal sent no usable code.')
-      return { code, subject: '', state: right.one(visit.query, 'state'), redirectUri: '' }
-    },
-  }),
-  fault('code-of-any-length', 'callback-impossible-code', {
-    readCallback(visit) {
-      const code = right.one(visit.query, 'code')
-      if (!/^[\x21-\x7e]+$/.test(code)) throw new Refusal(400, 'The login portal sent no usable code.')
-      return { code, subject: '', state: right.one(visit.query, 'state'), redirectUri: '' }
     },
   }),
   fault('session-of-the-subject', 'callback-subject-other', {
