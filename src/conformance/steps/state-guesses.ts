@@ -47,8 +47,8 @@ export function findGuess(
 const mostPreciseMs = 15
 
 /**
- * Returns the times between `before` and `after` in microseconds, as Python (`time.time()`) and PHP (`uniqid()`,
- * `microtime()`) write them.
+ * Returns the times between `before` and `after`, as Python (`time.time()`) and PHP (`uniqid()`, `microtime()`) write
+ * them.
  */
 function preciseTimes(before: number, after: number): string[] {
   if (after - before > mostPreciseMs) return []
@@ -59,6 +59,9 @@ function preciseTimes(before: number, after: number): string[] {
     texts.push(`${micros}`, `${seconds}.${fraction}`, `${seconds}.${fraction.replace(/0+$/, '') || '0'}`)
     texts.push(`${seconds.toString(16)}${rest.toString(16).padStart(5, '0')}`, `0.${fraction}00 ${seconds}`)
   }
+  // Python writes a time with as many digits as its number has. There are four million numbers in a second.
+  for (let at = ((before - 1) / 1000) * 2 ** 22; at <= ((after + 1) / 1000) * 2 ** 22; at++)
+    texts.push(`${Math.floor(at) / 2 ** 22}`)
   return [...new Set(texts)]
 }
 

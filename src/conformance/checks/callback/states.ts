@@ -275,11 +275,12 @@ export const states: CheckDefinition[] = [
         'The client called the platform for a callback with a wrong state.',
         ...(exchange ? [exchange] : []),
       )
-      // The client may read the metadata again at any time. This proves nothing, unless it happens each time.
+      // A client may read the metadata again at any time, but not for several callbacks within a second.
+      const reading = seen.filter(steps => steps.length > 0)
       expect(
-        !seen.every(steps => steps.length > 0),
-        'The client read the metadata of the portal for every callback with a wrong state.',
-        ...seen.flat().slice(0, 1),
+        reading.length < 3,
+        `The client read the metadata of the portal for ${reading.length} callbacks with a wrong state.`,
+        ...reading.flat().slice(0, 1),
       )
     },
   },

@@ -119,8 +119,8 @@ export const loginCookie: CheckDefinition[] = [
       const { browser, start, callback } = await beginLogin(context)
       const endless = cookiesOf(start.page.trail).filter(({ maxAge }) => maxAge === undefined)
       if (endless.length === 0) return
-      const { page } = await context.startLogin(browser.newTab())
-      const next = cookiesOf(page.trail).map(({ name }) => name)
+      const { page } = await context.startLogin(context.browser())
+      const others = cookiesOf(page.trail).map(({ name }) => name)
       const isPortal = ({ origin }: URL) => origin === context.platform.portalUrl
       const landed = await followCallback(context, browser, callback, isPortal)
       const answers = landed.trail.flatMap(setCookiesOf).map(readSetCookie)
@@ -128,7 +128,7 @@ export const loginCookie: CheckDefinition[] = [
       // a login. Another cookie without Max-Age can contain the id of a session at the server.
       for (const { name } of endless)
         expect(
-          next.includes(name) && !answers.some(cookie => cookie.name === name && cookie.isDeletion),
+          others.includes(name) && !answers.some(cookie => cookie.name === name && cookie.isDeletion),
           `The cookie ${name} of the login has neither Max-Age nor Expires.`,
           ...start.page.trail.slice(-1),
         )

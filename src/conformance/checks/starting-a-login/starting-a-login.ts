@@ -354,6 +354,22 @@ export const startingALogin: CheckDefinition[] = [
     },
   },
   {
+    id: 'start-post-own',
+    title: 'If a page of the client sends a form to the login path, no login begins',
+    rule: 'CL-31',
+    why: 'The login path has no use for a form. If the path accepts POST, only the check of Origin or of a token protects it against forms of other sites.',
+    fix: 'Accept only GET at the login path, and answer everything else with 405.',
+    async run(context) {
+      const { login, client } = context.settings
+      const headers = { ...typedAddress, 'sec-fetch-site': 'same-origin', origin: client }
+      const form = { 'content-type': 'application/x-www-form-urlencoded' }
+      const answer = await context.request(login, { method: 'POST', headers: { ...headers, ...form }, body: 'a=b' })
+      const location = headerOf(answer, 'location') ?? ''
+      const isBegun = location.startsWith(context.platform.portalUrl) && location.includes('response_type')
+      expect(!isBegun, `POST ${login} redirects to the portal.`, answer)
+    },
+  },
+  {
     id: 'start-other-methods',
     title: 'At the login path, only a GET request begins a login',
     rule: 'only-supported-methods',

@@ -152,7 +152,7 @@ export const stateAndVerifier: CheckDefinition[] = [
     fix: 'Take the state only from a cryptographic random generator.',
     async run(context) {
       const starts: { browser: Browser; state: string; before: number; after: number }[] = []
-      for (let count = 0; count < 4; count++) {
+      for (let count = 0; count < 8; count++) {
         const [browser, before] = [context.browser(), Date.now()]
         const { state = '' } = await context.startLogin(browser)
         starts.push({ browser, state, before, after: Date.now() })

@@ -201,6 +201,9 @@ export const loginWays: Fault[] = [
     newState: () => createHash('sha256').update(`${Math.random()}`).digest('base64'),
     ...startWith(query => query.set('state', (query.get('state') ?? '').replaceAll('+', ' '))),
   }),
+  fault('state-hashed-time-of-python', 'state-not-of-time', {
+    newState: () => hashOf(`${(performance.timeOrigin + performance.now()) / 1000}`),
+  }),
   fault('state-of-the-client-id-and-the-second', 'state-not-of-time', {
     newState: ({ settings }) => hashOf(`${settings.clientId}${Math.floor(Date.now() / 1000)}`),
   }),

@@ -11,7 +11,7 @@ const basic = ({ settings }: Visit) =>
 
 export const otherWays: Fault[] = [
   fault('login-starts-with-put', 'start-other-methods', { startMethods: ['GET', 'PUT'] }),
-  fault('login-starts-with-an-own-form', 'start-other-methods', { startMethods: ['GET', 'POST'] }),
+  fault('login-starts-with-an-own-form', ['start-other-methods', 'start-post-own'], { startMethods: ['GET', 'POST'] }),
   fault('prerendering-counts-as-a-navigation', ['start-navigation-only', 'callback-navigation-only'], {
     isNavigation: visit => visit.headers['sec-purpose'] === 'prefetch;prerender' || right.isNavigation(visit),
   }),
