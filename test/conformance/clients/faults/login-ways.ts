@@ -551,6 +551,13 @@ export const loginWays: Fault[] = [
       return right.readTokens(visit, answer)
     },
   }),
+  fault('tokens-in-a-variable-for-a-moment', 'tabs-logins-at-once', {
+    async exchange(visit, callback, login) {
+      memoryOf(visit).set('tokens', await right.exchange(visit, callback, login))
+      await pause(50)
+      return memoryOf(visit).get('tokens') as Tokens
+    },
+  }),
   fault('tokens-in-a-variable', 'tabs-logins-at-once', {
     async exchange(visit, callback, login) {
       memoryOf(visit).set('tokens', await right.exchange(visit, callback, login))
