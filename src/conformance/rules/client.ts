@@ -117,7 +117,7 @@ export const metadata = {
   ),
   'metadata-kept': should(
     decision(
-      'The client reads the metadata when it starts, and keeps it for an hour. If the client cannot read the metadata, it tries again at the next login or sign-out.',
+      'The client reads the metadata when it starts, or at the first login if it has no start of its own, and keeps it for an hour. If the client cannot read the metadata, it tries again at the next login or sign-out.',
     ),
   ),
   'iss-promised': should(
@@ -187,7 +187,7 @@ export const callback = {
   ),
   'CL-13': decision('After a callback with an error, the client shows a page and makes no exchange.'),
   'CL-16': decision(
-    'If the code or state of a callback is too long, or contains a character that never occurs in a code or state, the client refuses the callback and sends no request.',
+    'If the code or state of a callback is too long, or contains a character that never occurs in a code or state, such as a line break or a letter outside ASCII, the client refuses the callback and sends no request.',
   ),
   'code-characters': advice('The client does not send the portal a code with a character that never occurs in a code.'),
   'form-type-only': should(
@@ -359,7 +359,7 @@ export const exchange = {
 
 export const cookies = {
   'CK-01': decision(
-    'The cookie of a session is HttpOnly, Secure and SameSite, and has no Domain. Its Max-Age equals expires_in.',
+    'The cookie of a session is HttpOnly, Secure and SameSite, and has no Domain. If the cookie contains the access token, its Max-Age equals expires_in.',
   ),
   'cookie-strict': should(platform('The cookie of a session is SameSite=Strict.')),
   'cookie-host-prefix': asvs(
@@ -426,7 +426,7 @@ export const renewal = {
     'the client makes a refresh request to the token endpoint by adding the following parameters using the "application/x-www-form-urlencoded" format per Appendix B',
   ),
   'renewal-not-repeated': decision(
-    'The client does not repeat a POST automatically: no exchange, no renewal and no creation.',
+    'The client does not repeat a POST automatically: no exchange, no renewal and no creation. Only a call to the API that was refused with 401 may be repeated once, after a renewal.',
   ),
   'RF-02': decision('Simultaneous renewals with the same refresh token do not sign the visitor out.'),
   'RF-03': should(decision('Requests that arrive at the same time share one renewal.')),
@@ -434,7 +434,7 @@ export const renewal = {
     'When two replicas renew at the same time, the replica whose renewal is refused does not delete the cookies that the other replica has set.',
   ),
   'RF-05': decision(
-    'A renewal that the portal refuses with invalid_grant ends the session. After any other failure of a renewal, the session continues.',
+    'A renewal that the portal refuses with invalid_grant ends the session. After any other failure of a renewal, the session continues, except in the cases of `refused-for-good`.',
   ),
   'refused-for-good': decision(
     'If the portal refuses a renewal with unsupported_grant_type or unauthorized_client, the session ends, as after invalid_grant.',
@@ -448,12 +448,14 @@ export const renewal = {
     'A new refresh token replaces the old refresh token.',
     'the client MUST discard the old refresh token and replace it with the new refresh token.',
   ),
-  'RF-09': decision('The answer to the request that caused the renewal sets the cookies with the new tokens.'),
+  'RF-09': decision(
+    'The answer to the request that caused the renewal sets the cookies with the new tokens, if cookies contain the tokens.',
+  ),
   'RF-10': decision(
     'The client renews a session only when the access token expires. Even if tokens are valid only for a short time, the client does not renew the session at every request.',
   ),
   'CK-09': decision(
-    'The refresh token is in a separate cookie, which lives longer than the access token. A renewal does not extend the lifetime of this cookie.',
+    'If a cookie contains the refresh token, this is a separate cookie, which lives longer than the access token. A renewal does not extend the lifetime of this cookie.',
   ),
   'token-ends-early': decision(
     'After the answer 401 from the API, the client renews once or offers the login, even if expires_in has not passed yet.',
@@ -471,13 +473,13 @@ export const signOut = {
     'when session termination is triggered (such as logout or expiration), the application disallows any further use of the session.',
   ),
   'CK-15': decision(
-    'If the portal offers revocation, the client revokes the tokens when a visitor signs out, so that nobody can use the tokens from a copy of the cookies.',
+    'When signing out revokes tokens, this ends all tokens of the session, so that nobody can use the tokens from a copy of the cookies. The client sends the newest token, even if the access token has expired or another replica handled the login.',
   ),
   'RF-11': should(
     rfc(
       7009,
       '1',
-      'Signing out revokes the refresh token if the portal offers revocation. The visitor does not wait for the portal.',
+      'If the portal offers revocation, signing out revokes the refresh token. The visitor does not wait for the portal.',
       'This revocation mechanism allows a client to invalidate its tokens if the end-user logs out',
     ),
   ),
@@ -603,7 +605,7 @@ export const pages = {
   'PG-18': decision('The client accepts a form only with the content type of a form.'),
   'PG-19': decision('The client allows no other origin to read its pages (CORS).'),
   'PG-20': decision(
-    'Error pages show no stack, file path, internal address or token, and no text that the platform sent.',
+    'Error pages show no stack, file path, internal address or token, and no text that the platform sent. A refused form may show the messages for its fields (422).',
   ),
   'generic-errors': asvs(
     '16.5.1',
@@ -612,7 +614,7 @@ export const pages = {
   ),
   'PG-21': asvs(
     '7.4.4',
-    'Every page for signed-in visitors offers to sign out.',
+    'Every page for signed-in visitors offers to sign out, except the page at the callback.',
     'all pages that require authentication have easy and visible access to logout functionality.',
   ),
   'PG-22': should(decision('Pages load no script, style or font of a third party.')),
@@ -667,7 +669,7 @@ export const failures = {
     'When a call to the platform fails, or the answer is malformed, the client shows a page that says so. The client does not crash, and does not create or end a session.',
   ),
   'UP-07': decision(
-    'The client does not repeat a creation automatically. After the answer 429, the client does not repeat the call at once.',
+    'The client does not repeat a creation automatically, except once after the answer 401 and a renewal. After the answer 429, the client does not repeat the call at once.',
   ),
   'UP-13': decision('When the client answers the browser, it copies no header from an answer of the platform.'),
   'UP-14': decision(
@@ -677,7 +679,7 @@ export const failures = {
     'The client answers with 502, 503 or 504 when the platform fails, so that 500 always means a mistake in the client.',
   ),
   'DO-14': decision(
-    'One request causes at most two calls to the platform. A login may cause one more call, for the name.',
+    'One request causes at most two calls to the platform, including a renewal. A login may cause one more call, for the name. After the answer 401 and the renewal, the client may send the refused call once more.',
   ),
   'unknown-members': decision('The client ignores unknown fields in an answer of the API.'),
   'stays-up': decision('The client answers every request with a page and keeps running.'),
