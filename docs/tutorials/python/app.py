@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import secrets
 import time
 from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError
@@ -213,8 +214,9 @@ def end_session(response):
 def read_tokens(answer):
     """The tokens in the portal's answer, and when they end. Raises ValueError if the answer breaks the platform's rules."""
     access_token, seconds = answer.get("access_token"), answer.get("expires_in")
-    if not isinstance(access_token, str) or not access_token.isascii() or not access_token:
-        raise ValueError("no access token")
+    # A header can contain only these characters.
+    if not isinstance(access_token, str) or not re.fullmatch(r"[\x21-\x7e]+", access_token):
+        raise ValueError("no usable access token")
     if str(answer.get("token_type")).lower() != "bearer" or type(seconds) is not int or seconds <= 0:
         raise ValueError("not a bearer token with a lifetime")
     refresh_token = answer.get("refresh_token")
@@ -272,7 +274,8 @@ def exchange_token():
         tokens = {**read_tokens(answer), "refresh_ends_at": refresh_ends_at, "session_id": secrets.token_urlsafe(16)}
     except OAuthError:
         return sign_in_page("The portal refused this login", 400)
-    except (requests.RequestException, ValueError, RecursionError):
+    except (requests.RequestException, TypeError, ValueError, RecursionError):
+        # Authlib raises TypeError if expires_in is a list or an object.
         return sign_in_page("The portal did not answer as it should. Try again in a moment", 502)
     # A page and not a redirect: after a redirect that began at the portal, browsers do not send a Strict cookie.
     return keep_session(page("You are signed in", '<p><a href="/applications">Go on</a></p>', head=GO_ON), tokens)

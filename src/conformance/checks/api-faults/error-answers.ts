@@ -348,7 +348,7 @@ export const errorAnswers: CheckDefinition[] = [
   ...['create', 'get'].map(
     (place): CheckDefinition => ({
       id: `${place}-401-always`,
-      title: `If the API refuses every token for ${place === 'create' ? 'the creation of an application' : 'the call that reads one application'}, the client makes only a few calls and offers the login`,
+      title: `If the API refuses every token for ${place === 'create' ? 'the creation of an application' : 'the call that reads one application'}, the client makes only a few calls, and renews or offers the login`,
       rule: 'UP-14',
       why: 'Endless renewals and calls overload the platform. A visitor who sees another error does not know that a new login helps.',
       fix: 'For each request of a visitor, renew the tokens at most once and repeat the call at most once. If the API refuses the new token, too, show a page that offers to sign in.',
@@ -379,8 +379,8 @@ export const errorAnswers: CheckDefinition[] = [
         expect(refused.length <= 3, `For one request, the client made the call ${refused.length} times.`, page)
         expect(renewals.length <= 2, `For one request, the client renewed the tokens ${renewals.length} times.`, page)
         expect(
-          asksToSignIn(context, page),
-          `The API refused every token, and the visitor got ${describePage(page)}, which does not offer to sign in.`,
+          renewals.length > 0 || asksToSignIn(context, page),
+          `The client did not renew the session, and the visitor got ${describePage(page)}, which does not offer to sign in.`,
           page,
         )
       },

@@ -4,7 +4,6 @@ import { type CheckDefinition, Failed, NotApplicable, Undecided } from '../../ch
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, setCookiesOf } from '../../findings.ts'
 import { describeExchange } from '../../report/describe.ts'
-import { expectCallEnds } from '../../steps/call-ends.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { failurePages } from '../../steps/failure-pages.ts'
 import { runsScript } from '../../steps/page-content.ts'
@@ -176,7 +175,6 @@ const deadlines: CheckDefinition[] = [
       expect(page.status !== 0, `The browser had no answer: ${page.fault}.`, page)
       if (context.timesMet(`refresh-${fault}`) === 0)
         renewalIn(context, { page, steps: [...steps, ...context.arrived('refresh')] })
-      await expectCallEnds(context, `refresh-${fault}`, 'the renewal')
     },
   }),
 )

@@ -314,7 +314,7 @@ const short: CheckDefinition[] = [
     fix: 'Renew when the token has expired, or a short time before. This time must be a small fraction of expires_in.',
     needs,
     async run(context) {
-      for (const value of [120, 60, 30, 20]) {
+      for (const value of [120, 60, 45]) {
         const { browser, callback } = await beginLogin(context)
         await context.order('exchange-expires-in', { options: { value } })
         await context.order('refresh-expires-in', { times: 'always', options: { value } })

@@ -4,7 +4,6 @@ import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
-import { expectCallEnds } from '../../steps/call-ends.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { expectOwnHeaders, foreignHeaders, foreignHeadersRule } from '../../steps/foreign-headers.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
@@ -254,27 +253,33 @@ const failures: CheckDefinition[] = [
   ),
 ]
 
+/** How long a revocation may last. The platform does not answer it for a minute. */
+const mostCallSeconds = 35
+
 const calls: CheckDefinition = {
   id: 'logout-revocation-deadline',
-  title: 'If the portal gives no whole answer to a revocation, the client ends the call',
+  title: 'If the portal does not answer a revocation, the client ends the call',
   rule: 'UP-03',
   why: 'A client can revoke a token after it has answered the visitor. Without a deadline, each such call uses a socket and memory until the portal ends it.',
-  fix: 'Set one deadline for the whole revocation, including the body of the answer, even if no visitor waits for it.',
+  fix: 'Give the revocation a deadline, even if no visitor waits for it.',
   needs,
   longestMs: 120_000,
   async run(context) {
-    for (const [fault, options] of [
-      ['revoke-never', {}],
-      ['revoke-drip', { seconds: 2 }],
-    ] as const) {
-      const { browser, page: landed } = await context.signedIn()
-      await context.order(fault, { times: 1, options })
-      await signOut(context, browser, landed)
-      // The client may revoke the tokens after it has answered the visitor.
-      for (let tries = 0; tries < 5 && context.timesMet(fault) === 0; tries++) await context.pause(200)
-      if (context.timesMet(fault) === 0) throw new NotApplicable('the client revokes no token when a visitor signs out')
-      await expectCallEnds(context, fault, 'the revocation')
-    }
+    const { browser, page: landed } = await context.signedIn()
+    await context.order('revoke-never', { times: 1 })
+    await signOut(context, browser, landed)
+    // The client may revoke the tokens after it has answered the visitor.
+    for (let tries = 0; tries < 5 && context.timesMet('revoke-never') === 0; tries++) await context.pause(200)
+    if (context.timesMet('revoke-never') === 0)
+      throw new NotApplicable('the client revokes no token when a visitor signs out')
+    // The platform records the call only when the client has closed the connection.
+    const isEnded = () => context.arrived('revoke').some(step => step.fault?.name === 'revoke-never')
+    const end = performance.now() + mostCallSeconds * 1000
+    while (!isEnded() && performance.now() < end) await context.pause(1000)
+    expect(
+      isEnded(),
+      `The client answered the visitor, but did not end the revocation within ${mostCallSeconds} seconds.`,
+    )
   },
 }
 

@@ -158,12 +158,6 @@ export const occasions: Fault[] = [
       }
     },
   }),
-  fault('margin-of-half-a-minute', 'refresh-short-tokens', {
-    readSession: visit => {
-      const session = right.readSession(visit)
-      return session && session.expiresAt - 30_000 > Date.now() ? session : undefined
-    },
-  }),
   fault('renewal-five-minutes-before', 'refresh-short-tokens', {
     readSession: visit => {
       const session = right.readSession(visit)
