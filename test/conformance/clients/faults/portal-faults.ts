@@ -177,7 +177,7 @@ export const portalFaults = [
       return isAgain && isExchange(visit) ? right.send(visit, request) : answer
     },
   }),
-  fault('late-answer-left-open', ['exchange-endless-body-left', 'refresh-endless-body-left', 'exchange-never'], {
+  fault('late-answer-left-open', ['exchange-endless-body-left', 'refresh-endless-body-left'], {
     deadlineMs: 86_400_000,
     readBody: response => response.text(),
     send: (visit, request) =>
