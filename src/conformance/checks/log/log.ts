@@ -9,6 +9,7 @@ import { beginLogin, followCallback, typedAddress } from '../../steps/callback.t
 import { created, type OpenForm, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { visitUnder } from '../../steps/list-page.ts'
 import { renewUnder } from '../../steps/renewals.ts'
+import { noRevocation, untilRevoked } from '../../steps/revocations.ts'
 import { decodeSafely, readSetCookie } from '../../steps/set-cookies.ts'
 import { signOut } from '../../steps/sign-out.ts'
 import { failedLogins } from './failed-logins.ts'
@@ -265,9 +266,8 @@ export const log: CheckDefinition[] = [
         const { browser, page } = await context.signedIn()
         await context.order(fault, { times: 1 })
         await signOut(context, browser, page)
-        await context.platform.settle(1000)
-        if (!context.arrived('revoke').some(step => step.fault?.name === fault))
-          throw new NotApplicable('the client revokes no token when a visitor signs out')
+        const isMet = () => context.arrived('revoke').some(step => step.fault?.name === fault)
+        if (!(await untilRevoked(context, isMet))) throw new NotApplicable(noRevocation)
       }
       expectUnprinted(context, 'a token', tokensIn(context))
     },

@@ -6,6 +6,7 @@ import type { CheckContext } from '../../context.ts'
 import { describePage, expect, setCookiesOf, statusOf } from '../../findings.ts'
 import { ownForm, sendForm } from '../../steps/application-pages.ts'
 import { beginLogin, cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
+import { noRevocation, revocationSeconds, untilRevoked } from '../../steps/revocations.ts'
 import { endToken, shortLifeValue } from '../../steps/sessions.ts'
 import { cookiesOf, type ReadCookie, readSetCookie } from '../../steps/set-cookies.ts'
 import { openSignOut, signOut, signOutFormOf } from '../../steps/sign-out.ts'
@@ -13,9 +14,13 @@ import { tokensOf } from '../../steps/tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['logout', 'page']
 
+/** Waits until the client has revoked more than `known` of the tokens that the portal issued in this check. */
+async function revokesMore(context: CheckContext, known = 0): Promise<boolean> {
+  return untilRevoked(context, () => revokedTokens(context).length > known)
+}
+
 /** The tokens that the portal issued in this check and the client has revoked. */
-async function revokedTokens(context: CheckContext): Promise<unknown[]> {
-  await context.platform.settle(1000)
+function revokedTokens(context: CheckContext): unknown[] {
   const given = context.arrived('exchange', 'refresh').flatMap(step => {
     const tokens = tokensOf(step)
     return tokens ? [tokens.access_token, tokens.refresh_token] : []
@@ -28,11 +33,10 @@ async function revokedTokens(context: CheckContext): Promise<unknown[]> {
 
 /** Ends the check if a normal sign-out revokes no token either, because another check reports this. */
 async function expectPlainRevocation(context: CheckContext): Promise<void> {
-  const known = (await revokedTokens(context)).length
+  const known = revokedTokens(context).length
   const { browser, page } = await context.signedIn()
   await signOut(context, browser, page)
-  if ((await revokedTokens(context)).length === known)
-    throw new NotApplicable('the client revokes no token when a visitor signs out')
+  if (!(await revokesMore(context, known))) throw new NotApplicable(noRevocation)
 }
 
 /**
@@ -70,13 +74,13 @@ export const signingOutOccasions: CheckDefinition[] = [
     needs,
     async run(context) {
       const { copy, page } = await signOutAfterExpiry(context)
-      if ((await revokedTokens(context)).length > 0) return
+      if (await revokesMore(context)) return
       if (!(await context.isSignedIn(copy)))
         throw new NotApplicable('when the access token has expired, the client has no token that works')
       await expectPlainRevocation(context)
       expect(
         false,
-        'The client revoked no token. With a copy of the cookies from before the sign-out, a browser is still signed in.',
+        `Within ${revocationSeconds} seconds, the client revoked no token. With a copy of the cookies from before the sign-out, a browser is still signed in.`,
         page,
       )
     },
@@ -187,9 +191,13 @@ export const signingOutOccasions: CheckDefinition[] = [
       const { answer } = await sendForm(context, browser, { action, fields: form?.fields ?? [] }, ownForm(context))
       if (statusOf(answer) >= 400)
         throw new Undecided(`The other instance answered the sign-out with status ${statusOf(answer)}.`)
-      if ((await revokedTokens(context)).length > 0) return
+      if (await revokesMore(context)) return
       await expectPlainRevocation(context)
-      expect(false, 'The other instance signed the visitor out, but revoked no token.', answer)
+      expect(
+        false,
+        `The other instance signed the visitor out, but revoked no token within ${revocationSeconds} seconds.`,
+        answer,
+      )
     },
   },
   {

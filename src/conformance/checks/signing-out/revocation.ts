@@ -8,6 +8,7 @@ import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { expectOwnHeaders, foreignHeaders, foreignHeadersRule } from '../../steps/foreign-headers.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
 import { renewUnder } from '../../steps/renewals.ts'
+import { noRevocation, untilRevoked } from '../../steps/revocations.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 import { tokensOf } from '../../steps/tokens.ts'
@@ -23,12 +24,7 @@ async function revokeOnce(context: CheckContext, fault?: string, options: Record
   if (fault) await context.order(fault, { times: 1, options })
   const page = await signOut(context, browser, landed)
   const revocations = () => context.arrived().filter(step => !before.has(step) && isRevocation(step))
-  await context.platform.settle(1000)
-  // The client may revoke the tokens after it has answered the visitor.
-  for (let tries = 0; tries < 5 && revocations().length === 0; tries++) {
-    await context.pause(200)
-    await context.platform.settle()
-  }
+  await untilRevoked(context, () => revocations().length > 0)
   return { browser, page, revocations: revocations() }
 }
 
@@ -41,7 +37,7 @@ function request(
     needs,
     async run(context) {
       const { revocations } = await revokeOnce(context)
-      if (revocations.length === 0) throw new NotApplicable('the client revokes no token when a visitor signs out')
+      if (revocations.length === 0) throw new NotApplicable(noRevocation)
       for (const revocation of revocations) judge(revocation, context)
     },
   }
@@ -77,7 +73,7 @@ const requests: CheckDefinition[] = [
       // After a 401, some OAuth libraries repeat the request with another method.
       for (const fault of [undefined, 'revoke-401']) {
         const { revocations } = await revokeOnce(context, fault)
-        if (revocations.length === 0) throw new NotApplicable('the client revokes no token when a visitor signs out')
+        if (revocations.length === 0) throw new NotApplicable(noRevocation)
         for (const revocation of revocations)
           expect(
             !('client_secret' in fieldsOf(revocation) && revocation.request.headers.authorization !== undefined),
@@ -103,11 +99,13 @@ const requests: CheckDefinition[] = [
       if (!(await context.isSignedIn(browser)))
         throw new NotApplicable('the client signs nobody in with such a refresh token')
       await signOut(context, browser, landed)
-      await context.platform.settle(1000)
       // Searches the steps of all visitors, because the sandbox cannot tell which visitor a changed token belongs to.
-      const revocation = context.platform.steps.findLast(
-        step => isRevocation(step) && JSON.stringify(step.request.body ?? '').includes(mark),
-      )
+      const findRevocation = () =>
+        context.platform.steps.findLast(
+          step => isRevocation(step) && JSON.stringify(step.request.body ?? '').includes(mark),
+        )
+      await untilRevoked(context, () => findRevocation() !== undefined)
+      const revocation = findRevocation()
       if (!revocation) throw new NotApplicable('the client does not revoke this refresh token')
       const { token: sent } = fieldsOf(revocation) as { token?: unknown }
       expect(sent === token, 'The revocation sends another refresh token than the portal issued.', revocation)
@@ -126,9 +124,10 @@ const requests: CheckDefinition[] = [
       if (!tokens) throw new NotApplicable('the portal refused the renewal, which another check reports')
       const before = new Set(context.arrived())
       await signOut(context, browser, page)
-      await context.platform.settle(1000)
-      const revocations = context.arrived().filter(step => !before.has(step) && isRevocation(step))
-      if (revocations.length === 0) throw new NotApplicable('the client revokes no token when a visitor signs out')
+      const findRevocations = () => context.arrived().filter(step => !before.has(step) && isRevocation(step))
+      await untilRevoked(context, () => findRevocations().length > 0)
+      const revocations = findRevocations()
+      if (revocations.length === 0) throw new NotApplicable(noRevocation)
       const isLast = (step: LabStep) => {
         const { token } = fieldsOf(step) as { token?: unknown }
         return token !== undefined && (token === tokens.refresh_token || token === tokens.access_token)
@@ -166,7 +165,7 @@ const headers: CheckDefinition = {
   needs,
   async run(context) {
     const { page, revocations } = await revokeOnce(context, 'revoke-headers', { headers: foreignHeaders })
-    if (revocations.length === 0) throw new NotApplicable('the client revokes no token when a visitor signs out')
+    if (revocations.length === 0) throw new NotApplicable(noRevocation)
     expectOwnHeaders(page.trail)
   },
 }
@@ -181,7 +180,7 @@ const redirects: CheckDefinition[] = [302, 307].map(status => ({
   async run(context) {
     const fault = `revoke-redirect-${status}`
     const { revocations } = await revokeOnce(context, fault)
-    if (revocations.length === 0) throw new NotApplicable('the client revokes no token when a visitor signs out')
+    if (revocations.length === 0) throw new NotApplicable(noRevocation)
     const trapped = requestAtTrap(context, fault)
     expect(
       trapped === undefined,
@@ -268,10 +267,8 @@ const calls: CheckDefinition = {
     const { browser, page: landed } = await context.signedIn()
     await context.order('revoke-never', { times: 1 })
     await signOut(context, browser, landed)
-    // The client may revoke the tokens after it has answered the visitor.
-    for (let tries = 0; tries < 5 && context.timesMet('revoke-never') === 0; tries++) await context.pause(200)
-    if (context.timesMet('revoke-never') === 0)
-      throw new NotApplicable('the client revokes no token when a visitor signs out')
+    if (!(await untilRevoked(context, () => context.timesMet('revoke-never') > 0)))
+      throw new NotApplicable(noRevocation)
     // The platform records the call only when the client has closed the connection.
     const isEnded = () => context.arrived('revoke').some(step => step.fault?.name === 'revoke-never')
     const end = performance.now() + mostCallSeconds * 1000

@@ -1,5 +1,6 @@
 // Checks on signing out: which requests sign a visitor out, what ends at the client and at the portal, and which page
 // follows.
+import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
@@ -7,6 +8,7 @@ import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectWithFix, headerOf, setCookiesOf, waitedMs } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { renewUnder } from '../../steps/renewals.ts'
+import { noRevocation, revocationSeconds, untilRevoked } from '../../steps/revocations.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
 import { formHtml, openSignOut, signOut, signOutFormOf } from '../../steps/sign-out.ts'
@@ -149,6 +151,9 @@ export const signingOut: CheckDefinition[] = [
       await signOut(context, browser, landed)
       if (await context.isSignedIn(browser))
         throw new Undecided('Signing out does not work, which another check reports.')
+      if (!(await context.isSignedIn(thief))) return
+      // A revocation ends the session for the copy, too, and may come after the answer to the visitor.
+      await untilRevoked(context, () => context.arrived('revoke').length > 0)
       expect(!(await context.isSignedIn(thief)), 'A browser with the copy of the cookies is still signed in.')
     },
   },
@@ -164,13 +169,15 @@ export const signingOut: CheckDefinition[] = [
       const [exchange] = await context.codeExchanges()
       const { access_token, refresh_token } = (exchange && tokensOf(exchange)) ?? {}
       await signOut(context, browser, landed)
-      await context.platform.settle(1000)
       // The portal accepts the refresh token or the access token, and ends all tokens of the same grant.
-      const sent = context.platform.steps.filter(({ kind, request }) => {
+      const isRevocation = ({ kind, request }: LabStep) => {
         const { token } = (request.body ?? {}) as Record<string, unknown>
         return kind === 'revoke' && token !== undefined && (token === refresh_token || token === access_token)
-      })
-      expect(sent.length > 0, 'The client revoked neither the refresh token nor the access token.')
+      }
+      expect(
+        await untilRevoked(context, () => context.platform.steps.some(isRevocation)),
+        `Within ${revocationSeconds} seconds after the sign-out, the client revoked neither the refresh token nor the access token.`,
+      )
     },
   },
   {
@@ -182,8 +189,8 @@ export const signingOut: CheckDefinition[] = [
     needs,
     async run(context) {
       /**
-       * Renews a session and signs out. `kept`: the refresh token that the client must have kept. `revoked`: the
-       * revoked tokens.
+       * Renews a session and signs out. `isKeptRevoked`: whether the client revoked the refresh token that it must have
+       * kept.
        */
       const renewAndSignOut = async (fault?: string) => {
         const before = new Set(context.arrived('revoke'))
@@ -194,19 +201,16 @@ export const signingOut: CheckDefinition[] = [
             'The answer of the portal to the renewal did not contain the fault that this check had ordered.',
           )
         await signOut(context, browser, page)
-        await context.platform.settle(1000)
-        const revoked = context
-          .arrived('revoke')
-          .filter(step => !before.has(step))
-          .map(({ request }) => (request.body as { token?: unknown } | undefined)?.token)
         const kept = tokens.refresh_token ?? (renewal.request.body as { refresh_token?: unknown }).refresh_token
-        return { kept, revoked, renewal }
+        const isRevocation = (step: LabStep) =>
+          !before.has(step) && (step.request.body as { token?: unknown } | undefined)?.token === kept
+        const isKeptRevoked = await untilRevoked(context, () => context.arrived('revoke').some(isRevocation))
+        return { isKeptRevoked, renewal }
       }
-      const { kept, revoked, renewal } = await renewAndSignOut('refresh-refresh-token-missing')
-      if (revoked.includes(kept)) return
+      const { isKeptRevoked, renewal } = await renewAndSignOut('refresh-refresh-token-missing')
+      if (isKeptRevoked) return
       const plain = await renewAndSignOut()
-      if (!plain.revoked.includes(plain.kept))
-        throw new NotApplicable('signing out does not revoke the refresh token of a renewal')
+      if (!plain.isKeptRevoked) throw new NotApplicable('signing out does not revoke the refresh token of a renewal')
       expect(
         false,
         'At sign-out, the client did not revoke the old refresh token. It revokes new refresh tokens, so it has lost the old one.',
@@ -288,10 +292,7 @@ export const signingOut: CheckDefinition[] = [
         await context.order(fault, { options, times: 1 })
         const page = await signOut(context, browser, landed)
         const longer = waitedMs(page) - usual
-        // The sandbox records the revocation only after its answer, or after the client has closed the connection.
-        await context.platform.settle(3500)
-        if (fault === 'revoke-late' && !context.arrived('revoke').some(step => step.fault?.name === fault))
-          throw new NotApplicable('the client revokes no token when a visitor signs out')
+        if (!(await untilRevoked(context, () => context.timesMet(fault) > 0))) throw new NotApplicable(noRevocation)
         expect(
           longer < 1800,
           `Signing out took ${(longer / 1000).toFixed(1)} seconds longer when the portal ${fault === 'revoke-late' ? 'needed 3 seconds for the revocation' : 'sent an answer that never ends'}.`,
@@ -319,11 +320,12 @@ export const signingOut: CheckDefinition[] = [
       await signOut(context, browser, landed)
       if (await context.isSignedIn(browser))
         throw new Undecided('Signing out does not work, which another check reports.')
-      await context.platform.settle(1000)
-      const tokens = context.platform.steps
-        .filter(({ kind }) => kind === 'revoke')
-        .map(({ request }) => ((request.body ?? {}) as Record<string, unknown>).token)
-      expect(tokens.includes(given.access_token), 'The client did not revoke the access token.')
+      const isRevocation = ({ kind, request }: LabStep) =>
+        kind === 'revoke' && ((request.body ?? {}) as Record<string, unknown>).token === given.access_token
+      expect(
+        await untilRevoked(context, () => context.platform.steps.some(isRevocation)),
+        `Within ${revocationSeconds} seconds after the sign-out, the client did not revoke the access token.`,
+      )
     },
   },
   {
