@@ -7,7 +7,8 @@ import { checks } from '../../src/conformance/checks.ts'
 import { waitedMs } from '../../src/conformance/findings.ts'
 import type { Result } from '../../src/conformance/run-checks.ts'
 import { buildClient } from './clients/client.ts'
-import { exchangeWith, headersWith } from './clients/faults/fault.ts'
+import { exchangeWith, headersWith, memoryOf } from './clients/faults/fault.ts'
+import { metadataReader } from './clients/faults/metadata.ts'
 import { buildOtherClient, otherClientOptions } from './clients/other-client.ts'
 import { page } from './clients/pages.ts'
 import { type Parts, right } from './clients/parts.ts'
@@ -316,4 +317,67 @@ t.test('if a client uses a number as access token after a renewal, only the chec
       .map(({ id, verdict }) => `${id} ${verdict}`),
     ['refresh-access-token-number failed'],
   )
+})
+
+/** Revokes the token a moment after the answer to the visitor. */
+const revokesLater: Partial<Parts> = {
+  async revoke(visit, token) {
+    setTimeout(() => right.revoke(visit, token), 1300)
+  },
+}
+
+t.test('a client that revokes tokens a second after its answer passes the checks of revocations', async t => {
+  const ids = [
+    'logout-revokes',
+    'logout-revokes-access-token',
+    'logout-revokes-kept-token',
+    'logout-expired-revokes',
+    'logout-not-waiting',
+    'logout-revocation-address',
+    'logout-revocation-encoded',
+    'log-failed-revocation',
+  ]
+  const found = await judge(revokesLater, ...ids)
+  for (const id of ids) t.equal(found[id]?.verdict, 'passed', `${id}: ${found[id]?.reason}`)
+})
+
+t.test('if a client revokes no token, the finding says how long the check has waited', async t => {
+  const found = await judge({ revokes: false }, 'logout-revokes', 'logout-not-waiting')
+  t.match(found['logout-revokes'], { verdict: 'warned', reason: 'Within 3 seconds after the sign-out' })
+  t.match(found['logout-not-waiting'], { verdict: 'not applicable', reason: 'no token within 3 seconds' })
+})
+
+/** Keeps the last valid metadata across restarts, and asks for the metadata only once after each start. */
+function keepingMetadata(): Partial<Parts> {
+  let kept: unknown
+  return {
+    ...metadataReader,
+    async around(visit, next) {
+      const memory = memoryOf(visit)
+      if (kept !== undefined && !memory.has('metadata')) memory.set('metadata', kept)
+      const hasAsked = memory.has('hasAsked')
+      if (visit.url.pathname === '/login') memory.set('hasAsked', true)
+      const answer = await (hasAsked ? next() : metadataReader.around!(visit, next))
+      if (memory.has('isRead')) kept = memory.get('metadata')
+      return answer
+    },
+    async revoke(visit, token) {
+      setTimeout(() => metadataReader.revoke!(visit, token), 300)
+    },
+  }
+}
+
+t.test('a client that keeps the last valid metadata across restarts fails no check', async t => {
+  const ids = [
+    'metadata-read-later',
+    'metadata-issuer-revocation',
+    'metadata-issuer-features',
+    'metadata-no-pkce-404',
+    'metadata-no-revocation',
+  ]
+  for (const id of ids) {
+    const { [id]: result } = await judge(keepingMetadata(), id)
+    t.match(result?.verdict, /^(passed|not applicable)$/, `${id}: ${result?.reason}`)
+    if (id !== 'metadata-no-revocation') t.match(result?.reason, 'the last valid metadata', id)
+  }
 })
