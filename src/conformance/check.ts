@@ -77,6 +77,8 @@ export interface Obstacle {
   causes: string[]
   message: string
   evidence: string[]
+  /** Replaces the fix of the check that reports the obstacle. */
+  fix?: string
   /** True if it is unclear whether the client made a mistake. For example, its page may redirect by a script. */
   isCauseUnclear: boolean
   /** The client did not answer a request of the plain login. */

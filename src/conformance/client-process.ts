@@ -39,7 +39,7 @@ const mostOutput = 16 * 1024 * 1024
 const stopMs = 10_000
 
 /**
- * Starts the client, and rejects with the end of its output if `waitForClient` resolves to false. `waitForClient`
+ * Starts the client, and rejects with its output if `waitForClient` resolves to false. `waitForClient`
  * resolves to true when the client answers, and to false if the client does not answer in time or has ended.
  */
 export async function startClient(
@@ -54,6 +54,7 @@ export async function startClient(
   const unexpectedEnds: string[] = []
 
   async function start(changed: ChangedSettings = {}): Promise<void> {
+    const printedBefore = output.length
     // Starts a separate process group, so that a signal stops the shell together with its children. On Windows,
     // `detached` would open a window instead.
     const detached = process.platform !== 'win32'
@@ -78,7 +79,7 @@ export async function startClient(
     })
     if (!(await waitForClient(isRunning)))
       throw new Error(
-        `The client was started with "${command}", but it does not answer. It printed:\n${lastOf(output)}`,
+        `The client was started with "${command}", but it does not answer. It printed:\n${shorten(output.slice(printedBefore))}`,
       )
     hasAnswered = true
   }
@@ -158,6 +159,12 @@ function withChanged(
   return replaced
 }
 
-function lastOf(text: string): string {
-  return text.trim().split('\n').slice(-20).join('\n') || '(nothing)'
+/** The first lines and the last lines of an output, because some languages print the cause of a crash first. */
+const [firstLines, lastLines] = [12, 20]
+
+function shorten(text: string): string {
+  const lines = text.trim().split('\n')
+  const left = lines.length - firstLines - lastLines
+  if (left > 1) lines.splice(firstLines, left, `(${left} other lines)`)
+  return lines.join('\n') || '(nothing)'
 }

@@ -1,8 +1,11 @@
 // Makes a plain login before the checks. If this login does not work, checks that need a login do not run. Their
 // results refer to the check that reports the cause.
+import { setTimeout as wait } from 'node:timers/promises'
 import { type Check, Failed, NotRun, type Obstacle, Undecided } from './check.ts'
+import type { ClientProcess } from './client-process.ts'
 import { createContext } from './context.ts'
 import { describePage } from './findings.ts'
+import { describeOutput } from './report/client-output.ts'
 import { hide } from './report/hide.ts'
 import type { ChecksOptions, Result } from './run-checks.ts'
 import type { Settings } from './settings.ts'
@@ -32,19 +35,20 @@ const causes: Record<Obstacle['stage'], string[]> = {
  * suite itself failed.
  */
 export async function findObstacle(parts: ChecksOptions): Promise<Obstacle | undefined> {
-  const endsBefore = countEnds(parts)
-  const obstacle = await tryLogin(parts)
-  // Sends a request first. When a process ends, its connections break a short time before the suite learns that the
-  // process has ended.
-  const isAnswering = await parts.isAnswering()
-  if (!isAnswering && countEnds(parts) > endsBefore) {
-    const end = parts.clientProcess?.unexpectedEnds().at(-1)
-    const message = `During a plain login the process of the client ended ${end}.`
+  const { clientProcess } = parts
+  // The client has answered, but may have ended since then.
+  const hadEnded = clientProcess?.isRunning() === false
+  const secrets: string[] = []
+  const obstacle = await tryLogin(parts, secrets)
+  if (clientProcess && !(await parts.isAnswering()) && (await endsSoon(clientProcess))) {
+    const when = hadEnded ? 'Soon after its start' : 'During a plain login'
+    const printed = describeOutput(clientProcess.output(), () => secrets)
     return {
       stage: 'login',
       causes: causes.login,
-      message,
-      evidence: obstacle?.evidence ?? [],
+      message: `${when}, the process of the client ended ${clientProcess.unexpectedEnds().at(-1)}.`,
+      evidence: [...(obstacle?.evidence ?? []), ...(printed === undefined ? [] : [printed])],
+      fix: 'Find out why the process ended. The output of the client in the evidence may show the error.',
       isCauseUnclear: false,
       isUnanswered: false,
     }
@@ -52,11 +56,20 @@ export async function findObstacle(parts: ChecksOptions): Promise<Obstacle | und
   return obstacle && (await tryLogin({ ...parts, settings: shortenWaits(parts.settings, obstacle) }))
 }
 
-function countEnds({ clientProcess }: ChecksOptions): number {
-  return clientProcess?.unexpectedEnds().length ?? 0
+/** How long a process may take to end after its connections have closed. A crash can write a long report. */
+const endingMs = 2000
+
+/** Whether the process has ended by itself, or ends soon. The suite learns this after the connections have closed. */
+async function endsSoon(clientProcess: ClientProcess): Promise<boolean> {
+  for (const end = performance.now() + endingMs; clientProcess.isRunning(); await wait(50))
+    if (performance.now() > end) return false
+  // The last output may arrive a moment after the end of the process.
+  await wait(100)
+  return clientProcess.unexpectedEnds().length > 0
 }
 
-async function tryLogin(parts: ChecksOptions): Promise<Obstacle | undefined> {
+/** `secrets`: receives the secret values of this login. */
+async function tryLogin(parts: ChecksOptions, secrets: string[] = []): Promise<Obstacle | undefined> {
   const context = createContext({ ...parts, isAlone: true })
   let stage: Obstacle['stage'] = 'start'
   try {
@@ -86,6 +99,7 @@ async function tryLogin(parts: ChecksOptions): Promise<Obstacle | undefined> {
       isUnanswered,
     }
   } finally {
+    secrets.push(...context.secrets())
     await context.end()
   }
 }
@@ -142,6 +156,7 @@ export function nameCause(results: Result[], obstacle: Obstacle): Result[] {
       verdict: 'failed',
       reason: message,
       evidence: obstacle.evidence.map(hide),
+      ...(obstacle.fix && { fix: obstacle.fix }),
     }
   })
 }

@@ -94,6 +94,25 @@ t.test('if the client exits at its first callback, the exit code is 1', async t 
   t.notMatch(run.output, '\u001b', 'the terminal gets no escape sequence of the client')
 })
 
+t.test('if the client exits after its first answer, the report contains its exit code and its output', async t => {
+  const source = `
+    import { createServer } from 'node:http'
+    createServer((_request, response) => {
+      console.error('Error: no more room')
+      response.writeHead(302, { location: process.env.LOGIN_URL })
+      response.end(() => setTimeout(() => process.exit(9), 20))
+    }).listen(process.env.PORT, 'localhost')`
+  for (const [id, reason] of [
+    ['login-works', 'The process of the client ended with exit code 9.'],
+    ['callback-unknown-parameter', 'the process of the client ended with exit code 9.'],
+  ] as const) {
+    const { code, output } = await judge(t, source, '--only', `^${id}$`)
+    t.equal(code, 1, output)
+    t.match(output, new RegExp(`FAILED ${id} \\(MUST\\)[\\s\\S]*Seen: .*${reason}`))
+    t.match(output, 'Error: no more room')
+  }
+})
+
 t.test('if a check is undecided, the exit code is 3, or 0 with --allow-undecided', async t => {
   // This client redirects by a script, so the suite cannot see whether the client signs the visitor in. A
   // check that needs a login is then undecided.
@@ -112,6 +131,8 @@ t.test('if the suite cannot run, the exit code is 2, and the message says why', 
   t.match(silent, { code: 2, errors: `No client answered at ${free}/login` })
   const broken = await conformance(['--client', free, '--start', 'echo what is wrong; exit 3'])
   t.match(broken, { code: 2, errors: 'what is wrong' })
+  const long = await conformance(['--client', free, '--start', 'echo the cause; seq 100; exit 3'])
+  t.match(long.errors, /It printed:\nthe cause\n1\n[\s\S]*\n\(69 other lines\)\n81\n[\s\S]*\n100\n/)
   const colour = await conformance(['--client', free, '--start', "printf '\\033[31mred'; exit 3"])
   t.match(colour, { code: 2, errors: '\\x1b[31mred' })
   t.notMatch(colour.errors, '\u001b', 'the terminal gets no escape sequence of the client')
