@@ -8,6 +8,7 @@ import { waitedMs } from '../../src/conformance/findings.ts'
 import type { Result } from '../../src/conformance/run-checks.ts'
 import { buildClient } from './clients/client.ts'
 import { exchangeWith, headersWith, memoryOf } from './clients/faults/fault.ts'
+import { faults } from './clients/faults/faults.ts'
 import { metadataReader } from './clients/faults/metadata.ts'
 import { buildOtherClient, otherClientOptions } from './clients/other-client.ts'
 import { page } from './clients/pages.ts'
@@ -317,6 +318,16 @@ t.test('if a client uses a number as access token after a renewal, only the chec
       .map(({ id, verdict }) => `${id} ${verdict}`),
     ['refresh-access-token-number failed'],
   )
+})
+
+t.test('if the client answers an overtaken change with a redirect, the finding contains both forms', async t => {
+  const { 'edit-overtaken-kept': result } = await judge(
+    faults.find(({ name }) => name === 'overtaken-edit-looks-saved')!.parts,
+    'edit-overtaken-kept',
+  )
+  t.match(result, { verdict: 'warned', reason: 'with a redirect, and then status 200' })
+  t.match(result!.reason, 'did not save the second name')
+  t.equal(result!.evidence.filter(text => text.startsWith('POST')).length, 2)
 })
 
 /** Revokes the token a moment after the answer to the visitor. */

@@ -40,25 +40,28 @@ const hostileIds = (id: string) => [
 const allowedPaths = /^\/apps\/v1(\/(?!\.\.?($|\/))[^/?#]+(\/\w+)?)?$/
 
 /**
- * Sends the same form for changes in two tabs, with two names. Returns both names, the answer to the second form, and
- * the name that the API has then.
+ * Opens the form for changes in two tabs, and then sends both forms, with two names. Returns both names, both answers,
+ * and the name that the API has then.
  */
 async function saveTwice(context: CheckContext) {
   const application = await openWithApplication(context)
   const { browser, person, id } = application
-  const { page, form } = await openEditForm(context, application)
-  const name = nameField(form)
+  const tabs = [await openEditForm(context, application), await openEditForm(context, application)] as const
   const [first, second] = ['First change of conformance', 'Second change of conformance']
-  await browser.newTab().submit(page, form, { [name]: first })
+  const save = (at: 0 | 1, text: string) => {
+    const { page, form } = tabs[at]
+    return browser.newTab().submit(page, form, { [nameField(form)]: text })
+  }
+  const earlier = await save(0, first)
   const token = await context.platform.tokenOf(person)
   const stored = async () => {
     const { data } = (await context.platform.callApi(token, 'GET', `/apps/v1/${id}`)).json<{ data: { name: string } }>()
     return data.name
   }
   if ((await stored()) !== first) throw new NotApplicable('the form for changes saves nothing')
-  const answer = await browser.newTab().submit(page, form, { [name]: second })
+  const answer = await save(1, second)
   await context.platform.settle()
-  return { answer, second, stored: await stored(), first }
+  return { earlier, answer, second, stored: await stored(), first }
 }
 
 export const changing: CheckDefinition[] = [
@@ -85,8 +88,8 @@ export const changing: CheckDefinition[] = [
     fix: 'Keep the ETag that came with the values in the form. Send this ETag as If-Match, and show the form again after the answer 412.',
     needs,
     async run(context) {
-      const { answer, stored, first } = await saveTwice(context)
-      expect(stored === first, `The later form replaced the name “${first}” with “${stored}”.`, answer)
+      const { earlier, answer, stored, first } = await saveTwice(context)
+      expect(stored === first, `The later form replaced the name “${first}” with “${stored}”.`, earlier, answer)
       expectServed(answer, `The later form was answered with ${describePage(answer)}.`)
     },
   },
@@ -99,13 +102,15 @@ export const changing: CheckDefinition[] = [
     fix: 'Show the form again, with the typed values and the values that the API has now.',
     needs,
     async run(context) {
-      const { answer, stored, first, second } = await saveTwice(context)
+      const { earlier, answer, stored, first, second } = await saveTwice(context)
       if (stored !== first)
         throw new NotApplicable('the later form overwrites the earlier change. The check edit-overtaken reports this')
+      const isRedirected = answer.trail.length > 1
       const kept = [answer.body, ...answer.forms.flatMap(({ fields }) => fields.map(([, value]) => value))]
       expect(
         kept.some(text => text.includes(second)),
-        'The page does not contain the text that the visitor typed.',
+        `Two tabs opened the form for changes, and the first tab saved the name “${first}”. The client answered the form of the second tab, with the name “${second}”, with ${isRedirected ? 'a redirect, and then ' : ''}${describePage(answer)}. The client did not save the second name, and the page does not contain it.`,
+        earlier,
         answer,
       )
     },

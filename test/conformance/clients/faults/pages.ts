@@ -283,6 +283,15 @@ export const pages = [
         : answer,
     ),
   ),
+  fault(
+    'overtaken-edit-looks-saved',
+    'edit-overtaken-kept',
+    answerWith((answer, visit) =>
+      visit.method === 'POST' && visit.url.pathname.endsWith('/edit') && answer.status === 409
+        ? { status: 303, headers: { location: '/applications' } }
+        : answer,
+    ),
+  ),
   fault('new-secret-for-another-site', 'forms-forged', {
     ...anyForm,
     isUseOf: () => true,
