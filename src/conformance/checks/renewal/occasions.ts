@@ -138,7 +138,7 @@ const kept: CheckDefinition[] = withoutToken.map(([id, fault, what]) => ({
   title: `If the answer to a renewal has ${what}, the next renewal sends the old refresh token`,
   rule: 'RF-08',
   why: 'A portal does not have to return a new refresh token. The old refresh token then stays valid. If the client loses it, the visitor is signed out when the next access token expires.',
-  fix: 'Replace the refresh token only if the refresh_token in the answer is a text that is not empty. Otherwise, store the old refresh token again together with the new access token.',
+  fix: 'Replace the refresh token only if the refresh_token in the answer is a text that is not empty. Otherwise, store the old refresh token again together with the new access token. If requests with the same refresh token share one renewal, forget the shared answer when the portal did not replace the token.',
   needs,
   longestMs: 90_000,
   async run(context) {

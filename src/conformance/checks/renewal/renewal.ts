@@ -562,7 +562,7 @@ function adviceForRenewal(page: Page, steps: LabStep[]): string {
     return 'The API refused the access token with 401. Renew with grant_type=refresh_token and the refresh token, and then repeat the API call once.'
   if (page.status === 0 || page.status >= 500)
     return 'The client failed before it sent a renewal. Its output can show why. After the Max-Age of a cookie, the browser no longer sends it, so read the refresh token from its own cookie or from the server.'
-  return 'When the access token has expired, or its cookie is gone, send grant_type=refresh_token and the refresh token from the token response. Keep the refresh token in its own cookie, which lives longer than the access token.'
+  return 'When the access token has expired, or its cookie is gone, send grant_type=refresh_token and the refresh token from the token response. Keep the refresh token in its own cookie, which lives longer than the access token. If the server keeps the tokens, let the session cookie live longer than the access token.'
 }
 
 /** Makes a check that looks at the first visit after the access token has expired. */

@@ -240,7 +240,7 @@ export const tabs: CheckDefinition[] = [
       'If another user signs in and gets no refresh token, the earlier visitor is not signed in again when the new session ends',
     rule: 'CL-20',
     why: 'If the client keeps the refresh token of the earlier visitor, the next renewal signs the other user in as the earlier visitor.',
-    fix: 'At each login, replace or delete every cookie of the earlier session, even if the token response has no refresh token.',
+    fix: 'At each login, replace or delete every cookie of the earlier session, even if the token response has no refresh token. Delete the cookie even if the request did not send it: a callback receives no SameSite=Strict cookies.',
     needs: ['page'],
     async run(context) {
       const { browser, person } = await context.signedIn()
