@@ -1,4 +1,5 @@
 // Runs all tests, or only the tests in the given files and folders: npm test -- test/client --exclude=test/client/web
+// With --one-at-a-time, each file runs alone.
 import { appendFileSync, globSync, readFileSync, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -37,8 +38,11 @@ t.jobs = values['one-at-a-time'] ? 1 : Math.min(8, 3 * availableParallelism())
 t.options.failSkip = Boolean(process.env.CI)
 // tap's timeout is meant for one file. All files together take longer.
 t.setTimeout(0)
+// .ci/run runs the files of a failed process again. Tests that start this script for another project must not add to the
+// list.
+const { FAILED_FILES: failedFiles, ...environment } = process.env
 const env = {
-  ...process.env,
+  ...environment,
   TAP_TIMEOUT: String(timeout),
   TAP_FAIL_SKIP: t.options.failSkip ? '1' : '0',
   // Without this cache, each process would spend most of its start on compiling the same modules.
@@ -59,9 +63,9 @@ for (const group of groups) {
     at: null,
     stack: '',
   })
-  // .ci/run runs these files again.
-  const { FAILED_FILES } = process.env
-  if (FAILED_FILES) void ended.then(results => !results?.ok && appendFileSync(FAILED_FILES, `${group.join(' ')}\n`))
+  void ended.then(results => {
+    if (failedFiles && !results?.ok) appendFileSync(failedFiles, `${group.join(' ')}\n`)
+  })
 }
 
 // On a signal, tap reports the results so far, and stops the processes that it has started.
