@@ -210,7 +210,11 @@ async function attempt(check: Check, options: ChecksOptions, watch: ClientWatch,
   const whyNotReady = await watch.makeReady()
   if (whyNotReady !== undefined)
     return {
-      result: resultOf(check, options.settings, 'undecided', whyNotReady),
+      // If a plain login does not work, the report says why (nameCause).
+      result: {
+        ...resultOf(check, options.settings, 'undecided', whyNotReady),
+        ...(options.obstacle && { isNotRun: true }),
+      },
       isLost: false,
       isGone: true,
       beside: new Set(),

@@ -102,13 +102,11 @@ t.test('if the client exits after its first answer, the report contains its exit
       response.writeHead(302, { location: process.env.LOGIN_URL })
       response.end(() => setTimeout(() => process.exit(9), 20))
     }).listen(process.env.PORT, 'localhost')`
-  for (const [id, reason] of [
-    ['login-works', 'The process of the client ended with exit code 9.'],
-    ['callback-unknown-parameter', 'the process of the client ended with exit code 9.'],
-  ] as const) {
+  for (const id of ['login-works', 'callback-unknown-parameter']) {
     const { code, output } = await judge(t, source, '--only', `^${id}$`)
     t.equal(code, 1, output)
-    t.match(output, new RegExp(`FAILED ${id} \\(MUST\\)[\\s\\S]*Seen: .*${reason}`))
+    const reason = 'the process of the client ended with exit code 9\\.'
+    t.match(output, new RegExp(`FAILED ${id} \\(MUST\\)[\\s\\S]*Seen: .*${reason}`, 'i'))
     t.match(output, 'Error: no more room')
   }
 })

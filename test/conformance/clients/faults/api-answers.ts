@@ -199,11 +199,6 @@ export const apiAnswers: Fault[] = [
     passesHeadersOnIf(({ url }, status) => url.includes('/v1') && status >= 400),
   ),
   fault(
-    'headers-of-a-renewal-passed-back',
-    'refresh-headers-not-passed-back',
-    passesHeadersOnIf(({ body }) => body?.includes('grant_type=refresh_token') === true),
-  ),
-  fault(
     'request-id-of-the-api-passed-back',
     ['list-headers-not-passed-back', 'every-call-headers'],
     answerWithHeader('x-request-id'),
