@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { right } from '../parts.ts'
 import { type Login, Refusal, type Visit } from '../visit.ts'
-import { answerWith, exchangeWith, fault, memoryOf, readable, startWith } from './fault.ts'
+import { answerWith, exchangeWith, fault, memoryOf, startWith } from './fault.ts'
 
 let count = 1000
 
@@ -104,10 +104,6 @@ export const startingALogin = [
   }),
   fault('login-cookie-for-half-an-hour', 'login-cookie-short', {
     loginAttributes: right.loginAttributes.replace('Max-Age=600', 'Max-Age=1800'),
-  }),
-  fault('login-cookie-readable', 'pkce-verifier-hidden', {
-    sealLogin: (_visit, _name, login) => readable.write(login),
-    unsealLogin: (_visit, _name, text) => readable.read(text),
   }),
   fault('login-cookies-without-end', 'logins-bounded', { mostLogins: 1000 }),
   fault('login-in-two-steps', 'start-direct', {
