@@ -344,7 +344,7 @@ export const apiFaults: CheckDefinition[] = [
   },
   {
     id: 'list-bounded',
-    title: 'When the API sends a list of 32 MB, the client closes the connection before the list ends',
+    title: 'When the API sends a list of 32 MiB, the client closes the connection before the list ends',
     rule: 'bounded-answers',
     why: 'A client that reads every answer to its end can fill the memory that all visitors share.',
     fix: 'Count the bytes of every answer while reading, and stop after a few megabytes.',

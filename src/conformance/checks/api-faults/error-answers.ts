@@ -130,7 +130,7 @@ export const errorAnswers: CheckDefinition[] = [
   },
   {
     id: 'error-answers-bounded',
-    title: 'When the API sends an error answer of 32 MB, the client closes the connection before the answer ends',
+    title: 'When the API sends an error answer of 32 MiB, the client closes the connection before the answer ends',
     rule: 'bounded-answers',
     why: 'Many clients limit the size of a list, but read an error answer to its end, whatever its size. It then fills the memory that all visitors share.',
     fix: 'Count the bytes in the one function that reads every answer, whatever its status is, and stop at a limit. Or close the connection without reading the body of an error answer.',
@@ -154,7 +154,7 @@ export const errorAnswers: CheckDefinition[] = [
   {
     id: 'every-call-bounded',
     title:
-      'When the API sends an answer of 32 MB, the client closes the connection before the answer ends, whichever call it made',
+      'When the API sends an answer of 32 MiB, the client closes the connection before the answer ends, whichever call it made',
     rule: 'bounded-answers',
     why: 'A client that reads every answer to its end, whatever its size, fills the memory that all visitors share.',
     fix: 'Count the bytes in the one function that reads every answer, and stop after a few megabytes.',
@@ -401,8 +401,9 @@ export const errorAnswers: CheckDefinition[] = [
   },
   {
     id: 'create-session-ended-at-portal',
-    title: 'If the platform has ended the session when a form arrives, the client creates nothing and says so',
-    rule: 'PG-14',
+    title:
+      'If the platform has ended the session when the form for a new application arrives, the client creates nothing and offers to sign in',
+    rule: 'UP-14',
     why: 'The cookies are still there, but the API and the portal refuse the tokens. A client that checks only the cookies shows a page as if the form had worked, or an error that does not help.',
     fix: 'If the API refuses the token and the renewal fails, answer with a page that says that nothing was created, and that links to the login.',
     needs: formNeeds,
@@ -420,7 +421,7 @@ export const errorAnswers: CheckDefinition[] = [
       expect(context.arrived('api').filter(isWrite).length <= 3, 'The client repeated the call again and again.', page)
       expect(
         asksToSignIn(context, page),
-        `The client answered with ${describePage(page)}, which has no link to sign in.`,
+        `The client answered with ${describePage(page)}, which does not offer to sign in.`,
         page,
       )
     },
@@ -428,8 +429,8 @@ export const errorAnswers: CheckDefinition[] = [
   {
     id: 'change-session-ended-at-portal',
     title:
-      'If the platform has ended the session when a form about an application arrives, the client offers to sign in',
-    rule: 'PG-14',
+      'If the platform has ended the session when a form about an application arrives, the client changes nothing and offers to sign in',
+    rule: 'UP-14',
     why: 'The cookies are still there, but the API and the portal refuse the tokens. A client that checks only the cookies shows a page as if the form had worked, or an error that does not help.',
     fix: 'If the API refuses the token and the renewal fails, answer with a page that says that nothing was changed, and that links to the login.',
     needs,
@@ -450,7 +451,7 @@ export const errorAnswers: CheckDefinition[] = [
           expect(!isDone, 'The client carried out the form.', page, ...calls)
           expect(
             asksToSignIn(context, page),
-            `The client answered with ${describePage(page)}, which has no link to sign in.`,
+            `The client answered with ${describePage(page)}, which does not offer to sign in.`,
             page,
           )
         }
