@@ -1,13 +1,16 @@
 // Waits for the revocation of tokens, because a client may revoke them after it has answered the visitor.
 import type { CheckContext } from '../context.ts'
 
-/** How many seconds after the answer to a sign-out a check waits for the revocation. */
-export const revocationSeconds = 3
+/**
+ * How many seconds after the answer to a sign-out a check waits for the revocation. A client may revoke tokens from a
+ * queue.
+ */
+export const revocationSeconds = 10
 
-/** The reason for checks that judge a revocation, if none arrives. */
+/** Why a check about revocations does not apply, if no revocation arrives in time. */
 export const noRevocation = `the client revokes no token within ${revocationSeconds} seconds after a visitor has signed out`
 
-/** Waits until the revocation has arrived. Returns false if it has not arrived in time. */
+/** Waits until `hasArrived()` is true. Returns false if this takes too long. */
 export async function untilRevoked(
   context: CheckContext,
   hasArrived: () => boolean,

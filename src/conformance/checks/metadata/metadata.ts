@@ -6,7 +6,7 @@ import type { CheckContext, Start } from '../../context.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
-import { untilRevoked } from '../../steps/revocations.ts'
+import { revocationSeconds, untilRevoked } from '../../steps/revocations.ts'
 import { endToken } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 
@@ -766,7 +766,10 @@ export const metadata: CheckDefinition[] = [
           page,
         )
       if (isRevoking)
-        expect(await revokes(context), 'While the metadata was missing, the client revoked no token at a sign-out.')
+        expect(
+          await revokes(context),
+          `While the metadata was missing, the client revoked no token within ${revocationSeconds} seconds after a sign-out.`,
+        )
     },
   },
 ]

@@ -213,7 +213,7 @@ export const signingOut: CheckDefinition[] = [
       if (!plain.isKeptRevoked) throw new NotApplicable('signing out does not revoke the refresh token of a renewal')
       expect(
         false,
-        'At sign-out, the client did not revoke the old refresh token. It revokes new refresh tokens, so it has lost the old one.',
+        `Within ${revocationSeconds} seconds after the sign-out, the client did not revoke the old refresh token. It revokes new refresh tokens, so it has lost the old one.`,
         renewal,
       )
     },
