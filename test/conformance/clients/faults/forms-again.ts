@@ -88,6 +88,14 @@ export const formsAgain: Fault[] = [
     }),
   ),
   fault(
+    'addresses-written-by-a-url-parser',
+    'create-addresses-accepted',
+    fieldsWith(values => {
+      const address = values.get('redirectUris') ?? ''
+      if (URL.canParse(address)) values.set('redirectUris', new URL(address).href)
+    }),
+  ),
+  fault(
     'names-of-at-least-three-characters',
     'create-addresses-accepted',
     fieldsWith(values => {
