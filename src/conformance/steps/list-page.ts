@@ -34,13 +34,14 @@ export interface Compared extends Visited {
   full: Page
 }
 
-/** Like visitUnder, for a visitor who has an application. Returns the pages without the fault, too. */
+/** Like visitUnder, for a new visitor who has an application. Returns the pages without the fault, too. */
 export async function compareUnder(
   context: CheckContext,
   fault: string,
   options: Record<string, unknown> = {},
 ): Promise<Compared> {
-  const { browser, person } = await context.signedIn()
+  // A check may call this function several times. `empty` needs a visitor who has no application yet.
+  const { browser, person } = await context.signedIn({ person: await context.otherPerson() })
   const visit = () => browser.newTab().visit(context.url(context.settings.page))
   const empty = await visit()
   await makeApplication(context, person, { name: 'Weather of conformance' })

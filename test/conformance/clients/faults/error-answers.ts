@@ -127,6 +127,9 @@ export const errorAnswers: Fault[] = [
   fault('missing-list-is-an-empty-list', 'list-without-items', {
     readList: answer => right.readList(isRecord(answer) ? { ItemList: [], ...answer } : answer),
   }),
+  fault('error-with-status-200-is-an-empty-list', 'list-without-items', {
+    readList: answer => right.readList(isRecord(answer) && 'error' in answer ? { ItemList: [] } : answer),
+  }),
   fault(
     'creation-tried-again-after-a-timeout',
     'create-never-not-repeated',
