@@ -240,6 +240,14 @@ export const apiAnswers: Fault[] = [
       return answered[0] < 500 ? answered : ((memoryOf(visit).get(request.url) as [number, unknown]) ?? answered)
     },
   }),
+  fault('last-list-of-anybody-while-the-api-is-down', 'other-visitors-data-while-down', {
+    async send(visit, request) {
+      if (!isList(request)) return right.send(visit, request)
+      const answered = await right.send(visit, request).catch((): [number, unknown] => [502, undefined])
+      if (answered[0] === 200) memoryOf(visit).set('last list', answered)
+      return answered[0] < 500 ? answered : ((memoryOf(visit).get('last list') as [number, unknown]) ?? answered)
+    },
+  }),
   fault('secret-as-html', 'secret-escaped', { created: (visit, text) => page(visit, 200, 'Created', `${text}`) }),
   fault('refused-change-with-raw-messages', 'change-error-escaped', {
     async send(visit, request) {
