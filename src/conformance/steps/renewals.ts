@@ -52,7 +52,7 @@ export async function renewNow(
  */
 export async function expectBack(
   context: CheckContext,
-  { browser, page }: Renewing,
+  { browser, page }: Pick<Renewing, 'browser' | 'page'>,
   when = 'When the portal works again',
 ): Promise<void> {
   await context.dropFaults()

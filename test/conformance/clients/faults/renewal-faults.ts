@@ -1,6 +1,6 @@
 // Clients with mistakes in renewals. Most of these clients handle the exchange correctly.
 import { type Parts, right } from '../parts.ts'
-import { type Call, call } from '../platform.ts'
+import { type Call, call, isRecord } from '../platform.ts'
 import { PlatformFault, Refusal, type Visit } from '../visit.ts'
 import { type Fault, fault } from './fault.ts'
 
@@ -338,6 +338,19 @@ export const renewalFaults: Fault[] = [
     'status-of-a-renewal-ignored',
     ['refresh-status-400', 'refresh-status-500'],
     renewing({ send: async (visit, request) => [200, (await right.send(visit, request))[1]] }),
+  ),
+  fault(
+    'name-asked-with-the-token-of-a-failed-renewal',
+    ['refresh-status-400', 'refresh-status-500'],
+    renewing({
+      async send(visit, request) {
+        const [status, answer] = await right.send(visit, request)
+        const token = isRecord(answer) && answer.access_token
+        if (status !== 200 && token)
+          await fetch(`${visit.settings.loginUrl}/api/me`, { headers: { authorization: `Bearer ${token}` } })
+        return [status, answer]
+      },
+    }),
   ),
   ...[
     ['/applications', 'POST'],
