@@ -1,6 +1,7 @@
 // Failures of all API calls except the list of applications: reading, changing and creating an application, and the
 // list of groups.
-import { type CheckDefinition, NotApplicable } from '../../check.ts'
+import type { Page } from '../../browser/browser.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
@@ -88,9 +89,10 @@ const changes: CheckDefinition[] = failures.map(([failure, rule, what]) => ({
 
 /** Fails if the client renewed the tokens or sent the visitor to the login. */
 export function expectNoLogin(context: CheckContext, { page }: Pick<SentForm, 'page'>, renewalsBefore: number): void {
-  const { login } = context.settings
-  const isLed =
-    page.stoppedAt !== undefined || page.trail.some(({ request }) => request.url.startsWith(context.url(login)))
+  const { settings, platform } = context
+  const isOfLogin = (url: string) =>
+    url.startsWith(context.url(settings.login)) || new URL(url).origin === platform.portalUrl
+  const isLed = page.stoppedAt !== undefined || page.trail.some(({ request }) => isOfLogin(request.url))
   expect(!isLed, 'After the answer 403, the client sent the visitor to the login.', page)
   const renewals = context.arrived('refresh').length - renewalsBefore
   expect(renewals === 0, `After the answer 403, the client renewed the tokens ${renewals} times.`, page)
@@ -122,8 +124,21 @@ async function openUnder(context: CheckContext, fault: string, options: Record<s
   await context.order(fault, { times, options })
   const pages = await openPagesAbout(context, application)
   await context.platform.settle()
-  await context.dropFaults()
+  await endFault(context, fault, pages, 'no page reads the application from the API again')
   return { ...application, pages }
+}
+
+/**
+ * Removes the fault, and returns how many calls have met it. Ends the check if there are none, because the pages then
+ * prove nothing. A page that failed before its call does not show that the client makes no such call.
+ */
+export async function endFault(context: CheckContext, fault: string, pages: Page[], reason: string): Promise<number> {
+  const met = context.timesMet(fault)
+  await context.dropFaults()
+  if (met > 0) return met
+  const failed = pages.find(({ status }) => status === 0 || status >= 500)
+  if (failed) throw new Undecided(`No call met the fault ${fault}, and the browser got ${describePage(failed)}.`)
+  throw new NotApplicable(reason)
 }
 
 const reads: CheckDefinition[] = [
@@ -162,7 +177,13 @@ export const places: [place: string, what: string][] = [
   ['groups', 'the list of groups'],
 ]
 
-/** Makes one of the calls in `places`, while the platform answers this call with the fault. Returns the pages. */
+const noGroups = 'the form does not ask the API for groups'
+export const noCreation = 'the form creates no application, which another check reports'
+
+/**
+ * Makes one of the calls in `places`, while the platform answers this call with the fault. Returns the pages. Ends the
+ * check if no call meets the fault.
+ */
 export async function meet(context: CheckContext, place: string, fault: string, options: Record<string, unknown> = {}) {
   // If the visitor waits for each answer, one page is enough.
   const isSlow = fault === 'never' || fault === 'drip' || 'byteSeconds' in options
@@ -181,14 +202,14 @@ export async function meet(context: CheckContext, place: string, fault: string, 
     await context.order(`create-${fault}`, { times: 5, options })
     const page = await open.browser.submit(open.page, open.form, open.values)
     await context.platform.settle()
-    await context.dropFaults()
+    await endFault(context, `create-${fault}`, [page], noCreation)
     return { ...open, pages: [page] }
   }
   const { browser, person } = await context.signedIn()
   await context.order(`groups-${fault}`, { times: 5, options })
   const page = await browser.newTab().visit(context.url(context.settings.create))
   await context.platform.settle()
-  await context.dropFaults()
+  await endFault(context, `groups-${fault}`, [page], noGroups)
   return { browser, person, pages: [page] }
 }
 
@@ -230,9 +251,11 @@ const redirected: CheckDefinition = {
           ...(trapped ? [trapped] : []),
         )
       }
-    if (met === 0) throw new NotApplicable('the client makes no API call except for the list')
+    if (met === 0) throw new NotApplicable(noOtherCall)
   },
 }
+
+export const noOtherCall = 'the client makes no API call except for the list'
 
 export function passNotApplicable(error: unknown): undefined {
   if (!(error instanceof NotApplicable)) throw error
@@ -297,8 +320,7 @@ export const everyCallRows: CheckDefinition[] = [
       const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
       const page = await open.browser.submit(open.page, open.form, open.values, undefined, stop)
       await context.platform.settle()
-      if (!context.arrived('api').some(({ fault }) => fault?.name === 'create-401'))
-        throw new NotApplicable('the form creates no application, which another check reports')
+      if (!context.arrived('api').some(({ fault }) => fault?.name === 'create-401')) throw new NotApplicable(noCreation)
       expectAnswer(page)
       // Some clients do not repeat the call after the renewal. They ask the visitor to send the form again.
       const isRenewed = context.arrived('refresh').length > 0
@@ -413,8 +435,11 @@ export const everyCallRows: CheckDefinition[] = [
     fix: 'Catch a failed call, and check the type of each entry. If the list cannot be used, show a text field instead.',
     needs: formNeeds,
     async run(context) {
+      let met = 0
       for (const [failure, options] of groupFailures) {
-        const opened = await meet(context, 'groups', failure, options)
+        const opened = await meet(context, 'groups', failure, options).catch(passNotApplicable)
+        if (!opened) continue
+        met++
         for (const page of opened.pages) {
           expectAnswer(page)
           expect(
@@ -425,6 +450,7 @@ export const everyCallRows: CheckDefinition[] = [
         }
         await expectStillSignedIn(context, opened)
       }
+      if (met === 0) throw new NotApplicable(noGroups)
     },
   },
   {
@@ -435,17 +461,19 @@ export const everyCallRows: CheckDefinition[] = [
     fix: 'If the list is missing, show a text field for the id, whatever the status of the API answer is.',
     needs: formNeeds,
     async run(context) {
+      let met = 0
       for (const failure of ['400', '403', '404', '405', '429', '500', '501', '502', '503']) {
-        const { pages } = await meet(context, 'groups', failure)
-        if (!context.arrived('api').some(({ fault }) => fault?.name.startsWith('groups-')))
-          throw new NotApplicable('the form does not ask the API for groups')
-        const form = findCreateForm(pages[0]!)
-        expect(
-          form,
-          `When the API answered the call for the groups with ${failure}, ${describePage(pages[0]!)} had no form.`,
-          pages[0]!,
-        )
+        const opened = await meet(context, 'groups', failure).catch(passNotApplicable)
+        if (!opened) continue
+        met++
+        for (const page of opened.pages)
+          expect(
+            findCreateForm(page),
+            `When the API answered the call for the groups with ${failure}, ${describePage(page)} had no form.`,
+            page,
+          )
       }
+      if (met === 0) throw new NotApplicable(noGroups)
     },
   },
   {
@@ -505,16 +533,19 @@ export const everyCallRows: CheckDefinition[] = [
     fix: 'Write the error text into the log, and show the visitor a sentence of your own.',
     needs,
     async run(context) {
+      let met = 0
       // A refusal of a form with 400, 403 or 422 may contain a message for the visitor, so forms get only other statuses.
       for (const [place] of places)
         for (const status of place === 'get' || place === 'groups' ? [400, 403, 404, 429, 500, 503] : [429, 500, 503]) {
           const body = JSON.stringify({ error: { status, message: words } })
-          const met = await meet(context, place, 'answer', { status, body, type: json }).catch(passNotApplicable)
-          for (const page of met?.pages ?? []) {
+          const opened = await meet(context, place, 'answer', { status, body, type: json }).catch(passNotApplicable)
+          if (opened) met++
+          for (const page of opened?.pages ?? []) {
             expect(!page.body.includes(words), `The page shows the text of the API (${place}, ${status}).`, page)
             expect(!showsInside(page), 'The page shows a stack trace, a file name or an internal address.', page)
           }
         }
+      if (met === 0) throw new NotApplicable(noOtherCall)
     },
   },
   {

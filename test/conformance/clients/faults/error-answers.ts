@@ -164,6 +164,15 @@ export const errorAnswers: Fault[] = [
       forbidden.has(cookies) ? { status: 302, headers: { location: '/login' } } : answer,
     ),
   }),
+  fault('forbidden-groups-lead-to-the-portal', 'groups-403-no-login', {
+    ...onAnswer(isOfGroups, ([status, answer], visit) => {
+      if (status === 403) forbidden.add(visit.cookies)
+      return [status, answer]
+    }),
+    ...answerWith((answer, { cookies, settings }) =>
+      forbidden.has(cookies) ? { status: 302, headers: { location: `${settings.loginUrl}/sign-in` } } : answer,
+    ),
+  }),
   fault(
     'ended-session-is-an-error-of-the-form',
     'create-session-ended-at-portal',
