@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path'
 import t from 'tap'
 import { findFreePort } from './support/free-port.ts'
 
-t.setTimeout(300_000)
+t.setTimeout(900_000)
 
 // The folder is outside the repository. Otherwise npm would treat the repository as the project, because the repository
 // contains node_modules.

@@ -7,7 +7,7 @@ import { delimiter, dirname, join, resolve } from 'node:path'
 import t from 'tap'
 import { findFreePort } from './support/free-port.ts'
 
-t.setTimeout(900_000)
+t.setTimeout(1_800_000)
 
 /** Only Debian's own Python finds Debian's packages; another Python on the PATH does not. */
 const python = '/usr/bin/python3'

@@ -5,6 +5,8 @@ import { checks } from '../../../src/conformance/checks.ts'
 import { openStage } from '../support/stage.ts'
 import { buildOtherClient, otherClientOptions } from './other-client.ts'
 
+t.setTimeout(1_800_000)
+
 t.test('a correct client that is built differently from the small client fails no check', async t => {
   // The client keeps sessions in memory, so it has no second instance.
   const stage = await openStage(otherClientOptions, { hasReplica: false })
