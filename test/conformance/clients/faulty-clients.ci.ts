@@ -2,9 +2,9 @@
 import t from 'tap'
 import { judgePairs, listPairs } from './faults/judge-faults.ts'
 
-// The test takes about four minutes on two idle cores. This limit is for the case that clients hang, and must be
-// shorter than the timeout in .taprc.
-const mostMs = 10 * 60_000
+// The test takes about five minutes on two idle cores, and three times as long on a slow machine. This limit is for the
+// case that clients hang.
+const mostMs = 25 * 60_000
 
 t.setTimeout(1_800_000)
 
