@@ -63,6 +63,12 @@ export class Failed extends Error {
 /** The client lacks the feature that the check is about. */
 export class NotApplicable extends Error {}
 
+/** Pass this to `catch` if a check can go on without the result. Any error other than NotApplicable is thrown again. */
+export function passNotApplicable(error: unknown): undefined {
+  if (!(error instanceof NotApplicable)) throw error
+  return undefined
+}
+
 /** The check cannot tell whether the client behaves correctly. */
 export class Undecided extends Error {}
 

@@ -171,6 +171,9 @@ export function createContext({
     /** Makes an address from a path, at the client or at another instance. */
     url: clientUrl,
 
+    /** An option for `visit` and `submit` of a browser: stops before a redirect to the portal. */
+    beforePortal: { stopAt: isStartPage },
+
     /** Returns the visitor of this check. Every call returns the same person. */
     async person(): Promise<Person> {
       return people[0] ?? (await context.otherPerson())

@@ -31,3 +31,6 @@ export function tokensGivenIn({ kind, response }: LabStep): unknown[] {
     return []
   }
 }
+
+/** Whether a visitor waits for this call of the client. Calls for metadata and revocations do not count. */
+export const isPlatformCall = ({ kind }: LabStep): boolean => ['api', 'me', 'exchange', 'refresh'].includes(kind)

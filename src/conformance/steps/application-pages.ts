@@ -54,7 +54,6 @@ export async function openPagesAbout(
 ): Promise<Page[]> {
   const pages = [await browser.visit(context.url(context.settings.page))]
   const seen = new Set(pages.map(({ url }) => url))
-  const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
   while (pages.length <= mostPages && !isLast(pages.at(-1)!)) {
     const [next] = pages
       .flatMap(from => linksAbout(context, from, id).map(link => ({ from, link })))
@@ -62,7 +61,7 @@ export async function openPagesAbout(
       .toSorted((one, other) => rank(one.link) - rank(other.link))
     if (!next) break
     seen.add(withoutHash(next.link))
-    pages.push(await browser.visit(next.link, { from: next.from, ...stop }))
+    pages.push(await browser.visit(next.link, { from: next.from, ...context.beforePortal }))
   }
   return pages
 }

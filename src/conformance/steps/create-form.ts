@@ -91,18 +91,16 @@ export async function attackersForm(context: CheckContext, visitors: Form): Prom
   return forge(own, visitors)
 }
 
+/** Whether this is the call Create, whatever the API answered. */
+export const isCreation = ({ request }: LabStep): boolean =>
+  request.method === 'POST' && request.url.split('?')[0] === '/apps/v1'
+
 /** Returns the API calls that created an application for this person. */
 export async function created(context: CheckContext, person: Person): Promise<LabStep[]> {
   await context.platform.settle()
   return context
     .arrived('api')
-    .filter(
-      ({ request, response, about }) =>
-        request.method === 'POST' &&
-        request.url.split('?')[0] === '/apps/v1' &&
-        about.userId === person.id &&
-        response.status === 201,
-    )
+    .filter(step => isCreation(step) && step.about.userId === person.id && step.response.status === 201)
 }
 
 /** Returns the client secret in the API's answer to the first of these creations. */
@@ -120,9 +118,7 @@ export function secretOf([creation]: LabStep[]): string {
 export async function submitCreate(context: CheckContext, open: OpenForm): Promise<Page> {
   const page = await open.browser.submit(open.page, open.form, open.values)
   if ((await created(context, open.person)).length > 0) return page
-  const isCreation = ({ request, response }: LabStep) =>
-    request.method === 'POST' && request.url.split('?')[0] === '/apps/v1' && response.status === 201
-  if (context.platform.steps.some(isCreation))
+  if (context.platform.steps.some(step => isCreation(step) && step.response.status === 201))
     throw new Undecided(
       'The form created no application, although the client has created an application in another check.',
     )

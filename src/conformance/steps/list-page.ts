@@ -34,13 +34,16 @@ export interface Compared extends Visited {
   full: Page
 }
 
-/** Like visitUnder, for a new visitor who has an application. Returns the pages without the fault, too. */
+/**
+ * Signs in a new visitor, and makes an application for this visitor. Then opens the list with the fault, as visitUnder
+ * does. Also returns the list from before the fault: without the application, and with it.
+ */
 export async function compareUnder(
   context: CheckContext,
   fault: string,
   options: Record<string, unknown> = {},
 ): Promise<Compared> {
-  // A check may call this function several times. `empty` needs a visitor who has no application yet.
+  // Each call needs its own visitor, because the visitor of an earlier call already has an application.
   const { browser, person } = await context.signedIn({ person: await context.otherPerson() })
   const visit = () => browser.newTab().visit(context.url(context.settings.page))
   const empty = await visit()

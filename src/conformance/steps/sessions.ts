@@ -178,3 +178,18 @@ export async function sessionOf(context: CheckContext): Promise<Session> {
   if (session.cookies.length === 0) throw new NotApplicable('the client has no session cookie')
   return session
 }
+
+/**
+ * Signs a visitor in with a refresh token that contains characters with a meaning in forms. `mark` is the part of the
+ * token that a wrong encoding does not change. Ends the check if the client does not accept such a token.
+ */
+export async function signInWithOddRefreshToken(context: CheckContext) {
+  const mark = `conformance-${Math.random().toString(36).slice(2)}`
+  const token = `${mark}+a/b+c==`
+  const { browser, callback } = await beginLogin(context)
+  await context.order('exchange-refresh-token', { options: { value: token } })
+  const landed = await followCallback(context, browser, callback)
+  if (!(await context.isSignedIn(browser)))
+    throw new NotApplicable('the client signs nobody in with such a refresh token')
+  return { browser, landed, token, mark }
+}

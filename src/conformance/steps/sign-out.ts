@@ -23,23 +23,22 @@ export async function openSignOut(
 ): Promise<() => Promise<Page>> {
   const { method, path } = context.settings.logout!
   const address = context.url(path)
-  const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
   const { page: behind, create, login } = context.settings
   const waiting = [behind, '/', landed?.url, create].flatMap(one => (one ? [context.url(one)] : []))
   const seen = new Set([address, context.url(login)])
   for (let url = waiting.shift(); url && seen.size < mostPages; url = waiting.shift()) {
     if (seen.has(url.split(/[?#]/)[0]!)) continue
     seen.add(url.split(/[?#]/)[0]!)
-    const page = await browser.visit(url, stop)
+    const page = await browser.visit(url, context.beforePortal)
     const form = signOutFormOf(context, page)
-    if (form) return () => browser.submit(page, form, {}, undefined, stop)
+    if (form) return () => browser.submit(page, form, {}, undefined, context.beforePortal)
     const link = page.links.find(({ url }) => method === 'GET' && isSame(url, address))
-    if (link) return () => browser.visit(link, { from: page, ...stop })
+    if (link) return () => browser.visit(link, { from: page, ...context.beforePortal })
     waiting.push(...page.links.map(({ url }) => url).filter(url => url.startsWith(context.url('/'))))
   }
   return async () => {
     const own = browser.show(context.url('/'), formHtml(address, method))
-    const page = await browser.submit(own, own.forms[0]!, {}, undefined, stop)
+    const page = await browser.submit(own, own.forms[0]!, {}, undefined, context.beforePortal)
     if ([400, 403, 419, 422].includes(page.status))
       throw new Undecided(
         `No page has a form for ${path}. The suite sent a form without hidden fields, and the client refused it with status ${page.status}.`,

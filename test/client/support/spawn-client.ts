@@ -3,6 +3,7 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
+import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { Test } from 'tap'
@@ -83,8 +84,10 @@ export async function spawnClient(
   }
   const [metricsUrl, url] = [told.split('\n')[0]!, told.split('\n')[own]!]
   const inject = (options: InjectOptions) =>
-    send(url, options).catch(cause => {
-      // The exit code and the output show why a connection failed.
+    send(url, options).catch(async cause => {
+      // The exit code and the output show why a connection failed. A process that crashes closes its connections a
+      // moment before it ends.
+      await Promise.race([exited, wait(1000, undefined, { ref: false })])
       const state = child.exitCode ?? child.signalCode ?? 'still running'
       throw new Error(`${options.url} failed: ${cause}. The client: ${state}. It printed:\n${output}`, { cause })
     })

@@ -158,7 +158,7 @@ t.test(
   },
 )
 
-t.test('PS-02: the portal refuses a password of which only the first 72 bytes are right', async t => {
+t.test('PS-02: the portal compares the whole password, and not only its first 72 bytes', async t => {
   const sandbox = await buildTestSandbox(t)
   const head = 'z'.repeat(72)
   await signUp(sandbox, { password: `${head} and an end` })

@@ -1,7 +1,7 @@
 // Texts and headers in answers to calls other than the list: secrets with markup, messages about fields, and messages of
 // libraries about a failed call.
 import type { Page } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, passNotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect } from '../../findings.ts'
 import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
@@ -17,13 +17,6 @@ const markup = `Marker"'></code></textarea></p></script><img src=x onerror=confo
 
 function expectEscaped(page: Page, what: string): void {
   expect(!runsScript(page, 'conformance()'), `The page contains ${what} without escaping.`, page)
-}
-
-async function passNotApplicable<T>(result: Promise<T>): Promise<T | undefined> {
-  return result.catch(error => {
-    if (error instanceof NotApplicable) return undefined
-    throw error
-  })
 }
 
 /** Messages that libraries and languages write about a failed call or an unreadable answer. */
@@ -64,10 +57,10 @@ export const textsOfCalls: CheckDefinition[] = [
         judge(await open.browser.submit(open.page, open.form, open.values))
         await context.dropFaults()
       }
-      const open = await passNotApplicable(openForms(context))
+      const open = await openForms(context).catch(passNotApplicable)
       const options = { status: 201, body: JSON.stringify({ clientSecret: markup }), type: json }
       const sent =
-        open && (await passNotApplicable(sendFormsUnder(context, open, 'answer', { options, at: ['secret'] })))
+        open && (await sendFormsUnder(context, open, 'answer', { options, at: ['secret'] }).catch(passNotApplicable))
       for (const { page } of sent ?? []) judge(page)
       if (!shown) throw new NotApplicable('no page shows a client id or a secret')
     },
@@ -97,8 +90,7 @@ export const textsOfCalls: CheckDefinition[] = [
       const application = await openWithApplication(context)
       const { browser, person } = application
       const about = (await openPagesAbout(context, application)).slice(1, 3)
-      const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
-      const visit = (url: string) => browser.newTab().visit(url, stop)
+      const visit = (url: string) => browser.newTab().visit(url, context.beforePortal)
       for (const status of [500, 404, 403, 401]) {
         const body = JSON.stringify({ error: { status, message: 'Refused' } })
         const options = { status, body, type: json, headers: foreignHeaders }

@@ -222,9 +222,7 @@ export const apiFaults: CheckDefinition[] = [
       const { browser } = await context.signedIn()
       await context.order('list-401', { times: 200 })
       const before = listCalls(context).length
-      const page = await browser
-        .newTab()
-        .visit(context.url(context.settings.page), { stopAt: url => url.origin === context.platform.portalUrl })
+      const page = await browser.newTab().visit(context.url(context.settings.page), context.beforePortal)
       await context.platform.settle()
       const [calls, renewals] = [listCalls(context).length - before, context.arrived('refresh').length]
       expectAnswer(page)

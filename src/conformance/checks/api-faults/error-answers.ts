@@ -1,7 +1,7 @@
 // Error answers and slow answers of the API, and calls that the client must not repeat. Many clients limit the size and
 // the time of a correct answer, but read an error answer to its end. Others do so only in one of several functions.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
@@ -9,7 +9,7 @@ import { created, openCreateForm } from '../../steps/create-form.ts'
 import { isWrite, openForms, sendFormsUnder } from '../../steps/every-form.ts'
 import { compareUnder, expectAnswer, expectFittingAnswer, shownIn, visitUnder } from '../../steps/list-page.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
-import { endFault, expectNoLogin, meet, noCreation, noOtherCall, passNotApplicable, places } from './every-call.ts'
+import { endFault, meet, noCreation, noOtherCall, places } from './every-call.ts'
 
 type Needs = NonNullable<CheckDefinition['needs']>
 const needs: Needs = ['page']
@@ -103,6 +103,11 @@ const noLists = [
   '{"@context":"https://schema.org/","@type":"collection"}',
   '{"error":{"status":500,"message":"Failed"}}',
 ]
+
+const endedAtPortal = {
+  rule: 'UP-14',
+  why: 'The cookies are still there, but the API and the portal refuse the tokens. A client that checks only the cookies shows a page as if the form had worked, or an error that does not help.',
+} as const
 
 export const errorAnswers: CheckDefinition[] = [
   ...slow,
@@ -369,16 +374,15 @@ export const errorAnswers: CheckDefinition[] = [
       fix: 'For each request of a visitor, renew the tokens at most once and repeat the call at most once. If the API refuses the new token, too, show a page that offers to sign in.',
       needs: needsOf(place),
       async run(context) {
-        const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
         const open =
           place === 'create'
             ? await openCreateForm(context).then(
-                form => () => form.browser.submit(form.page, form.form, form.values, undefined, stop),
+                form => () => form.browser.submit(form.page, form.form, form.values, undefined, context.beforePortal),
               )
             : await openWithApplication(context).then(async application => {
                 const about = (await openPagesAbout(context, application))[1]
                 if (!about) throw new NotApplicable('the client has no page about one application')
-                return () => application.browser.newTab().visit(about.url, stop)
+                return () => application.browser.newTab().visit(about.url, context.beforePortal)
               })
         await context.platform.settle()
         const known = new Set(context.arrived('api', 'refresh'))
@@ -402,32 +406,17 @@ export const errorAnswers: CheckDefinition[] = [
     }),
   ),
   {
-    id: 'groups-403-no-login',
-    title:
-      'When the API answers the call for the list of groups with 403, the client does not renew the tokens or send the visitor to the login',
-    rule: 'UP-14',
-    why: 'Status 403 means that the visitor lacks the permission. A new token does not help, and the portal would send the visitor back at once.',
-    fix: 'Renew the tokens or offer the login only after a 401. After a 403, show the form with a text field for the group.',
-    needs: formNeeds,
-    async run(context) {
-      const { pages } = await meet(context, 'groups', '403')
-      expectNoLogin(context, { page: pages[0]! }, 0)
-    },
-  },
-  {
     id: 'create-session-ended-at-portal',
     title:
       'If the platform has ended the session when the form for a new application arrives, the client creates nothing and offers to sign in',
-    rule: 'UP-14',
-    why: 'The cookies are still there, but the API and the portal refuse the tokens. A client that checks only the cookies shows a page as if the form had worked, or an error that does not help.',
+    ...endedAtPortal,
     fix: 'If the API refuses the token and the renewal fails, answer with a page that says that nothing was created, and that links to the login.',
     needs: formNeeds,
     async run(context) {
       const open = await openCreateForm(context, 'Typed before the platform ended the session')
       await context.order('create-401', { times: 20 })
       await context.order('refresh-400', { times: 20, options: { error: 'invalid_grant' } })
-      const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
-      const page = await open.browser.submit(open.page, open.form, open.values, undefined, stop)
+      const page = await open.browser.submit(open.page, open.form, open.values, undefined, context.beforePortal)
       await context.platform.settle()
       if (!context.arrived('api').some(({ fault }) => fault?.name === 'create-401'))
         throw new NotApplicable('the form creates no application, which another check reports')
@@ -445,8 +434,7 @@ export const errorAnswers: CheckDefinition[] = [
     id: 'change-session-ended-at-portal',
     title:
       'If the platform has ended the session when a form about an application arrives, the client changes nothing and offers to sign in',
-    rule: 'UP-14',
-    why: 'The cookies are still there, but the API and the portal refuse the tokens. A client that checks only the cookies shows a page as if the form had worked, or an error that does not help.',
+    ...endedAtPortal,
     fix: 'If the API refuses the token and the renewal fails, answer with a page that says that nothing was changed, and that links to the login.',
     needs,
     async run(context) {

@@ -1,7 +1,7 @@
 // Failures of all API calls except the list of applications: reading, changing and creating an application, and the
 // list of groups.
 import type { Page } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
@@ -257,11 +257,6 @@ const redirected: CheckDefinition = {
 
 export const noOtherCall = 'the client makes no API call except for the list'
 
-export function passNotApplicable(error: unknown): undefined {
-  if (!(error instanceof NotApplicable)) throw error
-  return undefined
-}
-
 const words = 'words_of_the_api_4712'
 
 export const everyCallRows: CheckDefinition[] = [
@@ -295,6 +290,17 @@ export const everyCallRows: CheckDefinition[] = [
     },
   },
   {
+    id: 'groups-403-no-login',
+    title:
+      'When the API answers the call for the list of groups with 403, the client does not renew the tokens or send the visitor to the login',
+    ...forbidden,
+    needs: formNeeds,
+    async run(context) {
+      const { pages } = await meet(context, 'groups', '403')
+      expectNoLogin(context, { page: pages[0]! }, 0)
+    },
+  },
+  {
     id: 'change-403-no-login',
     title:
       'When the API answers a change with 403, the client does not renew the tokens or send the visitor to the login',
@@ -317,8 +323,7 @@ export const everyCallRows: CheckDefinition[] = [
     async run(context) {
       const open = await openCreateForm(context)
       await context.order('create-401', { times: 1 })
-      const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
-      const page = await open.browser.submit(open.page, open.form, open.values, undefined, stop)
+      const page = await open.browser.submit(open.page, open.form, open.values, undefined, context.beforePortal)
       await context.platform.settle()
       if (!context.arrived('api').some(({ fault }) => fault?.name === 'create-401')) throw new NotApplicable(noCreation)
       expectAnswer(page)

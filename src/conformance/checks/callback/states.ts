@@ -171,6 +171,26 @@ async function failWith(context: CheckContext, browser: Browser, callback: URL):
     throw new NotApplicable('the client accepts the callback, which another check reports')
 }
 
+/**
+ * Makes a login fail in each of these ways, and then sends a second callback with the same state to the instance at
+ * `origin`. Fails if the client exchanges the code of the second callback.
+ */
+async function expectStateUsedUp(context: CheckContext, ways: string[], origin: string | undefined): Promise<void> {
+  for (const [, when, fail] of failedLogins.filter(([id]) => ways.includes(id))) {
+    const { browser, start, callback } = await beginLogin(context)
+    await fail(context, browser, callback, start.state ?? '')
+    await context.dropFaults()
+    const before = (await context.codeExchanges()).length
+    const { pathname, search } = await context.authorize(start)
+    const page = await followCallback(context, browser, context.url(pathname + search, origin))
+    expect(
+      (await context.codeExchanges()).length === before,
+      `${when}, the client exchanged another code for a callback with the same state.`,
+      page,
+    )
+  }
+}
+
 export const states: CheckDefinition[] = [
   ...stateChecks,
   {
@@ -371,18 +391,7 @@ export const states: CheckDefinition[] = [
     why: 'The callback has used the state, even if the exchange failed. If the state stays valid, an attacker who has read it, for example in a log, can finish a login in this browser.',
     fix: 'Delete the stored state before you call the portal.',
     async run(context) {
-      for (const [, when, fail] of failedLogins.filter(([id]) => ['exchange', 'tokens'].includes(id))) {
-        const { browser, start, callback } = await beginLogin(context)
-        await fail(context, browser, callback, start.state ?? '')
-        await context.dropFaults()
-        const before = (await context.codeExchanges()).length
-        const page = await followCallback(context, browser, await context.authorize(start))
-        expect(
-          (await context.codeExchanges()).length === before,
-          `${when}, the client exchanged another code for a callback with the same state.`,
-          page,
-        )
-      }
+      await expectStateUsedUp(context, ['exchange', 'tokens'], context.settings.client)
     },
   },
   {
@@ -467,18 +476,7 @@ export const states: CheckDefinition[] = [
         'The client exchanged another code for a callback with the state of the finished login.',
         page,
       )
-      for (const [, when, fail] of failedLogins.filter(([id]) => ['error', 'exchange', 'tokens'].includes(id))) {
-        const { browser, start, callback } = await beginLogin(context)
-        await fail(context, browser, callback, start.state ?? '')
-        const before = (await context.codeExchanges()).length
-        const { pathname, search } = await context.authorize(start)
-        const page = await followCallback(context, browser, context.url(pathname + search, context.settings.replica))
-        expect(
-          (await context.codeExchanges()).length === before,
-          `${when}, the client exchanged a code for a callback with the same state.`,
-          page,
-        )
-      }
+      await expectStateUsedUp(context, ['error', 'exchange', 'tokens'], context.settings.replica)
     },
   },
   {

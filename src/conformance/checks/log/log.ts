@@ -1,6 +1,6 @@
 // Checks on what the client prints. Its output must contain no secrets and no personal texts.
 import type { Browser } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, setCookiesOf } from '../../findings.ts'
 import { filledFields, openEditForm, openWithApplication, ownForm, sendForm } from '../../steps/application-pages.ts'
@@ -420,10 +420,7 @@ export const log: CheckDefinition[] = [
         await sendForm(context, open.browser, { action: open.form.action, fields: [...fields] }, ownForm(context))
       }
       const application = await openWithApplication(context)
-      const edit = await openEditForm(context, application).catch(error => {
-        if (error instanceof NotApplicable) return undefined
-        throw error
-      })
+      const edit = await openEditForm(context, application).catch(passNotApplicable)
       for (const { name } of edit?.form.controls.filter(({ type }) => type === 'text' || type === 'textarea') ?? []) {
         const fields = filledFields(edit!.form, { [name]: `a\r\n${mark}` })
         await sendForm(context, application.browser, { action: edit!.form.action, fields }, ownForm(context))

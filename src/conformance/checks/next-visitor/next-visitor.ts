@@ -19,10 +19,9 @@ const typed = 'Typed-by-the-former-visitor-4711'
  */
 async function lookAround(context: CheckContext, browser: Browser, landed?: Page): Promise<Page[]> {
   const { page, create } = context.settings
-  const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
   const pages = landed ? [landed] : []
   for (const path of [page, create, '/'].filter(path => path !== ''))
-    pages.push(await browser.visit(context.url(path), stop))
+    pages.push(await browser.visit(context.url(path), context.beforePortal))
   return pages
 }
 
@@ -182,8 +181,7 @@ export const nextVisitor: CheckDefinition[] = [
     async run(context) {
       const { open, names } = await openFormOfSession(context)
       await endSession(context, open.browser, names)
-      const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
-      const page = await open.browser.submit(open.page, open.form, { ...open.values }, undefined, stop)
+      const page = await open.browser.submit(open.page, open.form, { ...open.values }, undefined, context.beforePortal)
       // Another browser has no cookie of the draft, so it can show the draft only if the server keeps drafts in its
       // memory.
       const other = await context.signedIn({ person: await context.otherPerson() })
@@ -203,8 +201,7 @@ export const nextVisitor: CheckDefinition[] = [
       const { open, names } = await openFormOfSession(context)
       const kept = open.browser.copy()
       await endSession(context, open.browser, names)
-      const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
-      await open.browser.submit(open.page, open.form, { ...open.values }, undefined, stop)
+      await open.browser.submit(open.page, open.form, { ...open.values }, undefined, context.beforePortal)
       // Restores the session cookies, as if the visitor signed in again. Then signs out without opening the form again.
       for (const cookie of kept.cookies.list(context.url('/')))
         if (names.includes(cookie.name))

@@ -187,9 +187,8 @@ export const changing: CheckDefinition[] = [
             .flatMap(({ action, fields }) => [action, `${action.split('?')[0]}?${new URLSearchParams(fields)}`]),
         ]),
       )
-      const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
       for (const address of [...addresses].filter(one => isOfClient(context, one)).slice(0, mostAddresses)) {
-        await browser.visit(address, { from: pages[0]!, ...stop })
+        await browser.visit(address, { from: pages[0]!, ...context.beforePortal })
         await expectNoChange(address)
       }
     },

@@ -479,6 +479,6 @@ function adviceForForm(context: CheckContext, page: Page, calls: LabStep[]): str
  * request.
  */
 async function isOrdinary(context: CheckContext, page: Page, browser = context.browser()): Promise<boolean> {
-  const again = await browser.newTab().visit(page.url, { stopAt: url => url.origin === context.platform.portalUrl })
+  const again = await browser.newTab().visit(page.url, context.beforePortal)
   return shownText(again).trim() === shownText(page).trim()
 }

@@ -3,7 +3,7 @@
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
-import { type Check, type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type Check, type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed } from '../../findings.ts'
 import {
@@ -154,8 +154,7 @@ export const everyForm: CheckDefinition[] = [
         const left = browser.copy()
         for (const { name } of left.cookies.list(context.url('/'))) left.cookies.delete(name)
         const before = context.arrived('api')
-        const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
-        const page = await left.submit(open.page, open.form, typedInto(open), undefined, stop)
+        const page = await left.submit(open.page, open.form, typedInto(open), undefined, context.beforePortal)
         const changes = await changesSince(context, person, before)
         expect(changes.length === 0, 'The client carried out the form.', page, ...changes)
         expectServed(page, `The form was answered with ${describePage(page)}.`)
@@ -232,10 +231,7 @@ export const everyForm: CheckDefinition[] = [
     fix: 'Answer every successful POST with 303 to another page.',
     needs,
     async run(context) {
-      const open = await openForms(context).catch(error => {
-        if (error instanceof NotApplicable) return undefined
-        throw error
-      })
+      const open = await openForms(context).catch(passNotApplicable)
       for (const found of open?.forms ?? []) {
         const sent = await sendAgain(context, open!.browser, found)
         if (sent?.calls.some(isDone)) expectNoPost(sent.page, `The form to ${pathOf(sent.found.form)}`)

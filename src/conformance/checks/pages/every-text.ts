@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Browser, Exchange, Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
-import { type CheckDefinition, NotApplicable } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, passNotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, headerOf, setCookiesOf } from '../../findings.ts'
 import { nameField, openEditForm, openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
@@ -177,10 +177,7 @@ async function typeText(context: CheckContext, text: string): Promise<Page[]> {
     pages.push(await browser.newTab().visit(context.url(context.settings.page)))
   }
   const application = await openWithApplication(context)
-  const edit = await openEditForm(context, application).catch(error => {
-    if (error instanceof NotApplicable) return undefined
-    throw error
-  })
+  const edit = await openEditForm(context, application).catch(passNotApplicable)
   if (edit) {
     await send(application.browser, edit.page, edit.form, everywhere(edit.form, text))
     const again = await openEditForm(context, application)
@@ -416,10 +413,7 @@ export const everyText: CheckDefinition[] = [
         privacyPolicyUrl: otherSite.url(mark),
       })
       pages.push(...(await openPagesAbout(context, all)))
-      const edit = await openEditForm(context, all).catch(error => {
-        if (error instanceof NotApplicable) return undefined
-        throw error
-      })
+      const edit = await openEditForm(context, all).catch(passNotApplicable)
       const changed = {
         ...(edit && everywhere(edit.form, otherSite.url(mark))),
         redirectUris: 'https://made.example/callback',

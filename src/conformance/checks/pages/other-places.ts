@@ -1,7 +1,7 @@
 // Checks on rules that many clients follow on the page behind the login, but not at another place: on the pages about an
 // application, on the start page, or for another origin.
 import type { Page } from '../../browser/browser.ts'
-import { type Check, type CheckDefinition, NotApplicable } from '../../check.ts'
+import { type Check, type CheckDefinition, NotApplicable, passNotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, headerOf, statusOf } from '../../findings.ts'
 import { sendBytes } from '../../raw-connection.ts'
@@ -232,10 +232,7 @@ export const otherPlaces: CheckDefinition[] = [
         judged++
       }
       const application = await openWithApplication(context)
-      const edit = await openEditForm(context, application).catch(error => {
-        if (error instanceof NotApplicable) return undefined
-        throw error
-      })
+      const edit = await openEditForm(context, application).catch(passNotApplicable)
       if (edit) {
         const before = context.arrived('api')
         const fields = [...filledFields(edit.form, { [nameField(edit.form)]: 'Sent with a long field' }), long]

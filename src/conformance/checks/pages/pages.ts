@@ -19,7 +19,7 @@ import { errorHeaders } from './error-headers.ts'
 import { everyForm } from './every-form.ts'
 import { everyPage } from './every-page.ts'
 import { everyText } from './every-text.ts'
-import { formsAgain } from './forms-again.ts'
+import { formHandling } from './form-handling.ts'
 import { headRequests } from './head.ts'
 import { otherPlaces } from './other-places.ts'
 import { ownAddress } from './own-address.ts'
@@ -395,7 +395,7 @@ export const pages: CheckDefinition[] = [
   ...slowValues,
   ...errorHeaders,
   ...everyForm,
-  ...formsAgain,
+  ...formHandling,
   ...headRequests,
   ...otherPlaces,
   ...everyPage,

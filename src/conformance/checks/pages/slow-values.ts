@@ -1,4 +1,4 @@
-// Checks with values for which a badly written regular expression or comparison needs minutes.
+// Checks with values for which a badly written regular expression needs seconds or minutes.
 import type { Exchange, Page } from '../../browser/browser.ts'
 import type { Values } from '../../browser/form.ts'
 import { type Check, type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
@@ -64,6 +64,13 @@ const fix =
 
 const isTyped = (type: string) => ['text', 'url', 'search', 'tel', 'textarea', 'email'].includes(type)
 
+/** Returns the names of the text fields. Ends the check if the form has none. */
+function textFieldsOf({ form }: OpenForm): string[] {
+  const fields = form.controls.filter(({ type, choices, name }) => isTyped(type) && !choices && !/group/i.test(name))
+  if (fields.length === 0) throw new NotApplicable('the form has no text field')
+  return fields.map(({ name }) => name)
+}
+
 /** One request, or one visit of a browser. */
 interface Measured {
   tookMs: number
@@ -84,7 +91,7 @@ interface Comparison {
   send: () => Promise<Measured>
   /** Sends a request that needs the usual time. */
   sendPlain: () => Promise<Measured>
-  /** The value, and where it is. */
+  /** Names the value and its place, for example `31 times a digit in the query of /login`. */
   what: string
   /** Milliseconds. */
   most?: number
@@ -165,10 +172,7 @@ export const slowValues: CheckDefinition[] = [
     longestMs: 120_000,
     async run(context) {
       const open = await openCreateForm(context)
-      const fields = open.form.controls
-        .filter(({ type, choices, name }) => isTyped(type) && !choices && !/group/i.test(name))
-        .map(({ name }) => name)
-      if (fields.length === 0) throw new NotApplicable('the form has no text field')
+      const fields = textFieldsOf(open)
       // The API refuses all of these forms, so that none of them creates an application.
       await context.order('create-422-fields', { times: 'always' })
       let [length, status] = [0, 0]
@@ -200,9 +204,7 @@ export const slowValues: CheckDefinition[] = [
     longestMs: 120_000,
     async run(context) {
       const open = await openCreateForm(context)
-      const fields = open.form.controls
-        .filter(({ type, choices, name }) => isTyped(type) && !choices && !/group/i.test(name))
-        .map(({ name }) => name)
+      const fields = textFieldsOf(open)
       // The API refuses all of these forms, so that none of them creates an application.
       await context.order('create-422-fields', { times: 'always' })
       const openPage = () => open.browser.visit(context.url(context.settings.create))
@@ -242,21 +244,25 @@ export const slowValues: CheckDefinition[] = [
     longestMs: 120_000,
     async run(context) {
       const { login, callback, returnTo, page } = context.settings
-      const browser = context.browser()
+      // A page behind the login reads its query only for a visitor who is signed in.
+      const browser = page ? (await context.signedIn()).browser : context.browser()
       const names: [path: string, names: string[]][] = [
         [login, [returnTo]],
         [callback, ['state', 'code', 'iss', 'error', 'error_description', 'subject', 'client_id', 'redirect_uri']],
         ...(page ? [[page, ['q', 'query', 'search', 'filter', 'page', 'sort']] as [string, string[]]] : []),
       ]
-      const send = async (path: string) =>
-        measuredExchange(await context.request(path, { headers: typedAddress, timeoutMs: 12_000 }))
+      const send = async (path: string, query: URLSearchParams) => {
+        const cookie = path === page ? cookieHeader(context, browser, path) : ''
+        const headers = { ...typedAddress, ...(cookie && { cookie }) }
+        return measuredExchange(await context.request(`${path}?${query}`, { headers, timeoutMs: 12_000 }))
+      }
       const sendPlain = async () => measuredPage(await browser.visit(context.url(login), { stopAt: () => true }))
       for (const [path, all] of names)
         for (const [family, of] of Object.entries(families))
           await repeatMore(count => {
             const query = new URLSearchParams(Object.fromEntries(all.map(name => [name, of(count)])))
             const what = `${count} times ${family} in the query of ${path}`
-            return expectFast(context, { send: () => send(`${path}?${query}`), sendPlain, what })
+            return expectFast(context, { send: () => send(path, query), sendPlain, what })
           })
     },
   },

@@ -31,9 +31,7 @@ async function loginUnder(
   await context.order(fault, { times: 5, options })
   const began = performance.now()
   // Some clients begin a new login after the failure, and redirect to the portal again.
-  const page = await browser.goOn(start.page, callback.href, {
-    stopAt: url => url.origin === context.platform.portalUrl,
-  })
+  const page = await browser.goOn(start.page, callback.href, context.beforePortal)
   const tookMs = performance.now() - began
   await context.platform.settle()
   const isRecorded = () => context.arrived('exchange', 'trap').some(step => step.fault?.name === fault)

@@ -7,7 +7,14 @@ import { describePage, expect } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { openCreateForm, openFormIn } from '../../steps/create-form.ts'
 import { expectBack, isCall } from '../../steps/renewals.ts'
-import { asksToSignIn, endToken, renewalIn, shortLifeValue, visitPage } from '../../steps/sessions.ts'
+import {
+  asksToSignIn,
+  endToken,
+  renewalIn,
+  shortLifeValue,
+  signInWithOddRefreshToken,
+  visitPage,
+} from '../../steps/sessions.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
@@ -346,13 +353,7 @@ const others: CheckDefinition[] = [
     fix: 'Encode the form with a function of your language or library, and do not build the body of the form by hand.',
     needs,
     async run(context) {
-      const mark = `conformance-${Math.random().toString(36).slice(2)}`
-      const token = `${mark}+a/b+c==`
-      const { browser, callback } = await beginLogin(context)
-      await context.order('exchange-refresh-token', { options: { value: token } })
-      await followCallback(context, browser, callback)
-      if (!(await context.isSignedIn(browser)))
-        throw new NotApplicable('the client signs nobody in with such a refresh token')
+      const { browser, token, mark } = await signInWithOddRefreshToken(context)
       await context.platform.endAccessTokens(await context.person())
       await visitPage(context, browser)
       // Searches the steps of all visitors, because the sandbox cannot tell which visitor a changed token belongs to.

@@ -20,8 +20,8 @@ import {
 } from '../../steps/sessions.ts'
 import { cookiesOf, readSetCookie } from '../../steps/set-cookies.ts'
 import { tokensOf } from '../../steps/tokens.ts'
-import { failedRenewals } from './failed-renewals.ts'
 import { occasions } from './occasions.ts'
+import { specialRenewals } from './special-renewals.ts'
 
 /**
  * Waits until the last renewal has no effect any more. For some seconds, a client may use the answer to it again, and
@@ -449,7 +449,7 @@ export const renewal: CheckDefinition[] = [
     },
   },
   ...occasions,
-  ...failedRenewals,
+  ...specialRenewals,
 ]
 
 /** Ends the check if the portal refused the renewal. */

@@ -4,12 +4,11 @@ import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
-import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { expectOwnHeaders, foreignHeaders, foreignHeadersRule } from '../../steps/foreign-headers.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
 import { renewUnder } from '../../steps/renewals.ts'
 import { noRevocation, untilRevoked } from '../../steps/revocations.ts'
-import { visitPage } from '../../steps/sessions.ts'
+import { signInWithOddRefreshToken, visitPage } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 
@@ -91,13 +90,7 @@ const requests: CheckDefinition[] = [
     fix: 'Encode the form with a function of your language or library, and do not build the body of the form by hand.',
     needs,
     async run(context) {
-      const mark = `conformance-${Math.random().toString(36).slice(2)}`
-      const token = `${mark}+a/b+c==`
-      const { browser, callback } = await beginLogin(context)
-      await context.order('exchange-refresh-token', { options: { value: token } })
-      const landed = await followCallback(context, browser, callback)
-      if (!(await context.isSignedIn(browser)))
-        throw new NotApplicable('the client signs nobody in with such a refresh token')
+      const { browser, landed, token, mark } = await signInWithOddRefreshToken(context)
       await signOut(context, browser, landed)
       // Searches the steps of all visitors, because the sandbox cannot tell which visitor a changed token belongs to.
       const findRevocation = () =>

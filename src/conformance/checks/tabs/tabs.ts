@@ -318,7 +318,7 @@ export const tabs: CheckDefinition[] = [
       if (new URL(landed.url).pathname === callback.pathname && mayGoOnByScript(landed))
         throw new Undecided(describeScript(landed, context.settings))
       const before = (await context.codeExchanges()).length
-      const page = await browser.reload({ stopAt: url => url.origin === context.platform.portalUrl })
+      const page = await browser.reload(context.beforePortal)
       expect((await context.codeExchanges()).length === before, 'The client exchanged the code again.', page)
       expect(
         page.stoppedAt === undefined && page.status === landed.status,
@@ -341,7 +341,7 @@ export const tabs: CheckDefinition[] = [
       if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
       await browser.visit(context.url('/'))
       const before = (await context.codeExchanges()).length
-      const page = await browser.back({ stopAt: url => url.origin === context.platform.portalUrl })
+      const page = await browser.back(context.beforePortal)
       expectServed(page, `The client answered the Back button with ${describePage(page)}.`)
       expect(
         (await context.codeExchanges()).length === before,

@@ -1,9 +1,6 @@
-// Checks on sessions and tokens that end unexpectedly, on the number of calls, and on the memory and connections that
-// many logins use.
-import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { tokensSentIn } from '../../correlation.ts'
+import { isPlatformCall, tokensSentIn } from '../../correlation.ts'
 import { describePage, expect, statusOf } from '../../findings.ts'
 import { filledFields, openPagesAbout, ownForm } from '../../steps/application-pages.ts'
 import { makeApplication, makeGroup } from '../../steps/applications.ts'
@@ -47,8 +44,6 @@ async function leaveLogins(context: CheckContext): Promise<number> {
   await Promise.all(Array.from({ length: atOnce }, worker))
   return begun
 }
-
-const isCall = ({ kind }: LabStep) => ['api', 'me', 'exchange', 'refresh'].includes(kind)
 
 export const time: CheckDefinition[] = [
   {
@@ -169,7 +164,7 @@ export const time: CheckDefinition[] = [
       let id = ''
       for (let count = 1; count <= 6; count++) id = await makeApplication(context, person, { name: `Weather ${count}` })
       const { page, steps } = await visitPage(context, browser)
-      const calls = steps.filter(isCall)
+      const calls = steps.filter(isPlatformCall)
       if (!calls.some(({ response }) => response.status < 400)) throw new Undecided('The page made no call.')
       expect(calls.length <= 2, `One visit made ${calls.length} calls.`, page, ...calls.slice(0, 6))
       // Also looks at a page about one application, and at the form with the groups.
@@ -180,7 +175,7 @@ export const time: CheckDefinition[] = [
         const before = new Set(context.arrived())
         const one = await context.visitUntilPortal(browser.newTab(), url)
         await context.platform.settle()
-        const made = context.arrived().filter(step => !before.has(step) && isCall(step))
+        const made = context.arrived().filter(step => !before.has(step) && isPlatformCall(step))
         expect(
           made.length <= 2 * one.trail.length,
           `A visit of one page made ${made.length} calls.`,

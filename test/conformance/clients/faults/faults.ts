@@ -9,7 +9,7 @@ import { everyForm } from './every-form.ts'
 import { everyPage } from './every-page.ts'
 import { exchange } from './exchange.ts'
 import type { Fault } from './fault.ts'
-import { formsAgain } from './forms-again.ts'
+import { formHandling } from './form-handling.ts'
 import { log } from './log.ts'
 import { loginWays } from './login-ways.ts'
 import { metadata } from './metadata.ts'
@@ -53,7 +53,7 @@ export const faults: Fault[] = [
   loginWays,
   pages,
   everyForm,
-  formsAgain,
+  formHandling,
   everyPage,
   metadata,
   portalFaults,

@@ -27,7 +27,7 @@ const fieldsWith = (change: (values: URLSearchParams) => void): Pick<Parts, 'for
   },
 })
 
-export const formsAgain: Fault[] = [
+export const formHandling: Fault[] = [
   fault('only-the-latest-form-is-remembered', 'create-once-between-others', {
     async once<T>(visit: Visit, name: string, act: () => Promise<T>): Promise<T> {
       if (!name.startsWith('create ')) return right.once(visit, name, act)

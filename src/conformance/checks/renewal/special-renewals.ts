@@ -1,5 +1,4 @@
-// Checks on renewals that fail in special cases: without an answer, after a 401 from the API, and while a visitor sends
-// a form.
+// Checks on renewals in special cases: without an answer, after a 401 from the API, for a form, and while none is needed.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -176,9 +175,7 @@ async function renewForForm(context: CheckContext, fault: string, options: Recor
   await context.platform.endAccessTokens(person)
   await context.order(fault, { times: 'always', options })
   const before = new Set(context.arrived())
-  const page = await browser.submit(shown, form, values, undefined, {
-    stopAt: url => url.origin === context.platform.portalUrl,
-  })
+  const page = await browser.submit(shown, form, values, undefined, context.beforePortal)
   await context.platform.settle()
   const steps = context.arrived().filter(step => !before.has(step))
   const renewal = renewalIn(context, { page, steps })
@@ -343,4 +340,4 @@ const others: CheckDefinition[] = [
   },
 ]
 
-export const failedRenewals: CheckDefinition[] = [...unanswered, ...after401, ...forForms, ...others]
+export const specialRenewals: CheckDefinition[] = [...unanswered, ...after401, ...forForms, ...others]
