@@ -95,7 +95,7 @@ export function createContext({
     const { response } = exchange
     if (!('headers' in response) || !isOfClient(exchange)) return
     const location = response.headers.get('location') ?? ''
-    if (!URL.canParse(location) || !isStartPage(new URL(location))) return
+    if (!URL.canParse(location) || !isPortal(new URL(location))) return
     const state = new URL(location).searchParams.get('state')
     if (state) platform.begunStates.push(state)
   }
@@ -132,7 +132,7 @@ export function createContext({
     ].some(value => loginValues.has(value))
   }
 
-  const isStartPage = (url: URL) => url.origin === platform.portalUrl
+  const isPortal = (url: URL) => url.origin === platform.portalUrl
   const origins = [settings.client, settings.replica]
   const isOfClient = ({ request: { url } }: Exchange) => URL.canParse(url) && origins.includes(new URL(url).origin)
   const clientUrl = (path: string, origin = settings.client) => (/^https?:/.test(path) ? path : origin + path)
@@ -171,8 +171,11 @@ export function createContext({
     /** Makes an address from a path, at the client or at another instance. */
     url: clientUrl,
 
+    /** Whether this is an address of the portal. */
+    isPortal,
+
     /** An option for `visit` and `submit` of a browser: stops before a redirect to the portal. */
-    beforePortal: { stopAt: isStartPage },
+    beforePortal: { stopAt: isPortal },
 
     /** Returns the visitor of this check. Every call returns the same person. */
     async person(): Promise<Person> {
@@ -202,7 +205,7 @@ export function createContext({
      * portal.
      */
     async visitUntilPortal(browser: Browser, path: string): Promise<Page> {
-      return browser.visit(clientUrl(path), { stopAt: isStartPage })
+      return browser.visit(clientUrl(path), { stopAt: isPortal })
     },
 
     /**
@@ -240,14 +243,10 @@ export function createContext({
       const form = page.forms.find(
         ({ action, fields }) => action.endsWith('/sign-in') && fields.some(([name]) => name === 'password'),
       )
-      if (form && isStartPage(new URL(page.url)))
+      if (form && isPortal(new URL(page.url)))
         page = await browser.submit(page, form, { email: visitor.email, password: visitor.password })
-      else if (
-        isStartPage(new URL(page.url)) ||
-        page.trail.every(({ request }) => !isStartPage(new URL(request.url)))
-      ) {
-        if (!isStartPage(new URL(page.url)) && mayGoOnByScript(page))
-          throw new Undecided(describeScript(page, settings))
+      else if (isPortal(new URL(page.url)) || page.trail.every(({ request }) => !isPortal(new URL(request.url)))) {
+        if (!isPortal(new URL(page.url)) && mayGoOnByScript(page)) throw new Undecided(describeScript(page, settings))
         const failure = new Failed(`${path} did not lead to the portal's sign-in page, but to ${describePage(page)}.`)
         throw failureOrObstacle(failure, obstacle, 'start', 'portal')
       }
@@ -285,7 +284,7 @@ export function createContext({
         )
       const visitor = person ?? (await context.person())
       const before = platform.steps.length
-      await browser.newTab().visit(clientUrl(path, origin), { stopAt: isStartPage })
+      await browser.newTab().visit(clientUrl(path, origin), { stopAt: isPortal })
       await platform.settle()
       return platform.steps.slice(before).some(step => isCallFor(step, visitor.id) && step.response.status < 400)
     },

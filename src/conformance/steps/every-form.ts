@@ -71,7 +71,7 @@ export async function sendAgain(
   await context.platform.settle()
   const before = new Set(context.arrived('api', 'trap'))
   await prepare()
-  const stopAt = (url: URL) => url.origin === context.platform.portalUrl
+  const stopAt = context.isPortal
   const page = await browser.newTab().submit(open.page, open.form, typedInto(open), undefined, { stopAt })
   await context.platform.settle()
   return { found: open, page, calls: context.arrived('api', 'trap').filter(step => !before.has(step)) }
@@ -111,7 +111,7 @@ export async function sendFormsUnder(
  * same, the page contained no message about the sent form. The query could contain this message.
  */
 export async function isOrdinary(context: CheckContext, page: Page, browser: Browser): Promise<boolean> {
-  const stopAt = (url: URL) => url.origin === context.platform.portalUrl
+  const stopAt = context.isPortal
   const again = await browser.newTab().visit(page.url.split('?')[0]!, { stopAt })
   return shownText(again).trim() === shownText(page).trim()
 }

@@ -31,7 +31,7 @@ const faults: [what: string, fault: string, options: Record<string, unknown>][] 
  */
 export async function refusedCallbacks(context: CheckContext): Promise<RefusedCallback[]> {
   const refused: RefusedCallback[] = []
-  const stopAt = (url: URL) => url.origin === context.platform.portalUrl
+  const stopAt = context.isPortal
   const add = async (what: string, browser: Browser, sent: URL) =>
     refused.push({ what, browser, sent, page: await followCallback(context, browser, sent, stopAt) })
   for (const [what, change] of changes) {

@@ -46,17 +46,16 @@ export async function startsOf(context: CheckContext): Promise<BegunLogin[]> {
   const browser = context.browser()
   const first = await context.startLogin(browser)
   const callback = await context.authorize(first)
-  const isPortal = (url: URL) => url.origin === context.platform.portalUrl
   await followCallback(
     context,
     browser,
     errorCallback(callback, { error: 'access_denied', state: first.state ?? '' }),
-    isPortal,
+    context.isPortal,
   )
   begun.push({ way: 'in a new browser and then failed', start: first })
   await again('after a failed login', browser)
   const second = await context.startLogin(browser)
-  await followCallback(context, browser, await context.authorize(second), isPortal)
+  await followCallback(context, browser, await context.authorize(second), context.isPortal)
   begun.push({ way: 'after a failed login and was then finished', start: second })
   await again('after a finished login', browser)
   return begun

@@ -475,8 +475,7 @@ export const callbackParameters: CheckDefinition[] = [
             callback.searchParams.set('error', 'server_error')
           }
           callback.searchParams.set(name, value)
-          const isPortal = ({ origin }: URL) => origin === context.platform.portalUrl
-          const page = await followCallback(context, browser, callback, isPortal)
+          const page = await followCallback(context, browser, callback, context.isPortal)
           // If the client accepted the callback, its exchange can fail.
           const isRight = page.status > 0 && (page.status < 500 || [502, 503, 504].includes(page.status))
           const shown = JSON.stringify(value.slice(0, 20))

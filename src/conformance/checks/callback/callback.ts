@@ -247,12 +247,7 @@ export const callback: CheckDefinition[] = [
       const before = browser.copy()
       await followCallback(context, browser, callback)
       if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
-      const late = await followCallback(
-        context,
-        before,
-        callback,
-        ({ origin }) => origin === context.platform.portalUrl,
-      )
+      const late = await followCallback(context, before, callback, context.isPortal)
       for (const line of setCookiesOf(late.trail[0]!)) browser.cookies.set(callback.href, line)
       expect(
         await context.isSignedIn(browser),
@@ -356,7 +351,7 @@ export const callback: CheckDefinition[] = [
       if (start.state !== undefined) there.searchParams.set('state', start.state)
       const statuses: number[] = []
       for (const address of [there.href, cancelUrl]) {
-        const page = await followCallback(context, browser, address, url => url.origin === context.platform.portalUrl)
+        const page = await followCallback(context, browser, address, context.isPortal)
         expect(page.stoppedAt === undefined, 'The client begins a new login for a visitor who has declined.', page)
         expect(
           page.status > 0 && page.status !== 404 && page.status < 500,
@@ -373,12 +368,7 @@ export const callback: CheckDefinition[] = [
       expect((await context.codeExchanges()).length === 0, 'The client exchanged a code.')
       // The login cookie may have expired while the visitor was at the portal.
       for (const address of [there.href, cancelUrl]) {
-        const page = await followCallback(
-          context,
-          context.browser(),
-          address,
-          url => url.origin === context.platform.portalUrl,
-        )
+        const page = await followCallback(context, context.browser(), address, context.isPortal)
         expect(page.stoppedAt === undefined, 'The client begins a new login for a visitor who has declined.', page)
         expect(
           page.status > 0 && page.status !== 404 && page.status < 500,

@@ -36,12 +36,7 @@ export const refused: CheckDefinition[] = [
       for (const error of errors) {
         const { browser, start, callback } = await beginLogin(context)
         const query = { error, error_description: 'no', state: start.state ?? '' }
-        const page = await followCallback(
-          context,
-          browser,
-          errorCallback(callback, query),
-          url => url.origin === context.platform.portalUrl,
-        )
+        const page = await followCallback(context, browser, errorCallback(callback, query), context.isPortal)
         expect(page.stoppedAt === undefined, `After error=${error}, the client sends the browser to the portal.`, page)
         expect(
           page.status > 0 && page.status !== 500,
@@ -192,7 +187,7 @@ export const refused: CheckDefinition[] = [
     async run(context) {
       const { browser } = await context.signedIn()
       const { callback } = await beginLogin(context)
-      const stopAt = (url: URL) => url.origin === context.platform.portalUrl
+      const stopAt = context.isPortal
       for (const [what, change] of forgeries) {
         const forged = new URL(callback)
         change(forged.searchParams)
@@ -218,7 +213,7 @@ export const refused: CheckDefinition[] = [
       const withError = new URL(address)
       withError.searchParams.set('error', 'access_denied')
       withError.searchParams.set('state', 'of-no-login-00000000000000000000000000000000')
-      const stopAt = ({ origin }: URL) => origin === context.platform.portalUrl
+      const stopAt = context.isPortal
       for (const cancelled of [address, withError.href]) {
         const linked = await followCallback(context, browser, cancelled, stopAt)
         if (linked.status === 404)
@@ -245,15 +240,8 @@ export const refused: CheckDefinition[] = [
       const begun = await context.startLogin(context.browser())
       const callback = await context.authorize(begun, attacker)
       const before = (await context.codeExchanges()).length
-      const typed = await browser
-        .newTab()
-        .visit(callback.href, { stopAt: ({ origin }) => origin === context.platform.portalUrl })
-      const page = await followCallback(
-        context,
-        browser,
-        callback,
-        ({ origin }) => origin === context.platform.portalUrl,
-      )
+      const typed = await browser.newTab().visit(callback.href, context.beforePortal)
+      const page = await followCallback(context, browser, callback, context.isPortal)
       expect(
         (await context.codeExchanges()).length === before,
         "The client exchanged the attacker's code.",

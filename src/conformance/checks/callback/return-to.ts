@@ -295,7 +295,7 @@ export const returnTo: CheckDefinition[] = [
       const from = browser.show('https://evil.example/', '')
       const page = await browser.visit(context.url(login), {
         from,
-        stopAt: ({ origin }) => origin === context.platform.portalUrl || origin === 'https://evil.example',
+        stopAt: url => context.isPortal(url) || url.origin === 'https://evil.example',
       })
       if (page.stoppedAt === undefined)
         throw new Undecided('A login that begins at a link does not lead to the portal.')

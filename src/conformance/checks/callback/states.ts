@@ -283,8 +283,7 @@ export const states: CheckDefinition[] = [
         forge(callback.searchParams, start.state ?? '')
         for (const one of [browser, context.browser()]) {
           const known = context.arrived().length
-          const isPortal = ({ origin }: URL) => origin === context.platform.portalUrl
-          await followCallback(context, one, callback, isPortal)
+          await followCallback(context, one, callback, context.isPortal)
           await context.platform.settle(300)
           seen.push(context.arrived().slice(known))
         }

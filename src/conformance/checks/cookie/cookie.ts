@@ -341,9 +341,7 @@ export const cookie: CheckDefinition[] = [
       const session = await openSession(context)
       const names = session.cookies.map(({ cookie }) => cookie.name)
       for (const path of ['/', '/conformance-not-there', '/']) {
-        const page = await session.browser.visit(context.url(path), {
-          stopAt: ({ origin }) => origin === context.platform.portalUrl,
-        })
+        const page = await session.browser.visit(context.url(path), context.beforePortal)
         const set = cookiesOf(page.trail.slice(0, 1)).find(({ cookie }) => names.includes(cookie.name))
         expect(!set, `For a signed-in visitor, ${path} sets the cookie ${set?.cookie.name} again.`, page)
       }
@@ -376,8 +374,7 @@ export const cookie: CheckDefinition[] = [
     async run(context) {
       const browser = context.browser()
       const start = await context.startLogin(browser)
-      const isPortal = ({ origin }: URL) => origin === context.platform.portalUrl
-      const landed = await followCallback(context, browser, await context.authorize(start), isPortal)
+      const landed = await followCallback(context, browser, await context.authorize(start), context.isPortal)
       for (const { cookie, exchange } of cookiesOf([...start.page.trail, ...landed.trail])) {
         if (cookie.isDeletion || cookie.value === '') continue
         const why = whyKept(exchange)
@@ -415,8 +412,7 @@ export const cookie: CheckDefinition[] = [
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       await context.order('exchange-access-token-9-kb')
-      const isPortal = ({ origin }: URL) => origin === context.platform.portalUrl
-      const page = await followCallback(context, browser, callback, isPortal)
+      const page = await followCallback(context, browser, callback, context.isPortal)
       const sent = browser.cookies.list(context.url(context.settings.page || '/'))
       const bytes = sent.map(({ name, value }) => `${name}=${value}`).join('; ').length
       expect(bytes < 8192, `The Cookie header has ${bytes} bytes after this login.`, page)

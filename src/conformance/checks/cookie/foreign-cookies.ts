@@ -210,11 +210,10 @@ export const foreignCookies: CheckDefinition[] = [
           again,
         )
       }
-      const isPortal = ({ origin }: URL) => origin === context.platform.portalUrl
       for (const value of values) {
         const { browser: late, callback } = await beginLogin(context)
         for (const name of ownCookies(context, late)) plant(context, late, name, value)
-        const refused = await followCallback(context, late, callback, isPortal)
+        const refused = await followCallback(context, late, callback, context.isPortal)
         expect(
           refused.status > 0 && refused.status < 500,
           `With a login cookie of ${JSON.stringify(value.slice(0, 20))}, the callback was answered with ${describePage(refused)}.`,

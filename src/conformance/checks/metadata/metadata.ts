@@ -393,7 +393,7 @@ async function expectNothingThere(context: CheckContext, path: string, members: 
   const browser = context.browser()
   const isOther = (url: URL) => url.pathname.startsWith(path)
   const page = await browser.visit(context.url(context.settings.login), {
-    stopAt: url => url.origin === context.platform.portalUrl || isOther(url),
+    stopAt: url => context.isPortal(url) || isOther(url),
   })
   await expectMet(context, met)
   const there = page.stoppedAt === undefined ? undefined : new URL(page.stoppedAt)
@@ -411,7 +411,7 @@ async function expectNothingThere(context: CheckContext, path: string, members: 
     throw new Undecided('The client exchanged no code, so it sent no token and no secret anywhere.')
   if (context.settings.page) {
     const person = await context.person()
-    const isStop = (url: URL) => url.origin === context.platform.portalUrl || isOther(url)
+    const isStop = (url: URL) => context.isPortal(url) || isOther(url)
     const renews = async () => {
       await browser.visit(context.url(context.settings.page), { stopAt: isStop })
       await context.platform.settle()

@@ -545,9 +545,7 @@ export const everyForm: CheckDefinition[] = [
       for (const address of addresses) {
         const usual = await browser.newTab().visit(address)
         if (usual.status !== 200 || usual.url !== address) continue
-        const seen = await browser
-          .newTab()
-          .visit(address, { from, stopAt: url => url.origin === context.platform.portalUrl })
+        const seen = await browser.newTab().visit(address, { from, ...context.beforePortal })
         const isThere = seen.stoppedAt === undefined && seen.status === 200 && seen.url === address
         const path = new URL(address).pathname.replaceAll(/[\w-]{30,}/g, '…')
         expect(isThere, `A link to ${path} opened ${describePage(seen)}.`, seen)

@@ -121,8 +121,7 @@ export const loginCookie: CheckDefinition[] = [
       if (endless.length === 0) return
       const { page } = await context.startLogin(context.browser())
       const others = cookiesOf(page.trail).map(({ name }) => name)
-      const isPortal = ({ origin }: URL) => origin === context.platform.portalUrl
-      const landed = await followCallback(context, browser, callback, isPortal)
+      const landed = await followCallback(context, browser, callback, context.isPortal)
       const answers = landed.trail.flatMap(setCookiesOf).map(readSetCookie)
       // If each login has a cookie with another name, or if the callback deletes the cookie, the cookie belongs only to
       // a login. Another cookie without Max-Age can contain the id of a session at the server.

@@ -289,7 +289,7 @@ export const tabs: CheckDefinition[] = [
       const { browser, callback } = await beginLogin(context)
       await followCallback(context, browser, callback)
       if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
-      const stopAt = (url: URL) => url.origin === context.platform.portalUrl
+      const stopAt = context.isPortal
       const other = new URL(callback)
       other.searchParams.set('code', 'A'.repeat(30))
       for (const [what, address] of [
@@ -577,7 +577,7 @@ export const tabs: CheckDefinition[] = [
       const { browser: visitor } = await context.signedIn()
       const { browser, start, callback } = await beginLogin(context)
       const { pathname } = new URL(start.url.searchParams.get('cancel_url') ?? '/', context.settings.client)
-      const stopAt = ({ origin }: URL) => origin === context.platform.portalUrl
+      const stopAt = context.isPortal
       const paths = ['/', page, '/not-there-conformance', pathname, `${callbackPath}?code=a&state=of-no-login-000`]
       for (const path of paths) {
         await visitor.newTab().visit(context.url(path, replica), { stopAt })

@@ -193,7 +193,7 @@ export const time: CheckDefinition[] = [
     fix: 'Make only the exchange and, if you show the name of the visitor, one call for the name.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
-      const page = await followCallback(context, browser, callback, url => url.origin === context.platform.portalUrl)
+      const page = await followCallback(context, browser, callback, context.isPortal)
       await context.platform.settle()
       const calls = context.arrived('exchange', 'refresh', 'me')
       if (calls.length === 0) throw new Undecided('The client made no exchange.')
