@@ -233,8 +233,15 @@ async function beforeDeadline<T>(deadlineMs: number, work: (signal: AbortSignal)
   }
   // Node runs timers before it reads sockets. If the process was paused, an answer may have arrived in the meantime.
   // setImmediate lets Node read this answer first.
-  const timer = setTimeout(() => setImmediate(giveUp), deadlineMs)
-  return Promise.race([work(controller.signal), deadline.promise]).finally(() => clearTimeout(timer))
+  let immediate: NodeJS.Immediate | undefined
+  const timer = setTimeout(() => {
+    immediate = setImmediate(giveUp)
+  }, deadlineMs)
+  return Promise.race([work(controller.signal), deadline.promise]).finally(() => {
+    clearTimeout(timer)
+    // Until it runs, the immediate keeps the answer in memory. A busy process reads many answers before that.
+    clearImmediate(immediate)
+  })
 }
 
 function isJsonType(contentType: string | string[] | undefined): boolean {

@@ -1,4 +1,6 @@
 // The longest lists that the API may return, for visitors who read slowly and for many visitors at once.
+import type { ServerResponse } from 'node:http'
+import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { workOf } from '../../support/process-status.ts'
 import { signIn } from '../support/build-test-client.ts'
@@ -47,3 +49,33 @@ t.test('UP-04: 40 visitors who open the longest list at once do not exhaust the 
   platform.answer('GET /apps/v1', { body: collection([applicationRecord('app-1')]) })
   t.equal((await list()).statusCode, 200)
 })
+
+t.test(
+  'UP-04: a client that has been paused reads 60 late answers at once, and does not run out of memory',
+  async t => {
+    const platform = await startScriptedPlatform(t, {
+      'POST /api/exchangeToken': giveTokens(),
+      'GET /api/me': { body: { id: 'visitor-1' } },
+    })
+    const addresses = { LOGIN_URL: platform.url, API_URL: platform.url }
+    const prefix = ['NODE_OPTIONS=--max-old-space-size=64 --max-semi-space-size=1']
+    const client = await spawnClient(t, addresses, { prefix, program: productMain })
+    await signIn(client.browser)
+    const groupsRoute = 'GET /identities/v1/visitor-1/links'
+    const held: ServerResponse[] = []
+    platform.answer(groupsRoute, (_, response) => held.push(response))
+    const openForm = () => client.browser.get('/applications/new', { site: 'same-origin' })
+    const asking = Array.from({ length: 60 }, openForm)
+    await platform.waitForRequests(groupsRoute, 60)
+
+    client.child.kill('SIGSTOP')
+    // Node reads a text of less than 64 KiB in one step. Parsed, this one takes more than 1 MB.
+    const text = `{"ItemList":[${Array(20_000).fill('{}').join()}]}`
+    for (const response of held) response.setHeader('content-type', 'application/json').end(text)
+    // When the client goes on, the deadlines of all calls (2 seconds) have passed, and all answers have arrived.
+    await wait(2_500)
+    client.child.kill('SIGCONT')
+
+    for (const { statusCode } of await Promise.all(asking)) t.equal(statusCode, 200)
+  },
+)
