@@ -307,6 +307,11 @@ t.test('if a client reacts correctly to a failure of the platform, the laborator
     ],
     [
       'many-renewals',
+      'a retry at once, while a busy sandbox had not yet noted the end of the first answer',
+      login(renewed({ status: 503, durationMs: 250, fault: fault('refresh-503', 'before') }), renewed({ atMs: 20 })),
+    ],
+    [
+      'many-renewals',
       'a retry of what the portal refused for a second',
       login(renewed({ status: 429, reason: 'renewed-too-often' }), renewed({ atMs: 990 })),
     ],

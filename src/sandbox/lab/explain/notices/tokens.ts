@@ -10,8 +10,11 @@ import { asFor, isServerCall, type Notice, refusedFor } from './notice.ts'
  */
 const togetherMs = 1_000
 
-/** Tolerance for comparing times, because they are whole milliseconds and a step ends a little later than its answer. */
-const roundingMs = 50
+/**
+ * A step ends a little later than its answer arrives at the client. If the sandbox is busy, the client may already have
+ * sent its next request.
+ */
+const endToleranceMs = 300
 
 export const tokenNotices: Notice[] = [
   {
@@ -133,7 +136,7 @@ function isSameToken(one: RecordedStep, other: RecordedStep): boolean {
 function isTogether(first: RecordedStep, second: RecordedStep): boolean {
   // Steps are recorded in the order of their answers, so the second may have started before the first.
   const isSoon = Math.abs(second.at.getTime() - first.at.getTime()) < togetherMs
-  const isRetry = isAnswerLost(first) && second.at.getTime() >= endOf(first) - roundingMs
+  const isRetry = isAnswerLost(first) && second.at.getTime() >= endOf(first) - endToleranceMs
   return isSoon && !isRetry
 }
 
