@@ -1,5 +1,8 @@
 // Makes a whole run. Starts the platform and, with --start, the client. Runs the checks, and stops both programs.
 import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { launchChromium, NoChromium } from './browser/chromium.ts'
 import type { Check } from './check.ts'
@@ -56,6 +59,9 @@ export async function run(
       await chromium?.close()
       throw new CannotRun(`The platform did not start: ${error.message}`)
     })
+  // The suite restarts the client about thirty times. With this cache, a client in Node starts in half the time. Other
+  // clients ignore the variable.
+  const compiled = mkdtempSync(join(tmpdir(), 'conformance-'))
   const forward = settings.clientAt === undefined ? undefined : await forwardTo(settings.client, settings.clientAt)
   let clientProcess: ClientProcess | undefined
   const stopped = new Promise<never>((_, reject) =>
@@ -83,7 +89,7 @@ export async function run(
         throw new CannotRun(
           `Another program already answers at ${settings.client}, before the suite has started the client.`,
         )
-      const own = { ...environment, ...environmentOf(values, settings, environment) }
+      const own = { NODE_COMPILE_CACHE: compiled, ...environment, ...environmentOf(values, settings, environment) }
       clientProcess = await startClient(settings.start, own, waitForClient).catch((error: Error) => {
         throw new CannotRun(
           stop?.aborted ? 'The run was stopped.' : [whySilent(), error.message].filter(Boolean).join('\n'),
@@ -114,6 +120,7 @@ export async function run(
     await clientProcess?.stop()
     await forward?.close()
     await platform.close()
+    rmSync(compiled, { recursive: true, force: true })
   }
 }
 
