@@ -290,7 +290,10 @@ async function findOutcome(check: Check, context: CheckContext): Promise<CheckOu
 /** Turns an error that a check has thrown into a result. */
 function judge(error: unknown, check: Check, settings: Settings): CheckOutcome {
   if (error instanceof NotRun) {
-    if (error.obstacle.causes.includes(check.id)) return judge(error.failure, check, settings)
+    const { stage, causes } = error.obstacle
+    // A check of the login request has its own reason for a failure. If it only met the refusal of the portal, another
+    // check reports the cause.
+    if (stage !== 'portal' && causes.includes(check.id)) return judge(error.failure, check, settings)
     return { verdict: 'undecided', reason: error.message, evidence: [], isNotRun: true }
   }
   const broken = { MUST: 'failed', SHOULD: 'warned', advice: 'not followed' } as const

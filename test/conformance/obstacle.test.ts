@@ -33,11 +33,12 @@ t.test(
   async t => {
     const results = await judge(
       wrongCancelUrl,
-      /^(start-cancel-url-own|start-state|login-works|state-missing|exchange-code|page-no-store|cookie-secure)$/,
+      /^(start-cancel-url-own|start-state|pkce-s256|login-works|state-missing|exchange-code|page-no-store|cookie-secure)$/,
     )
     t.same(briefly(results), {
       'start-state': 'passed',
       'start-cancel-url-own': 'failed',
+      'pkce-s256': 'start-cancel-url-own',
       'login-works': 'start-cancel-url-own',
       'state-missing': 'start-cancel-url-own',
       'exchange-code': 'start-cancel-url-own',

@@ -185,7 +185,9 @@ export const callback = {
   'refused-callback': decision(
     'The client refuses a callback that belongs to no login of this browser, and keeps the session.',
   ),
-  'CL-13': decision('After a callback with an error, the client shows a page and makes no exchange.'),
+  'CL-13': decision(
+    'After a callback with an error, the client shows a page and makes no exchange. The page does not show long texts from the address.',
+  ),
   'CL-16': decision(
     'If the code or state of a callback is too long, or contains a character that never occurs in a code or state, such as a line break or a letter outside ASCII, the client refuses the callback and sends no request.',
   ),

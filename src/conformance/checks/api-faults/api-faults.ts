@@ -86,13 +86,13 @@ const redirects: CheckDefinition[] = [302, 307].map(status => ({
   title: `When the API redirects a call (${status}), the client does not follow the redirect`,
   rule: 'UP-02',
   why: 'A client that follows the redirect sends the access token to an unknown address.',
-  fix: 'Switch off redirects for API calls, and treat every 3xx answer as a failed call.',
+  fix: 'Switch off redirects for API calls. Treat every 3xx answer as a failed call, and show a page that says so.',
   needs,
   async run(context) {
     const compared = await compareUnder(context, `list-redirect-${status}`)
-    expectFittingAnswer(compared)
     const trapped = requestAtTrap(context, `list-redirect-${status}`)
     expect(trapped === undefined, 'The client followed the redirect.', ...(trapped ? [trapped] : []))
+    expectFittingAnswer(compared)
   },
 }))
 

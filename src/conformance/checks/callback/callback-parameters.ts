@@ -1,6 +1,7 @@
 // Callbacks with unusual parameters: repeated or missing parameters, parameters of another client or user, errors, and
 // garbage.
 
+import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectSignedIn, setCookiesOf, statusOf } from '../../findings.ts'
@@ -216,6 +217,34 @@ export const callbackParameters: CheckDefinition[] = [
         await context.isSignedIn(theirs.browser, { person: other }),
         'A callback with the subject of another user ended the session of this user.',
       )
+    },
+  },
+  {
+    id: 'callback-subject-name-fails',
+    title:
+      'If the request for the name of the user fails, the client does not use the subject parameter of the callback',
+    rule: 'CL-12',
+    why: 'Anybody can change the address of a callback, also while the portal cannot answer who the user is.',
+    fix: 'Take the identity of the user only from the token or from the portal. If neither gives it, show the pages without it.',
+    needs: ['page'],
+    async run(context) {
+      const other = await context.otherPerson()
+      const browser = context.browser()
+      const person = await context.otherPerson()
+      const callback = await context.authorize(await context.startLogin(browser), person)
+      callback.searchParams.set('subject', other.id)
+      await context.order('me-500', { times: 'always' })
+      await followCallback(context, browser, callback)
+      const { page: path, create } = context.settings
+      const pages: Page[] = []
+      for (const one of create ? [path, create] : [path]) pages.push(await browser.visit(context.url(one)))
+      await context.platform.settle()
+      if (!context.arrived('me').some(({ fault }) => fault?.name === 'me-500'))
+        throw new NotApplicable('the client does not ask for the name')
+      const calls = context.arrived('api').filter(({ request }) => request.url.includes(other.id))
+      expect(calls.length === 0, 'The client asked the API about the user whose id the callback contained.', ...calls)
+      for (const page of pages)
+        expect(!page.body.includes(other.id), 'The page contains the id of the user whom the callback named.', page)
     },
   },
   {

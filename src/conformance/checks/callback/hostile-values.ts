@@ -200,6 +200,28 @@ export const hostileValues: CheckDefinition[] = [
       for (const exchange of landed.trail) expectNoHeader(exchange)
     },
   },
+  {
+    id: 'callback-long-texts-not-shown',
+    title: 'The page for a refused callback does not show a long text from the address',
+    rule: 'CL-13',
+    why: 'Anybody can make a visitor open a callback address. A page that shows a whole text from the address gives the words of a stranger as the words of the client.',
+    fix: 'Choose the words of the page by the value of error. Do not show error_description, or show at most a few hundred characters of it.',
+    async run(context) {
+      const text = 'Your account is locked. Call 555 0100 and read out your password. '.repeat(40)
+      for (const name of ['error', 'error_description'])
+        for (const isBegun of [true, false]) {
+          const { browser, start, callback } = await beginLogin(context)
+          const query = { error: 'server_error', state: start.state ?? '', [name]: text }
+          const page = await followCallback(
+            context,
+            isBegun ? browser : context.browser(),
+            errorCallback(callback, { client_id: context.platform.clientId, ...query }),
+          )
+          const shown = text.slice(0, 1000)
+          expect(!page.body.includes(shown), `The page shows more than 1,000 characters of ${name}.`, page)
+        }
+    },
+  },
 ]
 
 function isEvil({ hostname }: URL): boolean {

@@ -278,6 +278,19 @@ export const callback = [
   fault('subject-is-the-visitor', 'callback-subject-other', {
     visitorOf: (_tokens, visit) => visit.query.get('subject') ?? '',
   }),
+  fault('subject-if-the-name-fails', 'callback-subject-name-fails', {
+    async exchange(visit, callback, login) {
+      const tokens = await right.exchange(visit, callback, login)
+      const headers = { authorization: `Bearer ${tokens.accessToken}` }
+      const { ok } = await fetch(`${visit.settings.loginUrl}/api/me`, { headers })
+      if (!ok) memoryOf(visit).set(`subject ${tokens.accessToken}`, visit.query.get('subject'))
+      return tokens
+    },
+    visitorOf(tokens, visit) {
+      const subject = memoryOf(visit).get(`subject ${tokens.accessToken}`)
+      return typeof subject === 'string' ? subject : right.visitorOf(tokens, visit)
+    },
+  }),
   fault('exchange-fields-by-hand', 'callback-code-literal', {
     encode: form => [...form].map(([name, value]) => `${name}=${value}`).join('&'),
   }),
@@ -658,6 +671,11 @@ export const callback = [
     fault(`${name}-of-a-refused-callback-as-html`, 'callback-escapes-anything', {
       wordsFor: (error, visit) => right.wordsFor(error, visit) + (visit.query.get(name) ?? ''),
       html: text => text,
+    }),
+  ),
+  ...['error', 'error_description'].map(name =>
+    fault(`whole-${name}-on-the-page`, 'callback-long-texts-not-shown', {
+      wordsFor: (error, visit) => `${right.wordsFor(error, visit)} ${visit.query.get(name) ?? ''}`,
     }),
   ),
   fault('error-uri-as-a-link', 'callback-escapes-anything', {
