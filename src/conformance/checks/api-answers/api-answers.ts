@@ -36,7 +36,7 @@ const ids: [id: string, what: string, rule: CheckDefinition['rule'], values: unk
 
 const idRows: CheckDefinition[] = ids.map(([id, what, rule, values]) => ({
   id: `list-id-${id}`,
-  title: `If the id of an application ${what}, the page works and has no link to another site, and the client calls only its usual addresses`,
+  title: `If the id of an application ${what}, the page works without a link to another site, and the client calls only its usual addresses`,
   rule,
   why: 'The id comes from another program. If the client copies the id without escaping it, the id can change the page, or the address of a call.',
   fix: 'Check the format of each id. Encode the id as one path segment, and escape it on the page.',
@@ -64,8 +64,8 @@ const idRows: CheckDefinition[] = ids.map(([id, what, rule, values]) => ({
 const idLinks: CheckDefinition = {
   id: 'list-id-link',
   title: 'The link to an application contains the whole id as one path segment or one query value',
-  // This rule is only a SHOULD. A wrong link still leads to the client, and some template languages, such as that of
-  // Go, do not encode a slash in a link.
+  // This rule is only a SHOULD, for two reasons: a wrong link still leads to the client, and some template languages,
+  // such as Go's, do not encode a slash in a link.
   rule: 'id-in-link',
   why: 'If an id contains a slash or a question mark and is not encoded, the link opens another page of the client.',
   fix: 'Encode the id as one path segment when you write the link.',
@@ -120,7 +120,7 @@ const oddIds = ['../logout', 'a/b/c', '?x=1&y=2', '#x', '<script>conformance()</
 /** Returns the addresses of all links and forms of the page. */
 const addressesOf = ({ links, forms }: Page) => [...links.map(({ url }) => url), ...forms.map(({ action }) => action)]
 
-/** Compares a link with a usual link. True if the path segment or query value that differs is exactly the id. */
+/** Compares a link with a usual link. Returns whether the differing path segment or query value is exactly the id. */
 function namesId(usual: string, url: string, id: string): boolean {
   const [one, two] = [new URL(usual), new URL(url)]
   const segments = one.pathname.split('/')
@@ -154,8 +154,8 @@ async function linksUnder(context: CheckContext, { browser, empty }: OpenedList,
 }
 
 /**
- * Returns the new links of a page that may belong to the application. Ignores the links of an error page, because these
- * links, for example to sign in again, do not depend on the id.
+ * Returns the new links of a page that may belong to the application. For an error page, returns none, because its
+ * links, such as a link to sign in again, do not depend on the id.
  */
 function linksOfApplications({ settings, url }: CheckContext, empty: Page, page: Page): string[] {
   if (page.status >= 400) return []
@@ -163,7 +163,7 @@ function linksOfApplications({ settings, url }: CheckContext, empty: Page, page:
   return newLinks(empty, page).filter(link => !ofOthers.includes(link.split(/[?#]/)[0]!))
 }
 
-/** Returns the links that are missing on the page without an application. */
+/** Returns the links of `page` that `empty`, the page without an application, does not have. */
 function newLinks(empty: Page, page: Page): string[] {
   const known = new Set(empty.links.map(({ url }) => url))
   return [...new Set(page.links.map(({ url }) => url))].filter(url => !known.has(url))
@@ -249,8 +249,8 @@ const createdRows: CheckDefinition[] = createdIds.map(([id, what, values]) => ({
       if ((await created(context, open.person)).length === 0)
         throw new NotApplicable('the form creates no application, which another check reports')
       const said = JSON.stringify(value)
-      // Reads the Location header, because browsers do not follow a redirect that the Content-Security-Policy of the
-      // page forbids.
+      // The check reads the Location header itself, because a browser does not follow a redirect that the page's
+      // Content-Security-Policy forbids.
       const away = page.trail.map(one => awayFrom(context, one)).find(address => address !== undefined)
       expect(away === undefined, `With the id ${said}, the client sends the browser to ${away}.`, page)
       expect(
@@ -442,7 +442,7 @@ const errorRows: CheckDefinition[] = [
   ),
   {
     id: 'create-error-escaped',
-    title: 'The page escapes the error text of the API for a form field',
+    title: "The page escapes the API's error text about a form field",
     rule: 'PG-07',
     why: 'The error text of the API repeats the text that the visitor typed, which may contain markup.',
     fix: 'Escape every value that a page shows, including the error texts of the API.',
@@ -467,7 +467,7 @@ const errorRows: CheckDefinition[] = [
 const headerRows: CheckDefinition[] = [
   {
     id: 'list-headers-not-passed-back',
-    title: 'The client passes no response header of the API to the browser',
+    title: 'The client does not pass response headers of the API on to the browser',
     ...foreignHeadersRule,
     needs,
     async run(context) {
@@ -478,7 +478,7 @@ const headerRows: CheckDefinition[] = [
   },
   {
     id: 'exchange-headers-not-passed-back',
-    title: 'The client passes no header of the token response to the browser',
+    title: 'The client does not pass headers of the token response on to the browser',
     ...foreignHeadersRule,
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -495,7 +495,7 @@ const headerRows: CheckDefinition[] = [
     title:
       'If the API sets a cookie in a call for one visitor, the client does not send this cookie in a call for another visitor',
     rule: 'visitors-apart',
-    why: 'If all calls share one session of the HTTP library, this session keeps the cookies of one visitor and sends them for other visitors.',
+    why: 'If all calls share one session of the HTTP library, this session keeps the cookies from a call for one visitor and sends them in calls for other visitors.',
     fix: 'Switch off the cookie jar of the HTTP library, or give each request its own jar.',
     needs,
     async run(context) {

@@ -14,7 +14,7 @@ interface Visitor extends OwnApplication {
   addresses: string[]
 }
 
-/** Signs a visitor in whose application has recognizable texts in all fields, and finds the pages of this visitor. */
+/** Signs in a visitor whose application has recognizable texts in all fields, and finds this visitor's pages. */
 async function openVisitor(context: CheckContext, someone: Person): Promise<Visitor> {
   const mark = randomUUID().slice(0, 13)
   const application = await openWithApplication(
@@ -42,7 +42,7 @@ async function openVisitor(context: CheckContext, someone: Person): Promise<Visi
   return { ...application, marks, addresses }
 }
 
-/** Opens the addresses one after the other, and stops before other sites. */
+/** Opens the addresses one after the other, and does not follow redirects to other sites. */
 async function openAll(context: CheckContext, browser: Browser, addresses: string[]): Promise<Page[]> {
   const pages: Page[] = []
   for (const url of addresses)
@@ -63,7 +63,10 @@ async function openOwn(context: CheckContext, { browser, addresses, marks }: Vis
   )
 }
 
-/** The id in the address of a page may be on this page, because the reader has sent it. */
+/**
+ * Fails if a page contains one of the visitor's texts. A page may contain the id of the visitor's application if this
+ * id is in the address of the page, because the reader then sent the id.
+ */
 function expectNothingOf({ marks, id }: Visitor, pages: Page[], when: string): void {
   for (const page of pages) {
     const shown = textOf(page)
@@ -81,10 +84,10 @@ const needs: CheckDefinition['needs'] = ['page']
 export const otherVisitors: CheckDefinition[] = [
   {
     id: 'other-visitors-data',
-    title: 'No page about an application contains any field of an application of another visitor',
+    title: "No page about an application contains any field of another visitor's application",
     rule,
     why,
-    fix: 'Do not keep answers of the API, or make the id of the visitor part of the key. Keep nothing about a request in a global variable.',
+    fix: 'Do not keep answers of the API, or make the id of the visitor part of the cache key. Do not keep anything about a request in a global variable.',
     needs,
     async run(context) {
       const owner = await openVisitor(context, await context.person())
@@ -94,12 +97,12 @@ export const otherVisitors: CheckDefinition[] = [
       expectNothingOf(
         owner,
         await openAll(context, reader.browser, addresses),
-        'If another visitor has opened this page before',
+        'After another visitor has opened this page',
       )
       expectNothingOf(
         reader,
         await openAll(context, owner.browser, owner.addresses),
-        'If another visitor has opened this page before',
+        'After another visitor has opened this page',
       )
     },
   },
@@ -109,17 +112,18 @@ export const otherVisitors: CheckDefinition[] = [
       'If two visitors open the pages about their applications at the same time, each page contains only the data of its visitor',
     rule,
     why,
-    fix: 'Keep the session and the answers of the API in variables of the request, and never in a global variable. If you merge calls that run at the same time, make the visitor part of the key.',
+    fix: 'Keep the session and the answers of the API in variables of the request, and never in a global variable. If you merge equal calls that run at the same time, merge only calls for the same visitor.',
     needs,
     async run(context) {
       const one = await openVisitor(context, await context.person())
       const two = await openVisitor(context, await context.otherPerson())
       await openOwn(context, one)
       await openOwn(context, two)
-      // Both visitors open the same kind of page at the same time, because a client may keep one variable for each kind.
+      // Both visitors open the same kind of page at the same time, because a client may have one variable for each
+      // kind.
       for (let round = 0; round < 3; round++)
         for (let at = 0; at < Math.max(one.addresses.length, two.addresses.length); at++) {
-          // A copy, so that both tabs of a visitor send the same cookies.
+          // Copies the browser, so that both tabs of a visitor send the same cookies.
           const open = ({ browser, addresses }: Visitor) =>
             openAll(context, browser.copy(), [addresses[at] ?? addresses[0]!])
           const [first, second, third, fourth] = await Promise.all([open(one), open(two), open(one), open(two)])
@@ -133,7 +137,7 @@ export const otherVisitors: CheckDefinition[] = [
     title: 'While the API is down, no page contains the data of another visitor',
     rule,
     why: 'Some clients show an older answer while the API is down. If they keep this answer for all visitors, they show it to the wrong visitor.',
-    fix: 'Do not keep answers of the API. If you show older answers, make the id of the visitor part of the key.',
+    fix: 'Do not keep answers of the API. If you show older answers, make the id of the visitor part of the cache key.',
     needs,
     async run(context) {
       const owner = await openVisitor(context, await context.person())
@@ -141,7 +145,8 @@ export const otherVisitors: CheckDefinition[] = [
       const { browser } = await context.signedIn({ person: await context.otherPerson() })
       let met = 0
       for (const fault of ['api-503', 'api-reset']) {
-        // A client may keep only the last answer, which the login of the reader has replaced.
+        // Opens the owner's pages again, because a client may keep only the last answer, and the other visitor's calls
+        // have replaced it.
         await openAll(context, owner.browser, owner.addresses)
         await context.order(fault, { times: 'always' })
         const pages = await openAll(context, browser, owner.addresses)

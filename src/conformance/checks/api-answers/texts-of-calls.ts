@@ -1,5 +1,5 @@
-// Texts and headers in answers to calls other than the list: secrets with markup, messages about fields, and messages of
-// libraries about a failed call.
+// Texts and headers in answers to calls other than the call for the list: secrets with markup, and messages about
+// fields. Also messages that libraries write about a failed call.
 import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -16,7 +16,7 @@ const json = 'application/json; charset=utf-8'
 const markup = `Marker"'></code></textarea></p></script><img src=x onerror=conformance()>`
 
 function expectEscaped(page: Page, what: string): void {
-  expect(!runsScript(page, 'conformance()'), `The page contains ${what} without escaping.`, page)
+  expect(!runsScript(page, 'conformance()'), `The page does not escape ${what}.`, page)
 }
 
 /** Messages that libraries and languages write about a failed call or an unreadable answer. */
@@ -40,7 +40,7 @@ export const textsOfCalls: CheckDefinition[] = [
     title: 'The page escapes the client id and the secret that the API sends',
     rule: 'PG-07',
     why: 'These values come from another program. If a page does not escape them, they can run as a script.',
-    fix: 'Let the template escape every value from the API, also the secret and the client id.',
+    fix: 'Let the template escape every value from the API, including the secret and the client id.',
     needs,
     async run(context) {
       let shown = false
@@ -67,7 +67,7 @@ export const textsOfCalls: CheckDefinition[] = [
   },
   {
     id: 'change-error-escaped',
-    title: 'After a refused change, the page escapes the text of the API for a form field',
+    title: "When the API refuses a change, the page escapes the API's error text about a form field",
     rule: 'PG-07',
     why: 'The error text of the API repeats the text that the visitor typed, which may contain markup.',
     fix: 'Escape every value that a page shows, including the error texts of the API, in every form.',
@@ -83,7 +83,7 @@ export const textsOfCalls: CheckDefinition[] = [
   },
   {
     id: 'error-headers-not-passed-back',
-    title: 'The client passes no header of an error answer of the API to the browser',
+    title: 'The client does not pass headers of an API error answer on to the browser',
     ...foreignHeadersRule,
     needs,
     async run(context) {
@@ -145,7 +145,7 @@ export const textsOfCalls: CheckDefinition[] = [
   },
 ]
 
-/** Makes the calls for one application and for a creation fail, and judges the pages. */
+/** Orders faults for the call that reads an application and for the call that creates one, and judges the pages. */
 async function judgeOthers(context: CheckContext, judge: (page: Page) => void): Promise<void> {
   const application = await openWithApplication(context)
   const about = (await openPagesAbout(context, application)).slice(1, 3)
