@@ -70,7 +70,7 @@ const deadlines: CheckDefinition[] = [
   id: `list-${failure}`,
   title: `When ${what}, the visitor gets an answer in time${failure === 'never' ? ' and stays signed in' : ''}`,
   rule: 'UP-03' as const,
-  why: 'Without a deadline, the client waits until the API has finished its answer. The visitor waits, too, and the request uses a socket and memory. This check allows 20 seconds.',
+  why: 'Without a deadline, the client and the visitor wait until the API has finished its answer. During this time, the request uses a socket and memory. This check allows 20 seconds.',
   fix: 'Give each call one deadline, from the start of the call to the end of the answer, and limit the size of the answer. A timeout for each read is not enough.',
   needs,
   longestMs: 90_000,
@@ -96,7 +96,7 @@ const redirects: CheckDefinition[] = [302, 307].map(status => ({
   },
 }))
 
-/** Sends the form once, while the sandbox answers the call that creates the application with the fault. */
+/** Orders the fault for the call that creates the application, and sends the form once. */
 async function createUnder(context: CheckContext, fault: string, options: Record<string, unknown> = {}) {
   const name = `Weather of "tomorrow" & 'today', typed by hand`
   const open = await openCreateForm(context, name)
@@ -187,7 +187,7 @@ export const apiFaults: CheckDefinition[] = [
     title: 'When the API refuses one access token, the visitor gets a page and the client makes only a few calls',
     rule: 'UP-14',
     why: 'An access token can become invalid before it expires. The client must then renew it once, or ask the visitor to sign in.',
-    fix: 'After the answer 401, renew the tokens once and repeat the call once. If the API refuses the new token, too, offer to sign in.',
+    fix: 'After a 401 answer, renew the tokens once and repeat the call once. If the API also refuses the new token, offer to sign in.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -207,7 +207,7 @@ export const apiFaults: CheckDefinition[] = [
       const most = 3 * Math.max(usual, 1)
       expect(
         calls <= most,
-        `For one visit, the client called the list ${calls} times. Without the refused token, it calls the list ${usual} times.`,
+        `For one visit, the client made ${calls} calls for the list. If the API does not refuse the token, it makes ${usual}.`,
       )
     },
   },
@@ -216,7 +216,7 @@ export const apiFaults: CheckDefinition[] = [
     title: 'If the API refuses every token, one visit makes only a few calls',
     rule: 'UP-14',
     why: 'Endless renewals and calls overload the platform, and the visitor never gets a page.',
-    fix: 'For each request of a visitor, renew the tokens at most once and repeat the call at most once. If the API refuses the new token, too, show a page that offers to sign in. Do not redirect to the login.',
+    fix: 'For each request of a visitor, renew the tokens at most once and repeat the call at most once. If the API also refuses the new token, show a page that offers to sign in. Do not redirect to the login.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -457,8 +457,8 @@ function everyCall(
       const first = context.platform.steps.length
       const ids = await use(context)
       await context.platform.settle()
-      // The platform does not know which visitor a call without a token is for. The address of the call shows it,
-      // because the address contains an id of this check.
+      // The platform cannot tell which visitor a call without a token belongs to. The check recognizes its own calls by
+      // their addresses, because each address contains one of the check's ids.
       const ours = new Set(context.arrived('api', 'me'))
       const calls = context.platform.steps
         .slice(first)
@@ -470,8 +470,8 @@ function everyCall(
 }
 
 /**
- * Opens the pages about an application, and sends their forms. Returns ids: the address of every API call contains one
- * of them.
+ * Opens the pages about an application, and sends their forms. Returns ids. The address of every API call contains one
+ * of these ids.
  */
 async function useApplication(context: CheckContext): Promise<string[]> {
   const application = await openWithApplication(context)

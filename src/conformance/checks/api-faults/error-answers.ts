@@ -1,5 +1,6 @@
 // Error answers and slow answers of the API, and calls that the client must not repeat. Many clients limit the size and
-// the time of a correct answer, but read an error answer to its end. Others do so only in one of several functions.
+// the time of a correct answer, but read an error answer to its end. Others have these limits in only one of several
+// functions.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -35,7 +36,7 @@ const errorAnswer = (status: number) => ({
 const slowErrors: Record<string, number> = { get: 404, change: 409, create: 422, groups: 500 }
 
 const slowWhy =
-  'If the deadline ends when the headers have arrived, or begins again with each byte, an answer that arrives slowly keeps the visitor waiting, and the request uses a socket and memory. This check allows 20 seconds.'
+  'Some deadlines end when the headers have arrived, or begin again with each byte. A slow answer then keeps the visitor waiting, and the request uses a socket and memory. This check allows 20 seconds.'
 const slowFix =
   'Give each call one deadline, from the start of the call to the end of the answer, whatever the status is. Set the deadline in the one function that makes all API calls.'
 
@@ -56,8 +57,8 @@ const slow: CheckDefinition[] = places.map(([place, what]) => ({
 }))
 
 /**
- * The steps of this check that met one of the faults. For an answer that is not complete, waits until the client closes
- * the connection. If the client keeps the connection open, there is no step.
+ * Returns the steps of this check that met one of the faults. Waits first, because the step of an incomplete answer
+ * exists only after the client has closed the connection. If the client keeps the connection open, there is no step.
  */
 async function metFault(context: CheckContext, ...names: string[]): Promise<LabStep[]> {
   await context.platform.settle(2000)
@@ -97,7 +98,7 @@ const problems = (field: string) => ({
   }),
 })
 
-/** Answers that a client may not take for a list. A client that takes them for an empty list hides the failure. */
+/** Answers that a client must not accept as a list. A client that reads them as an empty list hides the failure. */
 const noLists = [
   '{}',
   '{"@context":"https://schema.org/","@type":"collection"}',
@@ -138,12 +139,12 @@ export const errorAnswers: CheckDefinition[] = [
     id: 'error-answers-bounded',
     title: 'When the API sends an error answer of 32 MiB, the client closes the connection before the answer ends',
     rule: 'bounded-answers',
-    why: 'Many clients limit the size of a list, but read an error answer to its end, whatever its size. It then fills the memory that all visitors share.',
+    why: 'Many clients limit the size of a list, but read an error answer to its end, whatever its size. A large error answer then fills the memory that all visitors share.',
     fix: 'Count the bytes in the one function that reads every answer, whatever its status is, and stop at a limit. Or close the connection without reading the body of an error answer.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
-      // A client may make no more calls for a while after 500, so 403 comes first.
+      // After the status 500, a client may stop its calls for a while, so 403 comes first.
       const statuses = [403, 500]
       let met = 0
       for (const status of statuses) {
@@ -166,7 +167,7 @@ export const errorAnswers: CheckDefinition[] = [
   {
     id: 'every-call-bounded',
     title:
-      'When the API sends an answer of 32 MiB, the client closes the connection before the answer ends, whichever call it made',
+      'When the API sends an answer of 32 MiB to any call, the client closes the connection before the answer ends',
     rule: 'bounded-answers',
     why: 'A client that reads every answer to its end, whatever its size, fills the memory that all visitors share.',
     fix: 'Count the bytes in the one function that reads every answer, and stop after a few megabytes.',
@@ -195,7 +196,7 @@ export const errorAnswers: CheckDefinition[] = [
   },
   {
     id: 'create-large-refused',
-    title: 'The client limits the size of the API answer to a creation, both if it succeeds and if it is refused',
+    title: 'The client limits the size of the API answer to a creation, whether the creation succeeds or is refused',
     rule: 'UP-04',
     why: 'A client that reads an answer without a limit can fill the memory that all visitors share.',
     fix: 'Count the bytes in the one function that reads every answer, whatever its status is, and stop after a few megabytes.',
@@ -214,7 +215,7 @@ export const errorAnswers: CheckDefinition[] = [
         expectAnswer(large)
         expect(!large.body.includes(secretMark), 'The page shows the secret from an answer of 32 MiB.', large)
       }
-      // A page whose text depends on the refused field shows that the client reads the error answer.
+      // If the text of the page depends on the field that the API refused, the client reads the error answer.
       const [name, address] = [
         await createUnder(context, problems('name'), 'Large by conformance 3'),
         await createUnder(context, problems('redirectUris'), 'Large by conformance 3'),
@@ -253,7 +254,7 @@ export const errorAnswers: CheckDefinition[] = [
     title: 'When the API does not answer the creation of an application, the client does not repeat the call',
     rule: 'UP-07',
     why: 'The platform may have created the application although its answer is late. A second call may create a second application.',
-    fix: 'Switch off the automatic repetitions of the HTTP library for POST, also after a timeout.',
+    fix: 'Do not let the HTTP library repeat a POST automatically, not even after a timeout.',
     needs: formNeeds,
     longestMs: 120_000,
     async run(context) {
@@ -292,10 +293,10 @@ export const errorAnswers: CheckDefinition[] = [
   {
     id: 'every-call-429-not-repeated',
     title:
-      'When the API answers a call that only reads with 429 (too many calls), the client does not repeat the call at once',
+      'When the API answers 429 (too many calls) to a call that reads data, the client does not repeat the call at once',
     rule: 'UP-07',
     why: 'If the client repeats the call at once, the overloaded API gets even more calls, and the visitor waits longer.',
-    fix: 'Show a page that says when to try again, also if the answer has no Retry-After. Make no more calls for this request of the visitor.',
+    fix: 'Show a page that says when to try again, even if the answer has no Retry-After. Make no more calls for this request of the visitor.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -336,10 +337,10 @@ export const errorAnswers: CheckDefinition[] = [
   {
     id: 'get-401',
     title:
-      'When the API answers the call that reads one application with 401, the client renews the tokens or offers the login',
+      'When the API answers 401 to the call that reads one application, the client renews the tokens or offers the login',
     rule: 'UP-14',
     why: 'An access token can become invalid before it expires. A visitor who sees another error does not know that a new login helps.',
-    fix: 'Handle a 401 in the one function that makes all API calls: renew the tokens once, and if this does not help, offer the login.',
+    fix: 'Handle a 401 answer in the one function that makes all API calls: renew the tokens once, and if this does not help, offer the login.',
     needs,
     async run(context) {
       const application = await openWithApplication(context)
@@ -368,10 +369,10 @@ export const errorAnswers: CheckDefinition[] = [
   ...['create', 'get'].map(
     (place): CheckDefinition => ({
       id: `${place}-401-always`,
-      title: `If the API refuses every token for ${place === 'create' ? 'the creation of an application' : 'the call that reads one application'}, the client makes only a few calls, and renews or offers the login`,
+      title: `If the API refuses every token for ${place === 'create' ? 'the creation of an application' : 'the call that reads one application'}, the client makes only a few calls, and renews the tokens or offers the login`,
       rule: 'UP-14',
       why: 'Endless renewals and calls overload the platform. A visitor who sees another error does not know that a new login helps.',
-      fix: 'For each request of a visitor, renew the tokens at most once and repeat the call at most once. If the API refuses the new token, too, show a page that offers to sign in.',
+      fix: 'For each request of a visitor, renew the tokens at most once and repeat the call at most once. If the API also refuses the new token, show a page that offers to sign in.',
       needs: needsOf(place),
       async run(context) {
         const open =
@@ -408,7 +409,7 @@ export const errorAnswers: CheckDefinition[] = [
   {
     id: 'create-session-ended-at-portal',
     title:
-      'If the platform has ended the session when the form for a new application arrives, the client creates nothing and offers to sign in',
+      'If the platform ends the session before the form for a new application arrives, the client creates nothing and offers to sign in',
     ...endedAtPortal,
     fix: 'If the API refuses the token and the renewal fails, answer with a page that says that nothing was created, and that links to the login.',
     needs: formNeeds,
@@ -433,7 +434,7 @@ export const errorAnswers: CheckDefinition[] = [
   {
     id: 'change-session-ended-at-portal',
     title:
-      'If the platform has ended the session when a form about an application arrives, the client changes nothing and offers to sign in',
+      'If the platform ends the session before a form about an application arrives, the client changes nothing and offers to sign in',
     ...endedAtPortal,
     fix: 'If the API refuses the token and the renewal fails, answer with a page that says that nothing was changed, and that links to the login.',
     needs,

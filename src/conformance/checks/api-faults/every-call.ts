@@ -66,7 +66,7 @@ const failures: [failure: string, rule: CheckDefinition['rule'], what: string][]
   ['409', 'UP-14', 'the API reports a conflict for a change (409)'],
   ['412', 'UP-14', 'the API reports that somebody else has changed the application (412)'],
   ['422-fields', 'UP-14', 'the API refuses fields of a change (422)'],
-  ['429', 'UP-14', 'the API answers a change with 429 (too many calls)'],
+  ['429', 'UP-14', 'the API answers 429 (too many calls) to a change'],
 ]
 
 const changes: CheckDefinition[] = failures.map(([failure, rule, what]) => ({
@@ -93,15 +93,15 @@ export function expectNoLogin(context: CheckContext, { page }: Pick<SentForm, 'p
   const isOfLogin = (url: string) =>
     url.startsWith(context.url(settings.login)) || new URL(url).origin === platform.portalUrl
   const isLed = page.stoppedAt !== undefined || page.trail.some(({ request }) => isOfLogin(request.url))
-  expect(!isLed, 'After the answer 403, the client sent the visitor to the login.', page)
+  expect(!isLed, 'After the 403 answer, the client sent the visitor to the login.', page)
   const renewals = context.arrived('refresh').length - renewalsBefore
-  expect(renewals === 0, `After the answer 403, the client renewed the tokens ${renewals} times.`, page)
+  expect(renewals === 0, `After the 403 answer, the client renewed the tokens ${renewals} times.`, page)
 }
 
 const forbidden = {
   rule: 'UP-14',
   why: 'Status 403 means that the visitor lacks the permission. A new token does not help, and the portal would send the visitor back at once.',
-  fix: 'Renew the tokens or offer the login only after the answer 401. After the answer 403, show a page that says that the visitor lacks the permission.',
+  fix: 'Renew the tokens or offer the login only after a 401 answer. After a 403 answer, show a page that says that the visitor lacks the permission.',
 } as const
 
 const malformed = ['html', 'half', 'empty', 'not-an-object', 'members-missing']
@@ -112,9 +112,7 @@ const oddEntries = [null, 7, 'text', [], {}, { data: null }, { '@id': 7, to: 7, 
 const oddList = JSON.stringify({ '@type': 'collection', ItemList: oddEntries })
 const json = 'application/json; charset=utf-8'
 
-/**
- * Opens the pages about an application, while the platform answers the call that reads the application with the fault.
- */
+/** Orders the fault for the call that reads an application, and opens the pages about this application. */
 async function openUnder(context: CheckContext, fault: string, options: Record<string, unknown> = {}, times = 20) {
   const application = await openWithApplication(context)
   await openPagesAbout(context, application)
@@ -129,8 +127,9 @@ async function openUnder(context: CheckContext, fault: string, options: Record<s
 }
 
 /**
- * Removes the fault, and returns how many calls have met it. Ends the check if there are none, because the pages then
- * prove nothing. A page that failed before its call does not show that the client makes no such call.
+ * Removes the fault, and returns how many calls met it. If no call met the fault, the pages prove nothing, and the
+ * check ends. The check is undecided if a page failed, because the page may have failed before its call. Otherwise, it
+ * is not applicable.
  */
 export async function endFault(context: CheckContext, fault: string, pages: Page[], reason: string): Promise<number> {
   const met = context.timesMet(fault)
@@ -181,11 +180,11 @@ const noGroups = 'the form does not ask the API for groups'
 export const noCreation = 'the form creates no application, which another check reports'
 
 /**
- * Makes one of the calls in `places`, while the platform answers this call with the fault. Returns the pages. Ends the
+ * Orders the fault for one of the calls in `places`, and lets the client make this call. Returns the pages. Ends the
  * check if no call meets the fault.
  */
 export async function meet(context: CheckContext, place: string, fault: string, options: Record<string, unknown> = {}) {
-  // If the visitor waits for each answer, one page is enough.
+  // With a slow fault, the visitor waits for each answer, so one page is enough.
   const isSlow = fault === 'never' || fault === 'drip' || 'byteSeconds' in options
   if (place === 'get') return openUnder(context, `get-${fault}`, options, isSlow ? 1 : 20)
   if (place === 'change') {
@@ -255,7 +254,7 @@ const redirected: CheckDefinition = {
   },
 }
 
-export const noOtherCall = 'the client makes no API call except for the list'
+export const noOtherCall = 'the client makes no API call except the call for the list'
 
 const words = 'words_of_the_api_4712'
 
@@ -267,7 +266,7 @@ export const everyCallRows: CheckDefinition[] = [
   {
     id: 'list-403-no-login',
     title:
-      'When the API answers the call for the list with 403, the client does not renew the tokens or send the visitor to the login',
+      'When the API answers 403 to the call for the list, the client does not renew the tokens or send the visitor to the login',
     ...forbidden,
     needs,
     async run(context) {
@@ -281,7 +280,7 @@ export const everyCallRows: CheckDefinition[] = [
   {
     id: 'create-403-no-login',
     title:
-      'When the API answers the creation of an application with 403, the client does not renew the tokens or send the visitor to the login',
+      'When the API answers 403 to the creation of an application, the client does not renew the tokens or send the visitor to the login',
     ...forbidden,
     needs: formNeeds,
     async run(context) {
@@ -292,7 +291,7 @@ export const everyCallRows: CheckDefinition[] = [
   {
     id: 'groups-403-no-login',
     title:
-      'When the API answers the call for the list of groups with 403, the client does not renew the tokens or send the visitor to the login',
+      'When the API answers 403 to the call for the list of groups, the client does not renew the tokens or send the visitor to the login',
     ...forbidden,
     needs: formNeeds,
     async run(context) {
@@ -303,7 +302,7 @@ export const everyCallRows: CheckDefinition[] = [
   {
     id: 'change-403-no-login',
     title:
-      'When the API answers a change with 403, the client does not renew the tokens or send the visitor to the login',
+      'When the API answers 403 to a change, the client does not renew the tokens or send the visitor to the login',
     ...forbidden,
     needs,
     async run(context) {
@@ -315,10 +314,10 @@ export const everyCallRows: CheckDefinition[] = [
   {
     id: 'create-401',
     title:
-      'When the API answers the creation of an application with 401, the client renews the tokens or offers the login',
+      'When the API answers 401 to the creation of an application, the client renews the tokens or offers the login',
     rule: 'UP-14',
     why: 'An access token can become invalid before it expires. A visitor who sees another error does not know that a new login helps.',
-    fix: 'Handle the answer 401 in the one function that makes all API calls: renew the tokens once, and if this does not help, offer the login.',
+    fix: 'Handle a 401 answer in the one function that makes all API calls: renew the tokens once, and if this does not help, offer the login.',
     needs: formNeeds,
     async run(context) {
       const open = await openCreateForm(context)
@@ -338,10 +337,10 @@ export const everyCallRows: CheckDefinition[] = [
   },
   {
     id: 'change-401',
-    title: 'When the API answers a change with 401, the client renews the tokens or offers the login',
+    title: 'When the API answers 401 to a change, the client renews the tokens or offers the login',
     rule: 'UP-14',
     why: 'An access token can become invalid before it expires. A visitor who sees another error does not know that a new login helps.',
-    fix: 'Handle the answer 401 in the one function that makes all API calls: renew the tokens once, and if this does not help, offer the login.',
+    fix: 'Handle a 401 answer in the one function that makes all API calls: renew the tokens once, and if this does not help, offer the login.',
     needs,
     async run(context) {
       const open = await openForms(context)
@@ -361,7 +360,7 @@ export const everyCallRows: CheckDefinition[] = [
   ...['create', 'change'].map(
     (place): CheckDefinition => ({
       id: `${place}-429-not-repeated`,
-      title: `When the API answers ${place === 'create' ? 'the creation of an application' : 'a change'} with 429 (too many calls), the client does not repeat the call at once`,
+      title: `When the API answers 429 (too many calls) to ${place === 'create' ? 'the creation of an application' : 'a change'}, the client does not repeat the call at once`,
       rule: 'UP-07',
       why: 'If the client repeats the call at once, the overloaded API gets even more calls, and the visitor waits longer.',
       fix: 'Show a page that says when to try again. Make no more calls for this request of the visitor.',
@@ -382,7 +381,8 @@ export const everyCallRows: CheckDefinition[] = [
     needs,
     async run(context) {
       for (const failure of ['reset', '503', '503-after']) {
-        // Opens the forms again for each failure, because the form that removes the application was sent, too.
+        // Opens the forms again for each failure, because sendFormsUnder also sends the form that removes the
+        // application.
         const all = await sendFormsUnder(context, await openForms(context), failure, { at: ['secret'] })
         for (const { calls, page } of all) {
           const secrets = calls.filter(({ request }) => request.method === 'POST')
@@ -436,7 +436,7 @@ export const everyCallRows: CheckDefinition[] = [
     id: 'groups-malformed',
     title: 'When the API refuses the list of groups or sends a malformed list, the visitor gets an answer',
     rule: 'UP-06',
-    why: 'The form also works without the list of groups. The list comes from another program, and may have unexpected entries.',
+    why: 'The form does not need the list of groups. The list comes from another program, and may have unexpected entries.',
     fix: 'Catch a failed call, and check the type of each entry. If the list cannot be used, show a text field instead.',
     needs: formNeeds,
     async run(context) {
@@ -539,7 +539,8 @@ export const everyCallRows: CheckDefinition[] = [
     needs,
     async run(context) {
       let met = 0
-      // A refusal of a form with 400, 403 or 422 may contain a message for the visitor, so forms get only other statuses.
+      // If the API refuses a form with 400, 403 or 422, its answer may contain a message for the visitor. This check
+      // therefore uses only other statuses for forms.
       for (const [place] of places)
         for (const status of place === 'get' || place === 'groups' ? [400, 403, 404, 429, 500, 503] : [429, 500, 503]) {
           const body = JSON.stringify({ error: { status, message: words } })
@@ -579,10 +580,10 @@ export const everyCallRows: CheckDefinition[] = [
   },
   {
     id: 'every-call-headers',
-    title: 'The client passes no response header of any API call to the browser',
+    title: 'The client does not pass response headers of any API call on to the browser',
     rule: 'UP-13',
-    why: 'If the client copies such a header, another server can set a cookie or give a permission in the name of the client.',
-    fix: 'Set the headers of every answer yourself. Copy no header from an answer of the platform.',
+    why: "If the client copies such a header, another server can set a cookie or give a permission on the client's behalf.",
+    fix: 'Set the headers of every answer yourself. Do not copy any header from an answer of the platform.',
     needs,
     async run(context) {
       const open = await openForms(context).catch(passNotApplicable)
