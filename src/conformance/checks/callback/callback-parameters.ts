@@ -19,8 +19,8 @@ import { readSetCookie } from '../../steps/set-cookies.ts'
 
 const evil = 'https://evil.example/'
 /**
- * Markup that no template contains. It works also inside a comment, a script, a title or a text field, because it ends
- * them first.
+ * Markup that no template contains. It also works inside a comment, a script, a title or a text field, because it first
+ * ends them.
  */
 const markup = '"\'--></script></title></textarea><img src=x onerror=conformance()>'
 
@@ -84,7 +84,7 @@ const oddCodes: [id: string, what: string, code: string][] = [
   ['not-ascii', 'a letter outside ASCII', 'aäb'],
 ]
 
-/** Values for which functions that compare, parse or store texts often throw errors. */
+/** Values that often make a function throw an error when it compares, parses or stores texts. */
 const oddValues = ['', 'x', 'ä€\u{1f600}', 'http://[', 'a\0b', 'a\r\nb', '%', '{}', '-1', 'a'.repeat(3000)]
 
 const escaped: [id: string, title: string, query: (state: string) => Record<string, string>][] = [
@@ -143,7 +143,7 @@ export const callbackParameters: CheckDefinition[] = [
     title: 'The client refuses a callback whose client_id is cut, or has additional characters',
     rule: 'CL-10',
     why: 'A client that compares only a part of client_id accepts the callback of another client with a similar id.',
-    fix: 'Compare the whole client_id with the client id of your configuration. A comparison of the beginnings, or a search for one text in the other, is not enough.',
+    fix: 'Compare the whole client_id with the client id of your configuration. It is not enough to compare the beginnings, or to search for one text in the other.',
     run: context => expectSimilarRefused(context, 'client_id', context.platform.clientId, similar),
   },
   ...(['client_id', 'subject'] as const).map(
@@ -193,7 +193,7 @@ export const callbackParameters: CheckDefinition[] = [
       await followCallback(context, browser, callback)
       if (!(await context.isSignedIn(browser, { person }))) return
       const page = await browser.visit(context.url(context.settings.page))
-      // Opens the form, too, because a client may ask the API for the groups of the visitor there.
+      // Also opens the form, because a client may ask the API for the visitor's groups there.
       if (context.settings.create) await browser.visit(context.url(context.settings.create))
       await context.platform.settle()
       expect(
@@ -203,8 +203,8 @@ export const callbackParameters: CheckDefinition[] = [
       )
       const calls = context.arrived('api').filter(({ request }) => request.url.includes(other.id))
       expect(calls.length === 0, 'The client asked the API about the user whose id the callback contained.', ...calls)
-      // A client may keep its sessions by the subject of the callback. The second login then replaces the session of
-      // the other user, or uses it.
+      // A client may store each session under the subject of its callback. A login with the subject of another user
+      // then replaces the session of this user, or uses it.
       const theirs = await context.signedIn({ person: other })
       const late = await beginLogin(context)
       late.callback.searchParams.set('subject', other.id)
@@ -340,7 +340,7 @@ export const callbackParameters: CheckDefinition[] = [
     title: 'The client refuses a callback whose iss only resembles the address of the portal',
     rule: 'CL-23',
     why: 'An attacker can own a host whose name begins like the address of the portal.',
-    fix: 'Compare the whole iss with the address of the portal, character by character. A comparison of the beginnings is not enough.',
+    fix: 'Compare the whole iss with the address of the portal, character by character. It is not enough to compare the beginnings.',
     run: context => expectSimilarRefused(context, 'iss', context.platform.portalUrl, similarIssuers),
   },
   {
@@ -449,7 +449,7 @@ export const callbackParameters: CheckDefinition[] = [
   },
   {
     id: 'callback-code-literal',
-    title: 'A code that contains & or = adds no field to the exchange',
+    title: 'A code that contains & or = does not add a field to the exchange',
     rule: 'CL-15',
     why: 'If the client does not encode the code, a & in the code begins another field of the form.',
     fix: 'Encode every value of the form, for example with a library that builds forms.',
@@ -476,7 +476,7 @@ export const callbackParameters: CheckDefinition[] = [
       id: `callback-code-${id}`,
       title: `When the code in a callback contains ${what}, the client does not send this code to the portal`,
       rule: 'code-characters',
-      why: 'The portal issues no code with such a character. Anybody can make visitors open such a callback, and every useless exchange costs a connection to the portal.',
+      why: 'The portal never issues a code with such a character. Anybody can make visitors open such a callback, and every useless exchange costs a connection to the portal.',
       fix: 'Before the exchange, check that the code contains only printable ASCII characters. If the code contains another character, answer with status 400.',
       async run(context) {
         const plain = await beginLogin(context)
@@ -491,9 +491,10 @@ export const callbackParameters: CheckDefinition[] = [
   ),
   {
     id: 'callback-odd-values',
-    title: 'Whatever the value of a parameter is, the callback of a begun login is answered with a page',
+    title:
+      'If the browser has begun the login, the client answers the callback with a page, whatever value a parameter has',
     rule: 'oauth-sanitize',
-    why: 'Anybody can make visitors open such a callback. Functions that compare or parse texts throw errors for some values, for example for a letter outside ASCII, a text of another length or a broken address.',
+    why: 'Anybody can make visitors open such a callback. Functions that compare or parse texts throw errors for some values, for example for a letter outside ASCII, a text of unexpected length or a broken address.',
     fix: 'Check the type, the length and the characters of each parameter before you use it. Answer a wrong value with status 400.',
     async run(context) {
       for (const name of ['state', 'client_id', 'iss', 'subject', 'redirect_uri', 'error', 'error_description'])
@@ -505,7 +506,8 @@ export const callbackParameters: CheckDefinition[] = [
           }
           callback.searchParams.set(name, value)
           const page = await followCallback(context, browser, callback, context.isPortal)
-          // If the client accepted the callback, its exchange can fail.
+          // If the client accepted the callback, its exchange can fail. The client may report this with status 502, 503
+          // or 504.
           const isRight = page.status > 0 && (page.status < 500 || [502, 503, 504].includes(page.status))
           const shown = JSON.stringify(value.slice(0, 20))
           expect(isRight, `A callback whose ${name} is ${shown} was answered with ${describePage(page)}.`, page)
@@ -541,7 +543,7 @@ export const callbackParameters: CheckDefinition[] = [
     title: 'When the code in a callback is 8 KB long, the client does not send this code to the portal',
     rule: 'code-length',
     // This rule is only advice: RFC 6749, 4.1.2 says "The client should avoid making assumptions about code value
-    // sizes", so a client that accepts a code of any length is correct, too.
+    // sizes", so a client that accepts a code of any length is also correct.
     why: 'Anybody can send a callback with a long code. The client would then send large requests to the portal.',
     fix: 'Refuse a code of more than about 2,000 characters.',
     async run(context) {
@@ -554,7 +556,7 @@ export const callbackParameters: CheckDefinition[] = [
   ...garbage.map(
     ([id, title, query]): CheckDefinition => ({
       id: `callback-${id}`,
-      title: `When a callback comes ${title}, the client refuses the callback with a page`,
+      title: `The client refuses a callback ${title}, and answers with a page`,
       rule: id === 'nothing' ? 'CL-04' : 'oauth-sanitize',
       why: 'Anybody can send such a callback. An uncaught exception can end the process of the client for all visitors.',
       fix: 'Check the query before you use it, and answer with status 400.',
@@ -573,8 +575,8 @@ export const callbackParameters: CheckDefinition[] = [
           const exchange = await context.request(context.platform.redirectUri + sent, { headers })
           const status = statusOf(exchange)
           expect(status > 0, 'There was no answer.', exchange)
-          // If the client sent the code to the portal, the portal has refused the exchange, and the client may report
-          // this with these statuses.
+          // If the client sent the code to the portal, the portal refused the exchange. The client may report this with
+          // status 502, 503 or 504.
           const isUpstream = isOfALogin && [502, 503, 504].includes(status)
           expect(status < 500 || isUpstream, `The callback was answered with status ${status}.`, exchange)
           expect(

@@ -32,7 +32,7 @@ export const callback: CheckDefinition[] = [
       const steps = context.arrived('exchange', 'api').slice(-2)
       expectWithFix(
         isSignedIn
-          ? 'Answer the callback with status 200 and a page with a meta refresh, or make the cookie of the session SameSite=Lax. Browsers send no Strict cookie after redirects that another site began.'
+          ? 'Answer the callback with status 200 and a page with a meta refresh, or set the session cookie with SameSite=Lax. Browsers do not send a Strict cookie after redirects that began on another site.'
           : adviceForLogin(context),
         visits < 2 && !landed.fault && landed.url.startsWith(`${client}/`),
         visits < 2
@@ -45,7 +45,7 @@ export const callback: CheckDefinition[] = [
       expectWithFix(
         adviceForLogin(context),
         isSignedIn,
-        `After the login, which ended with ${describePage(landed)}, the client made no successful API call for a visit of ${page}.`,
+        `After the login, which ended with ${describePage(landed)}, the client made no successful API call when the browser opened ${page}.`,
         landed,
         ...steps,
       )
@@ -55,14 +55,14 @@ export const callback: CheckDefinition[] = [
     id: 'login-lands-signed-in',
     title: 'The first page after the login shows the visitor as signed in',
     rule: 'CL-26',
-    why: 'Browsers send no SameSite=Strict cookie after redirects that began on another site. If the client answers the callback with a redirect, the next page shows the visitor as signed out.',
+    why: 'Browsers do not send a SameSite=Strict cookie after redirects that began on another site. If the client answers the callback with a redirect, the next page shows the visitor as signed out.',
     fix: 'Answer the callback with status 200 and a page with a meta refresh to a page of the client.',
     needs: ['page'],
     async run(context) {
       await expectLandsSignedIn(context, context.browser())
       const { login, returnTo, page } = context.settings
       if (!returnTo) return
-      // Tests a return address, too, because some clients answer with a page only if the login leads to their usual
+      // Also tests a return address, because some clients answer with a page only if the login leads to their usual
       // page.
       const there = `${page}${page.includes('?') ? '&' : '?'}conformance=1`
       const { browser, callback } = await beginLogin(context, `${login}?${new URLSearchParams({ [returnTo]: there })}`)
@@ -84,7 +84,7 @@ export const callback: CheckDefinition[] = [
         left.length === 0,
         `After the login, the address is ${new URL(landed.url).pathname} with ${left.join(' and ')}.`,
       )
-      // The address may contain the values under other names, too, or in its path or fragment.
+      // The address may also contain the values under other names, or in its path or fragment.
       const query = landed.trail
         .map(({ request }) => new URL(request.url))
         .find(url => url.href.startsWith(context.platform.redirectUri) && url.searchParams.has('code'))?.searchParams
@@ -240,7 +240,7 @@ export const callback: CheckDefinition[] = [
     title: 'If the browser sends the callback again after the login, the visitor stays signed in',
     rule: 'resent-callback-signs-in',
     why: 'A browser sends the callback again if it gets no answer. The second request has the cookies from before the login. If the answer to this request deletes or replaces the session cookies, the visitor is signed out.',
-    fix: 'If the login of a callback has already ended, answer with a page. Set and delete no session cookie in this answer.',
+    fix: 'If the login of a callback has already ended, answer with a page. Do not set or delete a session cookie in this answer.',
     needs: ['page'],
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -261,7 +261,7 @@ export const callback: CheckDefinition[] = [
   ...hostileValues,
   {
     id: 'callback-post',
-    title: 'The client exchanges no code from a callback with a method other than GET',
+    title: 'If the method of a callback is not GET, the client does not exchange its code',
     rule: 'only-supported-methods',
     why: 'The redirect of the portal is always a GET request. A form that is sent to the callback comes from an attacker.',
     fix: 'Accept only GET at the callback path, and answer other methods with 405.',
@@ -273,8 +273,8 @@ export const callback: CheckDefinition[] = [
       )
       await browser.submit(page, page.forms[0]!)
       expect((await context.codeExchanges()).length === 0, 'The client exchanged the code in the form.')
-      // Tests a code in the address, too. The request comes from the same site, because browsers send no Lax cookie
-      // with a form of another site.
+      // Also tests a code in the address. The request comes from the same site, because browsers do not send Lax
+      // cookies with a form from another site.
       for (const method of ['POST', 'PUT', 'DELETE']) {
         const { browser, callback } = await beginLogin(context)
         const cookie = cookieHeader(context, browser, callback.href)
@@ -339,7 +339,7 @@ export const callback: CheckDefinition[] = [
     title: 'A visitor who declines the login at the portal gets a page of the client, and is not signed in',
     rule: 'cancel-url-page',
     why: 'If a visitor declines the login, the portal sends the browser to cancel_url. If this page is missing, the visitor sees an error.',
-    fix: 'Answer cancel_url with a page that says that nobody was signed in, and offers to sign in.',
+    fix: 'Answer cancel_url with a page that says that nobody was signed in, and that offers to sign in.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
       const cancelUrl = url.searchParams.get('cancel_url') ?? ''
@@ -419,7 +419,7 @@ export const callback: CheckDefinition[] = [
     id: 'session-replaced',
     title: 'When another user signs in with the same browser, the new session replaces the old one',
     rule: 'CL-20',
-    why: "If the session of the first visitor stays, the second visitor works in the first visitor's account without noticing.",
+    why: "If the first visitor's session continues, the second visitor works in the first visitor's account without noticing.",
     fix: 'At every login, replace the tokens and all other data about the visitor.',
     needs: ['page'],
     async run(context) {
@@ -482,8 +482,8 @@ async function expectLandsSignedIn(context: CheckContext, browser: Browser, call
   const landed = callback ? await followCallback(context, browser, callback) : await context.signIn(browser)
   if (isCallback(context, landed) && mayGoOnByScript(landed))
     throw new Undecided(describeScript(landed, context.settings))
-  // A fault can be a redirect loop. If the browser does not send the session cookie, the page redirects to the portal,
-  // and the portal redirects back.
+  // `landed.fault` can be a redirect loop: if the browser does not send the session cookie, the page redirects to the
+  // portal, and the portal redirects back.
   expect(!landed.fault, `The login ended with ${landed.fault}.`, landed)
   await context.platform.settle()
   const isCalled = () =>
@@ -520,8 +520,8 @@ async function callbackOf(context: CheckContext) {
 }
 
 /**
- * Sends the request without the change, and ends the check as undecided if the client makes no exchange. The client may
- * then have refused the changed request for another reason.
+ * Sends a callback without the change that the check tests. Ends the check as undecided if the client makes no exchange
+ * for this callback, because the client may then have refused the changed callback for another reason.
  */
 async function expectRawExchange(context: CheckContext): Promise<void> {
   const { browser, callback } = await beginLogin(context)
@@ -532,8 +532,8 @@ async function expectRawExchange(context: CheckContext): Promise<void> {
 }
 
 /**
- * Returns another value of the same length. Each digit becomes another digit, and each letter from a to f another one
- * of these letters.
+ * Returns another value of the same length. Each digit becomes another digit, and each letter from a to f becomes
+ * another one of these letters.
  */
 function ofSameForm(value: string): string {
   return value

@@ -1,5 +1,5 @@
-// Values that anybody can put into the address of a login, of a callback or of another page: unknown parameters, markup,
-// line breaks, and addresses of other sites.
+// Values that anybody can put into the address of a login, of a callback or of another page: unknown parameters,
+// markup, line breaks, and addresses of other sites.
 import type { Exchange, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import { expect, headerOf, setCookiesOf } from '../../findings.ts'
@@ -39,7 +39,7 @@ const unknown: [name: string, value: string][] = [
   ['address', evil],
 ]
 
-/** Names that clients often use for the parameter with the page after the login. */
+/** Names that clients often use for the parameter that contains the page after the login. */
 const targets = [
   'next',
   'redirect',
@@ -76,7 +76,7 @@ export const hostileValues: CheckDefinition[] = [
     id: 'callback-unknown-parameters',
     title: 'A login works even if its callback has unknown parameters with unusual names',
     rule: 'unknown-parameters',
-    why: 'The portal or a program in between may add parameters. Some parsers fail at names with dots, brackets or letters outside ASCII. In some languages, names such as __proto__ change objects.',
+    why: 'The portal or a program in between may add parameters. Some parsers fail on names with dots, brackets or letters outside ASCII. In some languages, names such as __proto__ change objects.',
     fix: 'Read only the parameters that you know, and ignore all other parameters.',
     needs: ['page'],
     async run(context) {
@@ -86,8 +86,8 @@ export const hostileValues: CheckDefinition[] = [
         const page = await followCallback(context, browser, callback)
         return (await context.isSignedIn(browser)) ? undefined : page
       }
-      // Sends all parameters in one callback first, because few clients fail. Only if this login fails, the check tests
-      // each parameter.
+      // First sends all parameters in one callback, because few clients fail. The check tests each parameter separately
+      // only if this login fails.
       const page = await signsIn(unknown)
       if (page === undefined) return
       for (const [name, value] of unknown) {
@@ -109,7 +109,7 @@ export const hostileValues: CheckDefinition[] = [
     title: 'No parameter of a callback decides where the browser goes after the login',
     rule: 'CL-25',
     why: 'Anybody can add a parameter to a callback. A client that reads the next page from the callback is an open redirect.',
-    fix: 'Store the next page together with the state when the login begins. Read no address from the callback.',
+    fix: 'Store the next page together with the state when the login begins. Do not read an address from the callback.',
     async run(context) {
       let hasExchanged = false
       const names = [...new Set([...targets, ...(context.settings.returnTo ? [context.settings.returnTo] : [])])]
@@ -159,7 +159,7 @@ export const hostileValues: CheckDefinition[] = [
   },
   {
     id: 'header-injection',
-    title: 'A line break in a parameter of any address adds no header to the answer',
+    title: 'A line break in a parameter of any address does not add a header to the answer',
     rule: 'header-injection',
     why: 'A line break in a header begins another header. An attacker could use this to set a cookie or a Content-Security-Policy.',
     fix: 'Before you write a value from a request into a header, check the value. Refuse control characters.',
@@ -242,5 +242,5 @@ function expectEscaped(page: Page, name: string): void {
 function expectNoHeader(exchange: Exchange): void {
   const isAdded =
     headerOf(exchange, added) !== undefined || setCookiesOf(exchange).some(line => readSetCookie(line).name === added)
-  expect(!isAdded, 'A parameter of the request has added a header to the answer.', exchange)
+  expect(!isAdded, 'A parameter of the request added a header to the answer.', exchange)
 }

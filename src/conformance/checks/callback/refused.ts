@@ -89,7 +89,7 @@ export const refused: CheckDefinition[] = [
   {
     id: 'callback-refused-closed',
     title:
-      'The page for a failed login contains neither code nor state, loads nothing from other sites, and sends its address to no other site',
+      'The page for a failed login contains neither code nor state, loads nothing from other sites, and does not send its address to other sites',
     rule: 'CL-27',
     why: 'This page stays open, and its address contains the code. The code may still be valid, although this login failed.',
     fix: 'Show a page that contains no part of the query and loads nothing from other sites. Send Referrer-Policy: no-referrer.',
@@ -107,7 +107,7 @@ export const refused: CheckDefinition[] = [
         const referer = left.trail[0]?.request.headers.referer ?? ''
         expect(
           !/[?&](code|state)=/.test(referer),
-          `A link on the page for ${what} sends its address with code or state to another site.`,
+          `A link on the page for ${what} sends the address of this page, with code or state, to another site.`,
           page,
           left,
         )
@@ -116,7 +116,7 @@ export const refused: CheckDefinition[] = [
   },
   {
     id: 'callback-refused-no-store',
-    title: 'The answer to a callback that signs nobody in says Cache-Control: no-store',
+    title: 'When a callback signs nobody in, the answer says Cache-Control: no-store',
     rule: 'no-store',
     why: 'The address of this page contains a code and a state, and the answer deletes the login cookie. Clients often send the header only if the login succeeds.',
     fix: 'Send Cache-Control: no-store with every answer of the callback path, whatever its status.',
@@ -136,8 +136,8 @@ export const refused: CheckDefinition[] = [
     id: 'callback-not-framed',
     title: 'No other site can show the callback page or the page at cancel_url in a frame',
     rule: 'PG-08',
-    why: 'Another site can load the page in an invisible frame. Visitors then press buttons of this page without seeing them. Clients often send the header only with pages for signed-in visitors.',
-    fix: "Send Content-Security-Policy: frame-ancestors 'none' or X-Frame-Options: DENY with all pages. Set the header at one place in the code.",
+    why: 'Another site can load the page in an invisible frame. Visitors then press buttons of this page without seeing them. Many clients forbid frames only for pages that signed-in visitors see.',
+    fix: "Send Content-Security-Policy: frame-ancestors 'none' or X-Frame-Options: DENY with all pages. Set the header in one place in the code.",
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
       const answers = [(await followCallback(context, browser, callback)).trail[0]!]
@@ -174,14 +174,14 @@ export const refused: CheckDefinition[] = [
       const { browser, callback } = await beginLogin(context)
       await context.request(callback.href, { headers: { ...typedAddress, ...cookiesFor(context, browser, callback) } })
       if ((await context.codeExchanges()).length === 0)
-        throw new Undecided('The client also makes no exchange for a plain callback.')
+        throw new Undecided('The client makes no exchange for a plain callback either.')
     },
   },
   {
     id: 'callback-forged-keeps-session',
     title: 'No forged callback signs the visitor out, whichever parameter is wrong',
     rule: 'refused-callback',
-    why: 'Otherwise any website can sign visitors out by sending them to a forged callback. Many clients keep the session after some forged callbacks, and end the session after other ones.',
+    why: 'Otherwise any website can sign visitors out by sending them to a forged callback. Many clients keep the session after some forged callbacks, but end the session after others.',
     fix: 'Change or delete the session only after a successful exchange.',
     needs: ['page'],
     async run(context) {
@@ -229,7 +229,7 @@ export const refused: CheckDefinition[] = [
   },
   {
     id: 'state-signed-in-browser',
-    title: 'The client refuses the callback of an attacker in the browser of a signed-in visitor',
+    title: "The client refuses an attacker's callback in the browser of a signed-in visitor",
     rule: 'CL-03',
     why: 'If the client skips the state check for signed-in visitors, an attacker can switch them to the account of the attacker.',
     fix: 'Compare the state of every callback with the logins that this browser has begun, even if the visitor is signed in.',
@@ -273,7 +273,8 @@ export const refused: CheckDefinition[] = [
       ] as const) {
         const { browser } = await context.signedIn()
         const start = await context.visitUntilPortal(browser, context.settings.login)
-        if (start.stoppedAt === undefined) throw new NotApplicable('the client begins no login for a signed-in visitor')
+        if (start.stoppedAt === undefined)
+          throw new NotApplicable('the client does not begin a login for a signed-in visitor')
         if (!(await context.isSignedIn(browser.copy())))
           throw new NotApplicable('the client ends the session when a new login begins')
         const url = new URL(start.stoppedAt)

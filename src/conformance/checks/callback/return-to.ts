@@ -83,7 +83,7 @@ const returnChecks: CheckDefinition[] = returns.map(([id, value]) => ({
   },
 }))
 
-/** Replaces `{client}` by the origin of the client, and `{other-port}` by its origin with another port. */
+/** Replaces `{client}` with the origin of the client, and `{other-port}` with its origin on another port. */
 function valueFor({ settings: { client } }: CheckContext, value: string): string {
   return value.replace('{client}', client).replace('{other-port}', `${client.replace(/:\d+$/, '')}:9`)
 }
@@ -107,7 +107,7 @@ const failures: [
   ],
   [
     'declined-bare',
-    'a login that the visitor declined, if the portal adds no parameters to cancel_url',
+    'a login that the visitor declined at a portal that adds no parameters to cancel_url',
     (context, browser, { start }) => decline(context, browser, start, {}),
   ],
   [
@@ -165,7 +165,7 @@ export const returnTo: CheckDefinition[] = [
   },
   {
     id: 'return-to-no-header',
-    title: 'A line break in the return address adds no header to an answer',
+    title: 'A line break in the return address does not add a header to an answer',
     rule: 'header-injection',
     why: "A line break in a Location header begins another header. An attacker could use this to set a cookie in the visitor's browser.",
     fix: 'Refuse a return address that contains control characters, and begin the login without it.',
@@ -240,8 +240,8 @@ export const returnTo: CheckDefinition[] = [
     title:
       'When a signed-in visitor opens the login path with a hostile return address, the client does not send the visitor to another site',
     rule: 'CL-25',
-    why: 'Many clients begin no login for a signed-in visitor. They redirect to the return address at once, and forget to check it.',
-    fix: 'Check the return address at one place in the code, before you use or store it.',
+    why: 'Many clients do not begin a login for a signed-in visitor. They redirect to the return address at once, and forget to check it.',
+    fix: 'Check the return address in one place in the code, before you use or store it.',
     needs: ['returnTo', 'page'],
     async run(context) {
       const { client, login, returnTo } = context.settings
@@ -309,7 +309,7 @@ export const returnTo: CheckDefinition[] = [
     id: 'return-to-odd',
     title: 'Whatever the return address is, the login path and the callback answer with a page',
     rule: 'stays-up',
-    why: 'Anybody can make visitors open such an address. Functions that parse addresses throw errors for some texts, and headers cannot contain every letter.',
+    why: 'Anybody can make visitors open such an address. Functions that parse addresses throw errors for some texts, and headers cannot contain every character.',
     fix: 'Catch the errors of the function that parses the address, and begin the login without the address. Encode the path before you write it into a header.',
     needs: ['returnTo'],
     async run(context) {
@@ -342,7 +342,7 @@ export const returnTo: CheckDefinition[] = [
     title:
       'When a login begins at an address with two slashes or a backslash, the client does not send the visitor to another site',
     rule: 'CL-25',
-    why: 'Many clients send visitors without a session to the login, whatever the address is, and use the path of this address after the login. Browsers take the path //evil.example/ for another host.',
+    why: 'If a visitor without a session opens an address, many clients begin a login, and afterwards redirect to the path of this address. Browsers read the path //evil.example/ as another host.',
     fix: 'Check this path like every other return address, before you store it.',
     async run(context) {
       const { client, page } = context.settings

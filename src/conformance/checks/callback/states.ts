@@ -63,7 +63,7 @@ const wrongStates: [id: string, title: string, change: (state: string, query: UR
   ],
 ]
 
-/** More callbacks with a wrong state. Clients that change a value before they compare it accept some of them. */
+/** More callbacks with a wrong state. Clients that change a value before the comparison accept some of them. */
 const similarStates: [what: string, change: (state: string, query: URLSearchParams) => void][] = [
   ['a space after the right state', (state, query) => query.set('state', `${state} `)],
   ['a space before the right state', (state, query) => query.set('state', ` ${state}`)],
@@ -172,7 +172,7 @@ async function failWith(context: CheckContext, browser: Browser, callback: URL):
 }
 
 /**
- * Makes a login fail in each of these ways, and then sends a second callback with the same state to the instance at
+ * Makes a login fail in each of the given ways, and then sends a second callback with the same state to the instance at
  * `origin`. Fails if the client exchanges the code of the second callback.
  */
 async function expectStateUsedUp(context: CheckContext, ways: string[], origin: string | undefined): Promise<void> {
@@ -195,9 +195,9 @@ export const states: CheckDefinition[] = [
   ...stateChecks,
   {
     id: 'state-similar',
-    title: 'The client refuses a callback whose state only resembles the right state, or is there twice',
+    title: 'The client refuses a callback whose state only resembles the right state or is repeated',
     rule: 'CL-04',
-    why: 'Only the state shows that a callback belongs to a login of this browser. A client that trims, cuts or interprets the value before it compares it accepts states that nobody has created.',
+    why: 'Only the state shows that a callback belongs to a login of this browser. A client that trims, cuts or interprets the value before the comparison accepts states that nobody has created.',
     fix: 'Refuse a callback that does not have exactly one parameter state. Compare its whole value, unchanged, with the state that you stored for this browser.',
     async run(context) {
       for (const [what, change] of similarStates) {
@@ -221,7 +221,7 @@ export const states: CheckDefinition[] = [
     title: 'The client refuses a callback whose state is the name of a missing value, such as None or null',
     rule: 'CL-04',
     why: 'If no login has begun, many languages turn the missing state into such a text. A client that compares texts then accepts a forged callback.',
-    fix: 'If this browser has begun no login, refuse the callback before you compare.',
+    fix: 'If this browser has not begun a login, refuse the callback before you compare.',
     async run(context) {
       for (const value of missingValues) {
         const { browser, callback } = await beginLogin(context)
@@ -236,9 +236,9 @@ export const states: CheckDefinition[] = [
   },
   {
     id: 'state-any-method',
-    title: 'Whatever the method of a callback is, the client makes no exchange if its state is wrong',
+    title: 'The client makes no exchange for a callback with a wrong state, whatever the method of the callback is',
     rule: 'CL-04',
-    why: 'Some frameworks run the code of the callback for HEAD and POST, too. If only the code for GET compares the state, a form on another site can sign visitors in to the account of an attacker.',
+    why: 'Some frameworks also run the code of the callback for HEAD and POST. If only the code for GET compares the state, a form on another site can sign visitors in to the account of an attacker.',
     fix: 'Accept only GET at the callback path. Compare the state in the code that makes the exchange.',
     async run(context) {
       for (const method of ['POST', 'HEAD', 'PUT']) {
@@ -266,7 +266,7 @@ export const states: CheckDefinition[] = [
   },
   {
     id: 'state-before-portal',
-    title: 'The client sends no request to the portal before it has compared the state of a callback',
+    title: 'The client does not send a request to the portal before it has compared the state of a callback',
     rule: 'CL-04',
     why: 'Anybody can make visitors open a forged callback. If the client calls the portal before it compares the state, every forged callback costs calls, and can use up the code of a login.',
     fix: 'Compare the state first. Begin the exchange only after that.',
@@ -305,7 +305,7 @@ export const states: CheckDefinition[] = [
   },
   {
     id: 'state-other-browser',
-    title: 'The client refuses a callback in a browser that has begun no login',
+    title: 'The client refuses a callback in a browser that has not begun a login',
     rule: 'CL-03',
     why: "An attacker can make a visitor open the attacker's own callback. The visitor then works in the account of the attacker.",
     fix: 'When the login begins, store the state in a cookie of the browser. A state that is stored only on the server, or only signed, does not show which browser began the login.',
@@ -319,7 +319,7 @@ export const states: CheckDefinition[] = [
     title: 'The client refuses a callback in a browser that has begun another login',
     rule: 'CL-03',
     why: "While a visitor is signing in, an attacker can make the visitor open the attacker's own callback. The visitor then works in the account of the attacker.",
-    fix: 'Compare the state in the callback with the states of the logins that this browser has begun. Refuse the callback if none is equal.',
+    fix: 'Compare the state in the callback with the states of the logins that this browser has begun. Refuse the callback if its state equals none of them.',
     async run(context) {
       const attacker = await context.otherPerson()
       const theirs = await context.startLogin(context.browser())
@@ -342,7 +342,7 @@ export const states: CheckDefinition[] = [
   },
   {
     id: 'state-once',
-    title: 'When the browser sends the same callback again, the client makes no second exchange',
+    title: 'When the browser sends the same callback again, the client does not make a second exchange',
     rule: 'code-once',
     why: 'After a second exchange of the same code, the portal may revoke the tokens of the first exchange.',
     fix: 'Delete the stored state in the answer to the first callback. If the callback comes again and the visitor is signed in, show the page after the login.',
@@ -354,7 +354,7 @@ export const states: CheckDefinition[] = [
       const page = await followCallback(context, browser, callback)
       expect(
         (await context.codeExchanges()).length === before,
-        'The client made an exchange for the second callback, too.',
+        'The client also made an exchange for the second callback.',
         page,
       )
       expect(
@@ -542,16 +542,16 @@ export const states: CheckDefinition[] = [
   },
   {
     id: 'login-cookie-empty',
-    title: 'The client refuses a callback if both the callback and the cookie have no state',
+    title: 'The client refuses a callback if neither the callback nor the cookie has a state',
     rule: 'CL-04',
-    why: 'In many languages, two missing values are equal. A client that compares them accepts a forged callback in a browser that has begun no login.',
+    why: 'In many languages, two missing values are equal. A client that compares them accepts a forged callback in a browser that has not begun a login.',
     fix: 'If either value is missing or empty, refuse the callback before you compare.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       callback.searchParams.delete('state')
       for (const cookie of browser.cookies.list(context.platform.redirectUri)) cookie.value = ''
       await expectRefused(context, browser, callback)
-      // The second browser has begun no login, so it has no cookie with a state.
+      // The second browser has not begun a login, so it has no cookie with a state.
       await expectRefused(context, context.browser(), callback)
       callback.searchParams.set('state', '')
       await expectRefused(context, context.browser(), callback)
