@@ -18,8 +18,8 @@ import { tokensOf } from '../../steps/tokens.ts'
 import { foreignCookies } from './foreign-cookies.ts'
 
 /**
- * A cookie with a shorter value contains only an id of the session. An access token of the platform is a signed JWT of
- * several hundred characters.
+ * A cookie with a shorter value cannot contain an access token of the platform, which is a signed JWT of several
+ * hundred characters. It can only contain an id of the session.
  */
 const shortestWithToken = 200
 
@@ -41,14 +41,14 @@ const attributes: (Omit<CheckDefinition, 'run'> & { judge: (cookie: ReadCookie) 
     title: 'Browsers send the session cookies only over https',
     rule: 'CK-01',
     why: 'Without Secure, one request over http shows the session cookie to everybody on the network.',
-    fix: 'Set the attribute Secure on every session cookie. Browsers accept Secure cookies on http://localhost, too.',
+    fix: 'Set the attribute Secure on every session cookie. Browsers also accept Secure cookies on http://localhost.',
     judge: cookie => (cookie.isSecure ? undefined : 'has no Secure'),
   },
   {
     id: 'cookie-samesite',
     title: 'Browsers do not send the session cookies with forms of other sites',
     rule: 'CK-01',
-    why: 'If a cookie has no SameSite attribute, browsers send the cookie with forms of other sites for two minutes. With SameSite=None, browsers always send the cookie.',
+    why: 'If a cookie has no SameSite attribute, browsers send the cookie with forms of other sites during its first two minutes. With SameSite=None, browsers always send the cookie.',
     fix: 'Set SameSite=Strict or SameSite=Lax.',
     judge: ({ sameSite }) =>
       sameSite === 'strict' || sameSite === 'lax' ? undefined : `has ${sameSite ? 'SameSite=None' : 'no SameSite'}`,
@@ -82,8 +82,8 @@ const attributes: (Omit<CheckDefinition, 'run'> & { judge: (cookie: ReadCookie) 
 const needs: CheckDefinition['needs'] = ['page']
 
 /**
- * Returns the content of a cookie with `#` in place of each number of at most nine digits. If a value is only a
- * counter, it then has the same text in two logins. Sealed and signed values still differ, in other characters.
+ * Returns the content of a cookie, with `#` in place of each number of at most nine digits. If the cookies of two
+ * logins differ only in a counter, their results are equal. The results of sealed and signed values still differ.
  */
 function withoutNumbers(value: string): string {
   const plain = decodeSafely(value)
@@ -92,7 +92,7 @@ function withoutNumbers(value: string): string {
   return text.replace(/(?<![0-9A-Za-z])\d{1,9}(?![0-9A-Za-z])/g, '#')
 }
 
-/** The statuses of answers that a cache may keep although the answer does not mention caches (RFC 9110, 15.1). */
+/** If an answer with one of these statuses does not mention caching, a cache may keep it (RFC 9110, 15.1). */
 const keptByDefault = [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]
 
 /** Returns why a cache may keep the answer. Returns undefined if no cache may keep it. */
@@ -157,7 +157,7 @@ export const cookie: CheckDefinition[] = [
     id: 'cookie-age-in-bounds',
     title: 'No session cookie has a lifetime of more than 400 days',
     rule: 'CL-19',
-    why: 'Browsers limit the lifetime of a cookie to 400 days. A larger number is often a time in milliseconds by mistake.',
+    why: 'Browsers limit the lifetime of a cookie to 400 days. A larger number is often a mistake: a time in milliseconds.',
     fix: 'Give Max-Age in seconds.',
     needs,
     async run(context) {
@@ -282,9 +282,9 @@ export const cookie: CheckDefinition[] = [
       if (cookies.every(({ cookie }) => cookie.value.length < refreshToken.length))
         throw new NotApplicable('the cookies are too short to hold the refresh token, so the server keeps it')
       if (cookies.some(({ cookie }) => (cookie.maxAge ?? 0) > lifetime + 60)) return
-      // A client that never renews needs no such cookie, so the check tests whether this client renews. When the token
-      // has expired, the browser may have no cookie any more. The first visit therefore comes earlier, while the API
-      // refuses the token.
+      // A client that never renews a session needs no such cookie, so the check tests whether this client renews. When
+      // the token has expired, the browser may have deleted all cookies. For the first visit, the token has therefore
+      // not expired, but the API refuses it.
       const early = await context.signedIn()
       await context.platform.endAccessTokens(early.person)
       if (!(await visitPage(context, early.browser)).steps.some(({ kind }) => kind === 'refresh'))
@@ -329,7 +329,7 @@ export const cookie: CheckDefinition[] = [
     id: 'cookie-only-where-it-changes',
     title: 'The client sets cookies only in answers that change a login or a session',
     rule: 'CK-18',
-    why: 'If a cache stores another answer with a cookie, it gives the cookie to other people. If this answer arrives late, it replaces a newer session.',
+    why: 'If any other answer sets a cookie, a cache may store this answer, and give the cookie to other people. If the answer arrives late, its cookie replaces a newer session.',
     fix: 'Set cookies only in an answer that begins or ends a login, or that creates, renews or ends a session.',
     async run(context) {
       const browser = context.browser()
@@ -386,7 +386,7 @@ export const cookie: CheckDefinition[] = [
     id: 'cookie-attributes-after-renewal',
     title: 'After a renewal, the session cookies are still HttpOnly, Secure and SameSite, and have no Domain',
     rule: 'CK-01',
-    why: 'Many clients set the cookie in separate code when they renew the session. The attributes of the last answer count, so the cookie is then without protection for the rest of the session.',
+    why: 'Many clients set the cookie in separate code when they renew the session. The browser uses the attributes from the last answer, so the cookie then has no protection for the rest of the session.',
     fix: 'Set the session cookies in one function, and use it for the login and for the renewal.',
     needs,
     async run(context) {
@@ -408,7 +408,7 @@ export const cookie: CheckDefinition[] = [
     title: 'With an access token of 9 KB, all cookies of the client together have less than 8 KiB',
     rule: 'CK-04',
     why: 'Many servers and proxies refuse a request with more than 8 KiB of headers. The visitor then sees only an error, even on the page for signing out.',
-    fix: 'Count the bytes of all parts before you set them. If there are too many, refuse the login with a page, or keep the token on the server.',
+    fix: 'Count the bytes of all cookies before you set them. If there are too many bytes, refuse the login with a page, or keep the token on the server.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       await context.order('exchange-access-token-9-kb')
@@ -453,7 +453,7 @@ export const cookie: CheckDefinition[] = [
     id: 'cookie-headers-in-bounds',
     title: 'After twelve unfinished logins, the Cookie header is still small enough for a login to work',
     rule: 'CK-04',
-    why: 'Servers refuse headers of more than about 16 KB, often with status 431. The visitor then cannot sign in before deleting cookies.',
+    why: 'Servers refuse headers of more than about 16 KB, often with status 431. The visitor must then delete cookies before signing in.',
     fix: 'Keep the cookies of only a few unfinished logins, and delete the oldest cookies. Give these cookies a short Max-Age.',
     async run(context) {
       const browser = context.browser()
@@ -463,7 +463,7 @@ export const cookie: CheckDefinition[] = [
       expect(bytes <= 8192, `The Cookie header has ${bytes} bytes after twelve unfinished logins.`)
       const start = await context.startLogin(browser)
       const page = await browser.visit(`${await context.authorize(start)}`)
-      // If a plain login fails, too, the cookies are not the cause, and the check ends here.
+      // If a plain login also fails, the cookies are not the cause, and the check ends here.
       if (page.status >= 400) await context.signedIn()
       expect(page.status > 0 && page.status < 400, `The thirteenth login ends with ${describePage(page)}.`, page)
     },
@@ -491,7 +491,7 @@ export const cookie: CheckDefinition[] = [
       'If the host has 8 KB of other cookies, the visitor stays signed in, or the client answers that the request is too large',
     rule: 'CK-04',
     why: 'If the client ignores a long Cookie header, the visitor seems to be signed out. Some clients then even delete the session.',
-    fix: 'Read the whole Cookie header. If the header is too long for your server, answer with status 431 or 400, and delete no cookie.',
+    fix: 'Read the whole Cookie header. If the header is too long for your server, answer with status 431 or 400, and do not delete any cookie.',
     needs,
     async run(context) {
       const { browser } = await sessionOf(context)

@@ -21,7 +21,7 @@ const hostile: [id: string, what: string, header: string][] = [
 ]
 
 /**
- * Replaces one character by a character whose base64 value differs in the highest bit, so that the decoded bytes
+ * Replaces one character with a character whose base64 value differs in the highest bit, so that the decoded bytes
  * change.
  */
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
@@ -41,7 +41,8 @@ export const foreignCookies: CheckDefinition[] = [
     why: 'Encryption without authentication does not protect a cookie. An attacker can change the value, and could become another user.',
     fix: 'Seal cookies with authenticated encryption such as AES-GCM, or sign them. If you cannot unseal or verify a cookie, treat the cookie as missing.',
     needs,
-    // The platform does not know the user of a call with a changed token, so this check must count all calls.
+    // Runs alone: the platform cannot tell which user a call with a changed token belongs to, so this check must count
+    // all calls.
     isAlone: true,
     async run(context) {
       const { browser, cookies } = await sessionOf(context)
@@ -199,14 +200,14 @@ export const foreignCookies: CheckDefinition[] = [
       const state = url.searchParams.get('state') ?? undefined
       const page = await followCallback(context, browser, await context.authorize({ url, state, page: begun }))
       expect(page.status > 0 && page.status < 500, `The callback was answered with ${describePage(page)}.`, page)
-      // Now the login cookies of this browser themselves have the values.
+      // Next, the login cookies themselves have these values.
       for (const value of values) {
         const odd = first.copy()
         for (const name of names) plant(context, odd, name, value)
         const again = await context.visitUntilPortal(odd, context.settings.login)
         expect(
           again.status > 0 && again.status < 500,
-          `With a login cookie of ${JSON.stringify(value.slice(0, 20))}, the login path was answered with ${describePage(again)}.`,
+          `With the login cookie value ${JSON.stringify(value.slice(0, 20))}, the login path was answered with ${describePage(again)}.`,
           again,
         )
       }
@@ -216,7 +217,7 @@ export const foreignCookies: CheckDefinition[] = [
         const refused = await followCallback(context, late, callback, context.isPortal)
         expect(
           refused.status > 0 && refused.status < 500,
-          `With a login cookie of ${JSON.stringify(value.slice(0, 20))}, the callback was answered with ${describePage(refused)}.`,
+          `With the login cookie value ${JSON.stringify(value.slice(0, 20))}, the callback was answered with ${describePage(refused)}.`,
           refused,
         )
       }
@@ -224,7 +225,8 @@ export const foreignCookies: CheckDefinition[] = [
   },
   {
     id: 'login-cookie-duplicate',
-    title: 'If the browser sends two login cookies with the same name, the callback answers with a status below 500',
+    title:
+      'If the browser sends two login cookies with the same name, the client answers the callback with a status below 500',
     rule: 'CK-10',
     why: 'Another website on the host can set a second cookie with the same name and a longer path. Browsers send the cookie with the longer path first.',
     fix: 'If you cannot tell which cookie is right, refuse the callback with a page, or try each cookie.',
@@ -246,7 +248,7 @@ export const foreignCookies: CheckDefinition[] = [
     title: 'If the cookies of other unfinished logins are broken, the visitor can still finish a login',
     rule: 'CL-06',
     why: 'After an update, the client may not be able to read the cookies of older logins. The visitor must not have to delete cookies before signing in.',
-    fix: 'Treat every login cookie that you cannot read as missing, and use the other ones.',
+    fix: 'Treat every login cookie that you cannot read as missing, and use the others.',
     async run(context) {
       const browser = context.browser()
       for (let count = 0; count < 3; count++) await context.startLogin(browser.newTab())
