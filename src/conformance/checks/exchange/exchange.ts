@@ -181,10 +181,10 @@ export const exchange: CheckDefinition[] = [
     title: 'The client authenticates each exchange with only one method, even after the portal has refused an exchange',
     rule: 'one-authentication',
     why: 'A portal may refuse a request that authenticates with two methods, and nobody can then sign in.',
-    fix: 'Send client_secret only in the form. Send no Authorization header and no client_assertion, not even after a refusal.',
+    fix: 'Send client_secret only in the form. Never send an Authorization header or a client_assertion, not even after a refusal.',
     async run(context) {
       expectOneAuthentication((await exchangeOf(context)).step, context)
-      // After the answer 401, some OAuth libraries repeat the exchange with another method.
+      // After a 401 answer, some OAuth libraries repeat the exchange with another method of authentication.
       const { browser, callback } = await beginLogin(context)
       await context.order('exchange-401', { times: 2 })
       await followCallback(context, browser, callback)
@@ -320,8 +320,8 @@ export const exchange: CheckDefinition[] = [
         await context.request(callback.href, { headers })
         const [step] = await context.codeExchanges()
         if (!step) throw new Undecided('The client made no exchange for the callback.')
-        // Looks at other calls, too. While they answer the callback, some clients also ask for the visitor's name or
-        // call the API.
+        // Also looks at other calls, because some clients ask for the visitor's name or call the API while they answer
+        // the callback.
         for (const call of context.arrived('exchange', 'me', 'api')) {
           const sent = Object.values(call.request.headers).find(
             one => one.includes(value) || (name === 'cookie' && cookie.some(text => text !== '' && one.includes(text))),
@@ -433,7 +433,7 @@ export const exchange: CheckDefinition[] = [
     title: 'No page, address, header or script-readable cookie contains a token or the client secret',
     rule: 'CK-08',
     why: 'Scripts and browser extensions can read everything on a page.',
-    fix: 'Store tokens in HttpOnly cookies or on the server. Write no token or secret into a page, an address or another header.',
+    fix: 'Store tokens in HttpOnly cookies or on the server. Do not write a token or secret into a page, an address or any header except Set-Cookie.',
     async run(context) {
       const { step, trail } = await exchangeOf(context)
       const tokens = tokensOf(step)
@@ -478,8 +478,8 @@ export const exchange: CheckDefinition[] = [
 ]
 
 /**
- * Returns the texts of a request and its answer that a script, an extension or the browser history can read. `where`
- * names the place of each text.
+ * Returns those texts of a request and its answer that a script or an extension can read, or that the browser history
+ * contains. `where` names the place of each text.
  */
 function placesOf({ request, response }: Exchange): [where: string, text: string][] {
   if (!('status' in response)) return [['The address of a page', request.url]]

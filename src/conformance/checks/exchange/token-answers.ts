@@ -98,7 +98,7 @@ const usable: {
     rule: 'refresh-token-optional',
     fault: 'refresh-token-missing',
     what: 'without a refresh token',
-    why: 'A portal may send no refresh_token. If the client requires one, nobody can then sign in.',
+    why: 'A portal may leave out the refresh_token. If the client requires one, nobody can then sign in.',
     fix: 'Accept the response without a refresh token, and end the session when the access token expires.',
   },
 ]
@@ -133,8 +133,8 @@ async function loginWith(context: CheckContext, fault: string, options?: Record<
 
 /**
  * Opens the page behind the login after a token response that the client must refuse. Fails if the client calls the
- * platform, or if the page fails: many HTTP libraries refuse to send a token that no header can contain, so a client
- * that has started a session with such a token makes no call.
+ * platform, or if the page fails. A client that has started a session with a token that no header can contain makes no
+ * call, because many HTTP libraries refuse to send such a token. The page then fails instead.
  */
 async function expectNotUsed(context: CheckContext, browser: Browser, when: string): Promise<void> {
   const next = await context.visitUntilPortal(browser.newTab(), context.settings.page)
@@ -159,7 +159,8 @@ export const tokenAnswers: CheckDefinition[] = [
       why,
       fix: 'Check every value in the token response before you store anything. If a value is wrong, answer with a page that offers to sign in again.',
       needs: ['page'],
-      // The platform does not know the user of a call with a faulty token, so this check must count all calls.
+      // Runs alone: the platform cannot tell which user a call with a faulty token belongs to, so this check must count
+      // all calls.
       isAlone: true,
       async run(context) {
         const { browser, page } = await loginWith(context, fault)
@@ -177,7 +178,8 @@ export const tokenAnswers: CheckDefinition[] = [
     why: 'A header cannot contain such a token. If the client starts a session with it, every page of the visitor fails.',
     fix: 'Accept an access token only if all its characters are visible ASCII characters. Otherwise, answer with a page that offers to sign in again.',
     needs: ['page'],
-    // The platform does not know the user of a call with a faulty token, so this check must count all calls.
+    // Runs alone: the platform cannot tell which user a call with a faulty token belongs to, so this check must count
+    // all calls.
     isAlone: true,
     async run(context) {
       for (const value of ['one\ntwo', 'one\rtwo', 'one\u0000two', 'one\u20actwo']) {
@@ -214,7 +216,8 @@ export const tokenAnswers: CheckDefinition[] = [
     why: 'If the client uses such a value as a token, the session does not work, or the client sends a broken header.',
     fix: 'Check every value in the token response before you store anything. If a value is wrong, answer with a page that offers to sign in again.',
     needs: ['page'],
-    // The platform does not know the user of a call with a faulty token, so this check must count all calls.
+    // Runs alone: the platform cannot tell which user a call with a faulty token belongs to, so this check must count
+    // all calls.
     isAlone: true,
     async run(context) {
       for (const value of [true, { token: 'text' }]) {
@@ -284,7 +287,7 @@ export const tokenAnswers: CheckDefinition[] = [
   ...['null', 'empty', 'number', 'with-newline'].map(
     (fault): CheckDefinition => ({
       id: `token-answer-refresh-token-${fault}`,
-      title: `If the refresh token in the token response is ${fault === 'with-newline' ? 'a text of two lines' : fault === 'number' ? 'a number' : fault}, the visitor gets a page, and the client puts the value into no cookie`,
+      title: `If the refresh token in the token response is ${fault === 'with-newline' ? 'a text of two lines' : fault === 'number' ? 'a number' : fault}, the visitor gets a page, and the client does not put the value into a cookie`,
       rule: 'oauth-sanitize',
       why: 'A value that is not a token can break a cookie or a header. The client also cannot renew the session with such a value.',
       fix: 'Use a refresh token only if it is a text of visible ASCII characters. Otherwise treat it as missing.',
@@ -322,10 +325,10 @@ export const tokenAnswers: CheckDefinition[] = [
   ),
   {
     id: 'token-answer-expires-in-converted',
-    title: 'If expires_in is the JSON value true, the client does not take it for one second',
+    title: 'If expires_in is the JSON value true, the client does not read it as one second',
     rule: 'CL-19',
     why: 'In many languages, true converts to the number 1. The session then ends after one second, and the client renews it again and again.',
-    fix: 'Check that expires_in is a number, and convert no other type. In some languages, even true counts as a number. Refuse the response, or assume a lifetime that your documentation names.',
+    fix: 'Check that expires_in is a number, and do not convert other types. In some languages, even true counts as a number. Refuse the response, or assume a lifetime that your documentation names.',
     needs: ['page'],
     async run(context) {
       const { browser, page } = await loginWith(context, 'expires-in', { value: true })
@@ -399,37 +402,41 @@ export const tokenAnswers: CheckDefinition[] = [
         return context.isSignedIn(browser)
       }
       if (!(await isSignedInWith(text => text)))
-        throw new Undecided('Nobody is signed in after such a token response, even if no field is there twice.')
+        throw new Undecided(
+          'Nobody is signed in after such a token response, even if it contains each field only once.',
+        )
       for (const [name, value] of Object.entries({ access_token: 'other', state: 'other', token_type: 'mac' }))
         expect(
           await isSignedInWith(text => `{"${name}":"${value}",${text.slice(1)}`),
-          `If the first ${name} of two is wrong and the last is right, nobody is signed in.`,
+          `If the token response contains ${name} twice, first wrong and then right, nobody is signed in.`,
         )
       for (const [name, value] of Object.entries({ state: 'other', token_type: 'mac' }))
         expect(
           !(await isSignedInWith(text => `${text.slice(0, -1)},"${name}":"${value}"}`)),
-          `If the first ${name} of two is right and the last is wrong, somebody is signed in.`,
+          `If the token response contains ${name} twice, first right and then wrong, somebody is signed in.`,
         )
     },
   },
   ...(
     [
-      ['expired', 'the access token has expired', 'Its end is known from expires_in.'],
+      ['expired', 'the access token has expired', 'The client knows from expires_in when the token expires.'],
       ['refused', 'the API refuses the access token with 401', 'The portal can end an access token early.'],
     ] as const
   ).map(
     ([id, what, why]): CheckDefinition => ({
       id: `token-answer-no-refresh-token-${id}`,
-      title: `If a session has no refresh token and ${what}, the client offers to sign in, and sends no renewal without a token`,
+      title: `If a session has no refresh token and ${what}, the client offers to sign in, and does not try to renew the session`,
       rule: 'refresh-token-optional',
-      why: `${why} Without a refresh token, the client cannot renew it. A client that tries this anyway, or shows an error, locks the visitor out.`,
+      why: `${why} Without a refresh token, the client cannot renew the session. A client that tries this anyway, or shows an error, locks the visitor out.`,
       fix: 'Renew only if the session has a refresh token. Otherwise, end the session and offer to sign in.',
       needs: ['page'],
       async run(context) {
         const seconds = id === 'expired' ? 2 : 3600
         const { browser } = await loginWith(context, 'short-session', { seconds })
         if (!(await context.isSignedIn(browser)))
-          throw new NotApplicable('the client signs nobody in without a refresh token, which another check reports')
+          throw new NotApplicable(
+            'the client does not sign anybody in without a refresh token, which another check reports',
+          )
         if (id === 'expired') await context.pause(seconds * 1000 + 300)
         await context.platform.endAccessTokens(await context.person())
         const visits = [await visitPage(context, browser), await visitPage(context, browser)]
