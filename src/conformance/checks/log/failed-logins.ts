@@ -65,8 +65,8 @@ export const failedLogins = (expectUnprinted: ExpectUnprinted): CheckDefinition[
     id: 'log-state-of-failed-login',
     title: 'When a login fails, the client prints neither the state of the callback nor the state of the login',
     rule: 'LG-01',
-    why: 'Many programs print both states when they differ. The login may still be open, and a log is often copied to other systems.',
-    fix: 'Print only that the states differ, or that the login failed, and neither of the states.',
+    why: 'Many programs print both states when they differ. The login may still be unfinished, so its state is still valid, and a log is often copied to other systems.',
+    fix: 'Print only that the states differ, or that the login failed. Do not print either state.',
     needs: ['process'],
     async run(context) {
       for (const fail of failures) {
@@ -79,7 +79,7 @@ export const failedLogins = (expectUnprinted: ExpectUnprinted): CheckDefinition[
   {
     id: 'log-changed-application',
     title:
-      'The client prints neither the texts that a visitor types into the form for changes, nor the name of the changed or removed application',
+      'When a visitor changes or removes an application, the client prints neither the typed texts nor the name of the application',
     rule: 'LG-06',
     why: 'Forms contain personal texts. Many people can read a log, and logs are kept for a long time.',
     fix: 'Log the path and the status of a request that sends a form. Name an application only by its id.',
@@ -108,7 +108,7 @@ export const failedLogins = (expectUnprinted: ExpectUnprinted): CheckDefinition[
     title: 'The client does not print a new secret of an application',
     rule: 'SE-04',
     why: 'The secret may be shown only once, to the person who made it.',
-    fix: 'Log the status of an API answer, and no part of its body.',
+    fix: 'Log the status of an API answer, but no part of its body.',
     needs: ['process', 'page'],
     async run(context) {
       const open = await openForms(context)

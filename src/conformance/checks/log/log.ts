@@ -47,7 +47,7 @@ function tokensIn(context: CheckContext): string[] {
   })
 }
 
-/** How an API call with a valid token fails: the end of the fault's name, and its words for the title. */
+/** Failures of API calls with a valid token. Each entry has the end of the fault's name, and words for the title. */
 const apiRefusals = [
   ['401', 'status 401'],
   ['403', 'status 403'],
@@ -163,7 +163,7 @@ export const log: CheckDefinition[] = [
     title: 'When the portal refuses the exchange, the client does not print the code, the verifier or the secret',
     rule: 'LG-02',
     why: 'The address of the callback contains the code. An error of an HTTP library can contain the whole exchange, and a logger prints everything that an error contains.',
-    fix: "Of an error, log only the error code and the status. Do not log the query of the browser's request or the exchange that failed. If the check log-client-secret fails, too, fix that failure first.",
+    fix: "If an error occurs, log only its code and status. Do not log the query of the browser's request or the exchange that failed. If the check log-client-secret also fails, fix that failure first.",
     needs,
     async run(context) {
       const browser = context.browser()
@@ -277,7 +277,7 @@ export const log: CheckDefinition[] = [
     title: 'The client does not print the secret of a new application',
     rule: 'SE-04',
     why: 'The secret may be shown only once, to the person who created the application.',
-    fix: 'Log the status of an API answer, and no part of its body.',
+    fix: 'Log the status of an API answer, but no part of its body.',
     needs: ['process', 'create'],
     async run(context) {
       const { made } = await create(context)
@@ -315,7 +315,8 @@ export const log: CheckDefinition[] = [
         const texts = open.form.controls.filter(({ type }) => type === 'text' || type === 'textarea')
         const filled = Object.fromEntries(texts.map(({ name }) => [name, typed]))
         if (fault) await context.order(fault, { times: 1 })
-        // Without a fault, the redirect URI is this text, too. It is not a valid URI, so the form is refused anyway.
+        // Without a fault, the redirect URI is also this text. It is not a valid URI, so the client or the API refuses
+        // the form anyway.
         const values = fault ? { ...filled, ...open.values } : filled
         await open.browser.submit(open.page, open.form, values)
         await context.dropFaults()
@@ -329,7 +330,7 @@ export const log: CheckDefinition[] = [
     title: 'The client does not print the texts of an application that the API sends',
     rule: 'LG-06',
     why: 'Other people typed these texts. A log is copied to other systems and kept for a long time.',
-    fix: 'Log the status of an API answer, and no part of its body.',
+    fix: 'Log the status of an API answer, but no part of its body.',
     needs: ['process', 'page'],
     async run(context) {
       const name = 'Application-with-a-name-that-somebody-typed'
@@ -344,7 +345,7 @@ export const log: CheckDefinition[] = [
     id: 'log-form-tokens',
     title: 'The client does not print the hidden tokens of a form',
     rule: 'log-masked',
-    why: 'With the token of a form, an attacker who reads the log can send a form in the name of the visitor.',
+    why: "With the token of a form, an attacker who reads the log can send a form on the visitor's behalf.",
     fix: 'Log only the path and the status of a request that sends a form, never its body.',
     needs: ['process', 'create'],
     async run(context) {
@@ -359,7 +360,7 @@ export const log: CheckDefinition[] = [
   },
   {
     id: 'log-one-line',
-    title: 'A line break in an address adds no line to the log',
+    title: 'A line break in an address does not add a line to the log',
     rule: 'LG-03',
     why: 'A line break begins a new line of the log. Anybody who can write a line break into the log can invent lines, for example about another visitor.',
     fix: 'Log as JSON, or escape control characters. Log the path as it arrived, not decoded.',
@@ -405,10 +406,10 @@ export const log: CheckDefinition[] = [
   },
   {
     id: 'log-one-line-form',
-    title: 'A line break in a field of a form adds no line to the log',
+    title: 'A line break in a field of a form does not add a line to the log',
     rule: 'LG-03',
     why: 'A line break begins a new line of the log. A visitor who can write a line break into the log can invent lines, for example about another visitor.',
-    fix: 'Log as JSON, or escape control characters. Log no bodies.',
+    fix: 'Log as JSON, or escape control characters. Do not log bodies.',
     needs: ['process', 'page', 'create'],
     async run(context) {
       const mark = 'level=error-forged-by-a-form'
@@ -431,7 +432,7 @@ export const log: CheckDefinition[] = [
   },
   {
     id: 'log-one-line-callback',
-    title: 'A line break in the callback of a pending login adds no line to the log',
+    title: 'A line break in the callback of an unfinished login does not add a line to the log',
     rule: 'LG-03',
     why: 'A line break begins a new line of the log. A visitor who changes the callback of their own login can then invent lines.',
     fix: 'Log as JSON, or escape control characters. Log the error code of a callback only if you know this code.',
