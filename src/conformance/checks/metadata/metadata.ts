@@ -10,10 +10,10 @@ import { revocationSeconds, untilRevoked } from '../../steps/revocations.ts'
 import { endToken } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 
-/** How long a check waits until the restarted client answers again while the metadata has a fault. */
+/** How long a check waits for the restarted client to answer while the metadata has a fault. */
 const startMs = 8000
 
-/** The only parameters of the request that starts a login, and the only fields of an exchange, in the specification. */
+/** In the specification, a request that starts a login has only these parameters, and an exchange only these fields. */
 const startParameters = ['grant_type', 'response_type', 'client_id', 'redirect_uri', 'cancel_url', 'state']
 const exchangeFields = ['grant_type', 'code', 'client_id', 'client_secret', 'redirect_uri', 'state']
 
@@ -68,8 +68,8 @@ async function startUnder(
 }
 
 /**
- * Ends the check if the client did not ask for the document while the fault was waiting. Such a client shows nothing
- * about the fault.
+ * Ends the check if the client did not ask for the document while the fault was waiting. The check then cannot know how
+ * the client handles the fault.
  */
 async function expectMet(context: CheckContext, met: { fault: string }): Promise<void> {
   await context.platform.settle()
@@ -78,7 +78,7 @@ async function expectMet(context: CheckContext, met: { fault: string }): Promise
   if (met.fault === '') await context.platform.settle(2500)
   if (met.fault === '')
     throw new NotApplicable(
-      'the client asks for no metadata when it starts or when a login begins. It may have kept the document from an earlier start',
+      'the client does not ask for metadata when it starts or when a login begins. It may have kept the document from an earlier start',
     )
 }
 
@@ -90,7 +90,7 @@ async function expectLogin(context: CheckContext, message: string): Promise<void
   expect(await context.isSignedIn(browser), `${message} The login ended with ${describePage(page)}.`, page)
 }
 
-/** Whether the client revokes a token when a visitor signs out. `seconds`: how long the function waits for it. */
+/** Returns whether the client revokes a token when a visitor signs out. Waits at most `seconds` for the revocation. */
 async function revokes(context: CheckContext, seconds?: number): Promise<boolean> {
   const before = context.arrived('revoke').length
   const { browser, page } = await context.signedIn()
@@ -116,7 +116,11 @@ const failures: CheckDefinition[] = [
     const met = await startUnder(context, `metadata-${failure}`)
     const begun = await context.visitUntilPortal(context.browser(), context.settings.login)
     await expectMet(context, met)
-    expect(begun.stoppedAt !== undefined, `The client begins no login: it answers with ${describePage(begun)}.`, begun)
+    expect(
+      begun.stoppedAt !== undefined,
+      `The client does not begin a login: it answers with ${describePage(begun)}.`,
+      begun,
+    )
     await expectLogin(context, 'Nobody can sign in.')
     await context.dropFaults()
     await expectLogin(context, 'The document is available again, but nobody can sign in.')
@@ -128,7 +132,10 @@ const failures: CheckDefinition[] = [
  * work.
  */
 const longestWaitMs = 3000
-/** The limit for the faster of two logins. It is shorter, because a single slow answer may have another cause. */
+/**
+ * The limit for the faster of two logins. One slow login may have another cause, but two rarely do, so this limit is
+ * shorter.
+ */
 const longestShorterWaitMs = 2000
 
 const waits: CheckDefinition[] = [
@@ -214,7 +221,7 @@ const others: CheckDefinition[] = [
         const what = JSON.stringify(members)
         expect(
           begun.stoppedAt !== undefined,
-          `With ${what}, the client begins no login, but answers with ${describePage(begun)}.`,
+          `With ${what}, the client does not begin a login, but answers with ${describePage(begun)}.`,
           begun,
         )
         await expectLogin(context, `With ${what}, nobody can sign in.`)
@@ -276,7 +283,7 @@ const others: CheckDefinition[] = [
   },
   {
     id: 'metadata-issuer-revocation',
-    title: 'If the metadata has another issuer, the client revokes no token',
+    title: 'If the metadata has another issuer, the client does not revoke a token',
     rule: 'metadata-issuer',
     why: 'The document of another issuer says nothing about this portal, which may have no address for revocation. The client would send tokens and its secret to an address that does not exist.',
     fix: 'Compare the issuer field with the configured address of the portal, character by character. If they differ, treat the document as missing.',
@@ -284,7 +291,7 @@ const others: CheckDefinition[] = [
     ...alone,
     async run(context) {
       const met = await startUnder(context, 'metadata-members', { members: { issuer: 'https://portal.example' } })
-      // A right client revokes nothing here, so every right client would wait for the whole time.
+      // A correct client revokes nothing here, so the check waits for the full time. The time is therefore short.
       const isRevoked = await revokes(context, 1)
       await expectMet(context, met)
       await context.dropFaults()
@@ -292,7 +299,7 @@ const others: CheckDefinition[] = [
       await startUnder(context, 'metadata-404')
       if (await revokes(context))
         throw new NotApplicable(
-          'if the metadata is missing, the client revokes tokens, too. It still uses the last valid metadata, or it needs no metadata',
+          'the client also revokes tokens if the metadata is missing. It still uses the last valid metadata, or it needs no metadata',
         )
       expect(false, 'The client revokes tokens because of a document with the issuer https://portal.example.')
     },
@@ -368,7 +375,8 @@ function elsewhere({ platform }: CheckContext, path: string) {
 
 /**
  * Ends the check if the client uses PKCE without metadata only because it remembers a document from an earlier start.
- * After a valid document without PKCE, such a client uses no PKCE.
+ * To find this out, first gives the client a valid document without PKCE, and then no document. A client that remembers
+ * documents then uses no PKCE.
  */
 async function expectNotRemembered(context: CheckContext): Promise<void> {
   await context.dropFaults()
@@ -384,8 +392,8 @@ async function expectNotRemembered(context: CheckContext): Promise<void> {
 }
 
 /**
- * Signs a visitor in, makes the client renew the session, and signs the visitor out, while the document has these
- * fields. Fails if the client redirects the browser to the other host, or sends a request to that host.
+ * While the document has these fields, signs a visitor in, makes the client renew the session, and signs the visitor
+ * out. Fails if the client redirects the browser to the other host, or sends a request to that host.
  */
 async function expectNothingThere(context: CheckContext, path: string, members: object): Promise<void> {
   const met = await startUnder(context, 'metadata-members', { members })
@@ -417,7 +425,7 @@ async function expectNothingThere(context: CheckContext, path: string, members: 
       await context.platform.settle()
       return context.arrived('refresh').length > 0 || otherSite.arrived(path).length > 0
     }
-    // Many clients renew after the answer 401. Other clients renew only after the time in expires_in.
+    // Many clients renew after a 401 answer. Other clients renew only after the time in expires_in.
     await context.platform.endAccessTokens(person)
     if (!(await renews())) {
       await endToken(context, person)
@@ -448,7 +456,7 @@ export const metadata: CheckDefinition[] = [
   ...others,
   {
     id: 'metadata-issuer-other',
-    title: 'The client uses no address from metadata with another issuer',
+    title: 'The client does not use any address from metadata with another issuer',
     rule: 'metadata-issuer',
     why: 'An attacker who can replace the document could send the visitors, their codes and the client secret to another address.',
     fix: 'Compare the issuer field with the configured address of the portal, character by character, before you read any other field.',
@@ -485,7 +493,7 @@ export const metadata: CheckDefinition[] = [
         await context.dropFaults()
         if (isUsedAnyway)
           throw new NotApplicable(
-            'if the metadata is missing, the client uses PKCE, too. It still uses the last valid metadata, or it needs no metadata',
+            'the client also uses PKCE if the metadata is missing. It still uses the last valid metadata, or it needs no metadata',
           )
         expect(
           false,
@@ -496,7 +504,7 @@ export const metadata: CheckDefinition[] = [
   },
   {
     id: 'metadata-endpoints-elsewhere',
-    title: 'When the metadata names another host, the client sends no visitor, code or token to that host',
+    title: 'When the metadata names another host, the client does not send visitors, codes or tokens to that host',
     rule: 'metadata-no-host',
     why: 'The address of the portal is a setting of the client. If the client takes the address from the document, an attacker who can change the document gets codes, tokens and the client secret.',
     fix: 'Build all addresses from LOGIN_URL, and use the document only to find out which features the portal has.',
@@ -591,7 +599,7 @@ export const metadata: CheckDefinition[] = [
   {
     id: 'metadata-no-revocation',
     title:
-      'If the metadata is missing or lists no revocation endpoint, the client revokes no token when a visitor signs out',
+      'If the metadata is missing or lists no revocation endpoint, the client does not revoke tokens when a visitor signs out',
     rule: 'revocation-listed',
     why: 'Revocation is not part of the specification of the platform. The client would send its secret to an address that may not exist.',
     fix: 'Revoke tokens only if the last document that you could read lists a revocation_endpoint.',
@@ -676,7 +684,7 @@ export const metadata: CheckDefinition[] = [
     ...alone,
     async run(context) {
       for (const [fault, options, where] of [
-        ['metadata-iss-not-promised', {}, 'the metadata does not contain the promise'],
+        ['metadata-iss-not-promised', {}, 'the metadata does not promise iss'],
         [
           'metadata-members',
           { members: { authorization_response_iss_parameter_supported: false } },
