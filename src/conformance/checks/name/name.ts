@@ -1,5 +1,5 @@
-// Checks on the call with which a client asks for the name of the visitor. The name is only for display, so a failure
-// of this call must not break a login or a page.
+// Checks on the call for the name: a client may ask the portal for the name of the visitor. The name is only for
+// display, so a failure of this call must not break a login or a page.
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
@@ -52,7 +52,7 @@ async function signInUnder(context: CheckContext, fault: string, options: Record
 export const name: CheckDefinition[] = [
   {
     id: 'name-failures',
-    title: 'If the call for the name fails, or its answer has no name, the visitor still gets the pages',
+    title: "If the call for the visitor's name fails, or its answer has no name, the visitor still gets the pages",
     rule: 'UP-06',
     why: 'The name is only for display. If the visitor gets an error page because of the name, the visitor cannot use the client, although everything else works.',
     fix: 'Catch every failure of this call, check the type of each field, and continue without the name.',
@@ -71,7 +71,7 @@ export const name: CheckDefinition[] = [
   },
   {
     id: 'name-failures-login',
-    title: 'If the call for the name fails, or its answer has no name, the visitor is signed in anyway',
+    title: "If the call for the visitor's name fails, or its answer has no name, the visitor is signed in anyway",
     rule: 'name-is-optional',
     why: 'The client needs the token for the API, but the name is only for display.',
     fix: 'Catch every failure of this call, check the type of each field, and continue the login without the name.',
@@ -79,14 +79,13 @@ export const name: CheckDefinition[] = [
     longestMs: 90_000,
     async run(context) {
       await needsName(context)
-      // Leaves out the fault me-401, because a client may take the answer 401 as a sign that the token is no longer
-      // valid.
+      // Leaves out the fault me-401, because after a 401 answer, a client may assume that the token is no longer valid.
       for (const [fault, options] of failures.filter(([fault]) => fault !== 'me-401').filter((_, at) => at % 2 === 0)) {
         const { page, steps } = await signInUnder(context, fault, options)
         const isCalled = steps.some(({ kind, response }) => kind === 'api' && response.status < 400)
         expect(
           isCalled,
-          `With ${describeFault(fault, options)} the page behind the login makes no API call. The visit ends with ${describePage(page)}.`,
+          `With ${describeFault(fault, options)} the client makes no API call for the page behind the login. The visit ends with ${describePage(page)}.`,
           page,
           ...steps,
         )
@@ -95,7 +94,7 @@ export const name: CheckDefinition[] = [
   },
   {
     id: 'name-failure-keeps-session',
-    title: 'If the call for the name fails for a signed-in visitor, the session continues',
+    title: 'If the call for the name of a signed-in visitor fails, the session continues',
     rule: 'UP-06',
     why: 'The failed call does not mean that the session is invalid. If the session ends, the visitor has to sign in again without a reason.',
     fix: 'Show the page without the name. Do not end the session.',
@@ -117,7 +116,7 @@ export const name: CheckDefinition[] = [
   ...(['never', 'drip', 'endless-body'] as const).map(
     (fault): CheckDefinition => ({
       id: `name-${fault}`,
-      title: `If the call for the name ${{ never: 'gets no answer', drip: 'gets its answer one byte at a time', 'endless-body': 'gets an answer that never ends' }[fault]}, the visitor still gets a page in time`,
+      title: `If the call for the visitor's name ${{ never: 'gets no answer', drip: 'gets its answer one byte at a time', 'endless-body': 'gets an answer that never ends' }[fault]}, the visitor still gets a page in time`,
       rule: 'UP-03',
       why: 'Without a deadline, the visitor waits for a name that is only for display.',
       fix: 'Set one deadline for the whole call, including the body of its answer. If the deadline passes, continue without the name.',
@@ -134,7 +133,7 @@ export const name: CheckDefinition[] = [
     id: 'name-waits',
     title: 'At a login, the visitor waits at most one second for the name',
     rule: 'name-once',
-    why: 'The name is only for display, but the visitor has to wait while the client waits for it.',
+    why: 'The name is only for display. While the client waits for it, the visitor also has to wait.',
     fix: 'Give the call for the name a deadline of one second.',
     needs,
     async run(context) {
@@ -179,7 +178,11 @@ export const name: CheckDefinition[] = [
         await context.platform.settle()
         await context.dropFaults()
         const calls = context.arrived('me').filter(step => !before.has(step))
-        expect(calls.length <= 1, `With ${describeFault(fault)} one callback made ${calls.length} calls.`, ...calls)
+        expect(
+          calls.length <= 1,
+          `With ${describeFault(fault)} the client asked for the name ${calls.length} times after one callback.`,
+          ...calls,
+        )
       }
       const { browser, person } = await context.signedIn()
       await visitPage(context, browser)
@@ -227,7 +230,7 @@ export const name: CheckDefinition[] = [
     title: 'If the name of the visitor contains markup, every page escapes the name',
     rule: 'PG-07',
     why: 'People choose their names themselves. If a page does not escape a name, a script in the name can run.',
-    fix: 'Escape the name in every page, as every other text from outside.',
+    fix: 'Escape the name in every page, like every other text from outside.',
     needs,
     async run(context) {
       await needsName(context)
@@ -237,12 +240,13 @@ export const name: CheckDefinition[] = [
       const pages = [landed, page, await browser.visit(context.url('/'))]
       if (context.settings.create) pages.push(await browser.visit(context.url(context.settings.create)))
       for (const one of pages)
-        expect(!runsScript(one, 'alert(1)'), 'The page contains the name of the visitor without escaping.', one)
+        expect(!runsScript(one, 'alert(1)'), 'The page does not escape the name of the visitor.', one)
     },
   },
   {
     id: 'name-headers-not-passed-back',
-    title: 'The client passes no header of the portal answer with the name to the browser',
+    title:
+      "When the portal sends the visitor's name, the client does not pass headers of this answer on to the browser",
     ...foreignHeadersRule,
     needs,
     async run(context) {
@@ -273,7 +277,7 @@ export const name: CheckDefinition[] = [
   ...[302, 307].map(
     (status): CheckDefinition => ({
       id: `name-redirect-${status}`,
-      title: `If the portal redirects the call for the name (status ${status}), the client does not follow the redirect`,
+      title: `If the portal redirects the call for the visitor's name (status ${status}), the client does not follow the redirect`,
       rule: 'UP-02',
       why: 'A client that follows the redirect sends the access token to an address that it has not chosen. Many HTTP libraries follow redirects by default.',
       fix: 'Switch off redirects for this call, and treat every 3xx as a failure.',
@@ -294,7 +298,7 @@ export const name: CheckDefinition[] = [
   ),
   {
     id: 'name-bearer',
-    title: 'The call for the name contains the access token in the Authorization header',
+    title: "The call for the visitor's name contains the access token in the Authorization header",
     rule: 'bearer-header',
     why: 'Without the token, the portal does not know which visitor the client asks about.',
     fix: 'Set the header `Authorization: Bearer` with the access token of the visitor.',
