@@ -64,7 +64,7 @@ async function nextPerson(
 ): Promise<{ person: Person; landed: Page }> {
   const person = await context.otherPerson()
   const { login } = context.settings
-  // The login link can contain a return address that leads to a page with the draft.
+  // The login link can contain a return address, which may lead to a page with a draft of the former visitor.
   const link = from?.links.find(({ url }) => url.startsWith(context.url(login)))
   const start = await context.startLogin(browser, link?.url ?? login)
   const landed = await followCallback(context, browser, await context.authorize(start, person))
@@ -73,7 +73,7 @@ async function nextPerson(
 }
 
 /**
- * Sends the form, but does not open the page to which the answer redirects, as if the visitor closed the browser then.
+ * Sends the form, but does not follow the redirect in the answer, as if the visitor closed the browser at this moment.
  */
 async function createAndLeave(context: CheckContext, open: OpenForm): Promise<{ page: Page; secrets: string[] }> {
   const page = await open.browser.submit(open.page, open.form, open.values, undefined, { stopAt: () => true })
@@ -90,7 +90,7 @@ async function createAndLeave(context: CheckContext, open: OpenForm): Promise<{ 
 /** Signs a visitor in and opens the form for a new application. `names`: the cookies that the client set at sign-in. */
 async function openFormOfSession(context: CheckContext): Promise<{ open: OpenForm; names: string[] }> {
   const { browser, person } = await context.signedIn()
-  // Reads the list before the form opens, so that it contains no cookie of the form, such as a draft.
+  // Reads the names before the form opens, so that they do not include a cookie of the form, such as a draft.
   const names = ownCookies(context, browser)
   return { open: await openFormIn(context, browser, person, typed), names }
 }
@@ -105,8 +105,8 @@ async function endSession(context: CheckContext, browser: Browser, names: string
 }
 
 /**
- * Signs out with the sign-out form of the open page. If this function opened a page for its form, the client could show
- * the secret on that page, and then delete the secret.
+ * Signs out with the sign-out form of the open page. If this function opened another page for its sign-out form, the
+ * client could show the secret on that page, and then delete the secret.
  */
 async function signOutFrom(context: CheckContext, { browser, page }: OpenForm): Promise<void> {
   const form = signOutFormOf(context, page)
@@ -145,7 +145,7 @@ export const nextVisitor: CheckDefinition[] = [
   {
     id: 'next-visitor-secret-other-login',
     title:
-      'A person who signs in with the browser of another visitor does not see the secret of an application that this visitor created',
+      'A person who signs in with the browser of another visitor does not see the secret of an application that the other visitor created',
     rule: 'next-visitor',
     why: 'Another person may use another tab to sign in, while the client keeps the secret for the next page.',
     fix: 'If the client keeps the secret for the next page, bind it to the visitor who created the application, and delete it when another person signs in.',
@@ -194,7 +194,7 @@ export const nextVisitor: CheckDefinition[] = [
     id: 'next-visitor-draft-after-sign-out',
     title: 'After a visitor has signed out, the client does not show text that the visitor typed into a form',
     rule: 'next-visitor',
-    why: 'A visitor who signs out at a shared computer expects that no typed text stays there.',
+    why: 'A visitor who signs out at a shared computer expects that no typed text remains there.',
     fix: 'Delete drafts at sign-out.',
     needs: ['page', 'create', 'logout'],
     async run(context) {
@@ -219,7 +219,7 @@ export const nextVisitor: CheckDefinition[] = [
     title: 'If the API refuses a form, no other visitor sees the text that was typed into the form',
     rule: 'next-visitor',
     why: 'If a client keeps a refused form but does not store who sent it, the next visitor sees this form, in any browser.',
-    fix: 'Answer a refused form with a page that contains the filled form, and keep no part of the form at the server.',
+    fix: 'Answer a refused form with a page that contains the filled form, and do not keep any part of the form on the server.',
     needs: ['page', 'create'],
     async run(context) {
       // Clients often have separate code for each status of a refusal.
@@ -247,8 +247,8 @@ export const nextVisitor: CheckDefinition[] = [
       id: `next-visitor-${id}`,
       title: `If the client refuses a form ${what}, no other visitor sees the text that was typed into the form`,
       rule: 'next-visitor',
-      why: 'Many clients check some fields themselves, before they call the API. Their own refusal and a refusal by the API often have separate code, and each of them can keep the form at the server.',
-      fix: 'Answer a refused form with a page that contains the filled form, and keep no part of the form at the server.',
+      why: 'Many clients check some fields themselves, before they call the API. Their own refusal and a refusal by the API often have separate code, and each of them can keep the form on the server.',
+      fix: 'Answer a refused form with a page that contains the filled form, and do not keep any part of the form on the server.',
       needs: ['page', 'create'],
       async run(context) {
         const { browser, person } = await context.signedIn()
@@ -287,7 +287,7 @@ export const nextVisitor: CheckDefinition[] = [
     title: 'After a visitor has signed out, no page shows who the visitor was',
     rule: 'next-visitor',
     why: 'A cookie that lives longer than the session shows who was signed in before, for example if it contains a name for a greeting.',
-    fix: 'At sign-out delete every cookie that says something about the visitor.',
+    fix: 'At sign-out, delete every cookie that says something about the visitor.',
     needs: ['page', 'logout'],
     async run(context) {
       const { browser, page: landed, person } = await context.signedIn()
@@ -298,7 +298,7 @@ export const nextVisitor: CheckDefinition[] = [
   },
   {
     id: 'next-visitor-without-name',
-    title: 'If the call for the name fails for the next person, no page shows the name of the former visitor',
+    title: 'If the client cannot get the name of the next person, no page shows the name of the former visitor',
     rule: 'next-visitor',
     why: 'If a client keeps the name in a separate cookie and a login does not replace or delete this cookie, pages show the old name.',
     fix: 'Keep the name together with the session. At each login, replace or delete the earlier name.',
