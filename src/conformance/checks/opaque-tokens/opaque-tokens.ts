@@ -18,7 +18,7 @@ async function signInWith(context: CheckContext, fault: string) {
   await context.order(fault)
   const page = await followCallback(context, browser, callback)
   if (!(await context.codeExchanges()).some(({ fault }) => fault))
-    throw new Undecided('The portal answered without the access token that this check had ordered.')
+    throw new Undecided('The portal answered the exchange without the fault that this check had ordered.')
   return { browser, page }
 }
 
@@ -38,7 +38,7 @@ export const opaqueTokens: CheckDefinition[] = forms.flatMap(([id, what, fault])
       if (!isCalled) await context.signedIn()
       expect(
         isCalled,
-        `After the login, the page behind the login made no API call. The visit ended with ${describePage(visit.page)}.`,
+        `After the login, the client made no API call for the page behind the login. The visit ended with ${describePage(visit.page)}.`,
         page,
         visit.page,
         ...visit.steps,
