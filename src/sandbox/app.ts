@@ -28,7 +28,7 @@ export interface Sandbox {
   store: Store
   /** What the SEED_ settings have changed. Undefined without such settings. */
   seedReport: SeedReport | undefined
-  /** Runs when the sandbox has started. */
+  /** startSandbox starts it. */
   sweeper: Sweeper
   /** After this call, /health/ready answers 503. */
   announceStop(): void
@@ -37,8 +37,9 @@ export interface Sandbox {
 }
 
 /**
- * Opens the store, seeds it and builds the listeners. No listener accepts connections yet. `onStep` is called with
- * every recorded step and the step's fault. Throws the errors of openStore.
+ * Opens the store, seeds it and builds the listeners. No listener accepts connections yet. For every recorded step,
+ * `onStep` is called. If a fault happened to the step's request, the step contains this fault. Throws the errors of
+ * openStore.
  */
 export async function buildSandbox(
   config: SandboxConfig,
@@ -137,8 +138,8 @@ const openLab: typeof import('./lab/open-lab.ts').openLab = async (...given) =>
   (await import('./lab/open-lab.ts')).openLab(...given)
 
 /**
- * If seeding is refused, only writes this to the log, because an existing account or application must not keep the
- * sandbox from starting.
+ * If seeding is refused, this function only logs the reasons, because the sandbox must start even if another account or
+ * application already exists.
  */
 function logSeeding(logger: FastifyBaseLogger, { applied, refused, outdated }: SeedReport): void {
   if (applied.length > 0) logger.info({ code: 'seeded', settings: applied }, 'the SEED_ settings were applied')

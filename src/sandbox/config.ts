@@ -6,8 +6,8 @@ import { isLoopback, isRedirectUri } from './values/redirect-uri.ts'
 import { Secret } from './values/secret.ts'
 
 /**
- * All settings, in the order of `.env.sandbox.example`. Every setting is optional. If the default of a setting is
- * empty, the setting is off.
+ * All settings, in the order of `.env.sandbox.example`. Every setting is optional. A setting with an empty default is
+ * off unless you set it.
  */
 export const settings = [
   {
@@ -76,13 +76,9 @@ export const settings = [
     name: 'LAB_TOKEN',
     default: '',
     about:
-      'A bearer token that every call of the laboratory must send, 22 characters or more. Required unless PORTAL_URL and LAB_HOST are both loopback. Also as LAB_TOKEN_FILE.',
+      'A bearer token that every call to the laboratory must send, 22 characters or more. Required unless PORTAL_URL and LAB_HOST are both loopback. Also as LAB_TOKEN_FILE.',
   },
-  {
-    name: 'PRESTOP_DELAY',
-    default: '0',
-    about: 'For how many seconds the sandbox still accepts requests after SIGTERM.',
-  },
+  { name: 'PRESTOP_DELAY', default: '0', about: 'How many seconds the sandbox still accepts requests after SIGTERM.' },
   { name: 'LOG_LEVEL', default: 'info', about: 'trace, debug, info, warn, error, fatal or silent.' },
 ] as const
 
@@ -215,7 +211,7 @@ function readHost(env: Environment, name: string, fallback: string, problems: st
 
 function readPort(env: Environment, name: string, fallback: number, problems: string[]): number {
   const text = env[name] || `${fallback}`
-  // Only digits are allowed. Number would turn a space into 0, and 0 means any free port.
+  // Only digits are allowed. `Number()` would turn a space into 0, and 0 means any free port.
   if (!/^\d{1,5}$/.test(text) || Number(text) > 65535) problems.push(`${name} must be a port number`)
   return Number(text)
 }
@@ -240,8 +236,8 @@ function readSeconds(
 }
 
 /**
- * The origin of a listener for browsers on the same machine. The origin contains no port if the port is 80, the default
- * of http.
+ * Returns the origin at which browsers on the same machine reach a listener. Port 80 is left out, because it is the
+ * default for http.
  */
 function loopbackOrigin(port: number): string {
   const text = `http://127.0.0.1:${port}`
@@ -278,8 +274,8 @@ function readDatabaseUrl(env: Environment, problems: string[]): Secret {
 }
 
 /**
- * The laboratory shows the requests of all people, so by default it listens on loopback only, even if HOST names
- * another address.
+ * The laboratory shows everybody's requests, so by default it listens only on loopback, even if HOST names another
+ * address.
  */
 function readLab(env: Environment, problems: string[]): LabConfig | undefined {
   if (!env.LAB_PORT) return undefined

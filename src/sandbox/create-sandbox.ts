@@ -20,7 +20,7 @@ export interface SandboxOptions {
   clientSecret?: string | undefined
   email?: string
   password?: string
-  /** Returns the time of the sandbox. A test moves this time forward to let tokens expire. */
+  /** Returns the sandbox's time. A test moves this time forward to make tokens expire. */
   clock?: () => Date
   /** Called when a request has been answered. */
   onStep?: (step: LabStep) => void
@@ -28,7 +28,7 @@ export interface SandboxOptions {
   config?: Partial<Omit<SandboxConfig, 'seed' | 'lab'>> & { labPort?: number }
 }
 
-/** The order for a fault: only the fault's name, its name with more fields, or its place and its kind. */
+/** An order for a fault: the fault's name, or an object that can contain more fields. */
 export type FaultRequest = string | FaultOrder
 
 export type RunningSandbox = Awaited<ReturnType<typeof createSandbox>>
@@ -94,7 +94,7 @@ export async function createSandbox(options: SandboxOptions = {}) {
     const end = performance.now() + (longestMs ?? 200)
     const isAwaited = (begunAt: number) => longestMs !== undefined || performance.now() - begunAt < hangingMs
     while (openRequests().some(isAwaited) && performance.now() < end) await wait(5)
-    // A step is recorded only after its answer was sent, so wait until the event loop has handled that.
+    // The sandbox records a step only after it has sent the answer, so give the event loop time for this.
     await afterEvents()
     await afterEvents()
   }
@@ -121,8 +121,8 @@ export async function createSandbox(options: SandboxOptions = {}) {
     },
 
     /**
-     * Returns every request to the portal and the API so far, in the order of the answers. A refused request has the
-     * reason of the refusal.
+     * Returns every request to the portal and the API so far, in the order in which they were answered. A refused
+     * request contains the reason for its refusal.
      */
     async requests(): Promise<LabStep[]> {
       await untilNoted()

@@ -13,7 +13,8 @@ async function start(): Promise<void> {
   const settings = readConfig(process.env)
   const { output, flush } = openLogOutput()
   const logger = pino({ level: settings.logLevel, base: { service: 'sandbox' } }, output)
-  // Ignore SIGHUP: the sandbox does not read its settings again, and does not stop when its terminal is closed.
+  // Ignore SIGHUP: this signal must not stop the sandbox when its terminal is closed, and the sandbox does not reload
+  // its settings.
   process.on('SIGHUP', () => undefined)
   // After an uncaught error, the process may no longer work correctly: write one log line and exit.
   process.on('uncaughtException', async ({ name, message, stack }) => {
@@ -46,7 +47,7 @@ async function start(): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
 }
 
-/** Secrets print as [redacted]. The e-mail address is hidden, too, because it is personal. */
+/** Secrets print as [redacted]. The e-mail address is also hidden, because it is personal. */
 function forLog(config: SandboxConfig) {
   return { ...config, seed: config.seed && { ...config.seed, userEmail: '[redacted]' } }
 }

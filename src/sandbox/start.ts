@@ -8,7 +8,7 @@ import type { SandboxConfig } from './config.ts'
 import { limitConnections } from './http/connections.ts'
 import { listen } from './http/listen.ts'
 
-/** How many times the sandbox tries to start if another program takes one of its free ports. */
+/** How many times the sandbox tries to start if another program keeps taking a port that the sandbox has chosen. */
 const mostTries = 5
 
 type ListenSettings = Pick<SandboxConfig, 'host' | 'portalPort' | 'apiPort' | 'lab' | 'maxConnections'>
@@ -22,7 +22,7 @@ export class CannotListen extends Error {
   constructor(config: ListenSettings, cause: NodeJS.ErrnoException & { port?: number }) {
     const names = config.lab ? 'HOST, PORTAL_PORT, API_PORT, LAB_HOST or LAB_PORT' : 'HOST, PORTAL_PORT or API_PORT'
     // For a host with several addresses, Node throws an AggregateError, whose message is empty.
-    super(`${names} cannot be listened on (${cause.message || cause.code})`, { cause })
+    super(`cannot listen on ${names} (${cause.message || cause.code})`, { cause })
     this.code = cause.code
     this.port = cause.port
   }
