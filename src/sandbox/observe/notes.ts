@@ -1,12 +1,11 @@
-// Through these notes, the domain reports about a request: its user, its client, its grant, and the result of each
-// check.
+// With these notes, the domain describes a request: its user, its client, its grant, and the result of each check.
 import type { FastifyRequest } from 'fastify'
 import { noteAbout, noteCheck } from './observe.ts'
 import type { About, Check } from './steps.ts'
 
 export interface StepNotes {
   about(about: About): void
-  /** Returns whether the check has passed. */
+  /** Returns whether the check passed. */
   check(check: Check): boolean
 }
 

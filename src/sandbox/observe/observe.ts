@@ -34,7 +34,7 @@ export function noteAbout(request: FastifyRequest, about: About): void {
   Object.assign(notesOf(request).about, about)
 }
 
-/** Returns whether the check has passed. */
+/** Returns whether the check passed. */
 export function noteCheck(request: FastifyRequest, check: Check): boolean {
   notesOf(request).checks?.push(check)
   return check.passed
@@ -56,8 +56,8 @@ export function whoAndWhy(request: FastifyRequest): { clientId?: string | undefi
 }
 
 /**
- * The id of the step of this request. The sandbox makes this id, because a caller may send one X-Request-Id with
- * several requests.
+ * Returns the id of this request's step. The sandbox makes this id itself: the X-Request-Id header would not be unique,
+ * because a caller may send the same one with several requests.
  */
 export function stepIdOf(request: FastifyRequest): string {
   const found = notesOf(request)
@@ -73,16 +73,17 @@ export function stepUrlOf(request: FastifyRequest): string | undefined {
 declare module 'fastify' {
   interface FastifyInstance {
     /**
-     * Exists only with an observer. Call this function for a request whose address cannot be read, because such a
-     * request runs no hooks.
+     * Exists only with an observer. Call this function for a request whose address cannot be read, because Fastify does
+     * not run any hooks for such a request.
      */
     observeRequest?(request: FastifyRequest, reply: FastifyReply): void
   }
 }
 
 /**
- * Tells the observer about every request that is a step or was refused. It does not report successful requests for the
- * portal's own pages and files. Without an observer, the sandbox collects nothing.
+ * Tells the observer about every request to a route that has a kind of step, and about every refused request. It does
+ * not report successful requests for the portal's own pages and files. Without an observer, the sandbox collects
+ * nothing.
  */
 export function observeRequests(
   server: FastifyInstance,

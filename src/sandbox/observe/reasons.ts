@@ -1,6 +1,6 @@
-// Every reason for which the portal or the API refuses a request, in words for developers. The laboratory, the portal's error
-// pages and the conformance suite use these texts. Each kind of error answer has its own table with
-// texts, for example `pages` in portal/error-pages.ts with the texts for visitors.
+// Every reason for which the portal or the API refuses a request, in words for developers. The laboratory, the portal's
+// error pages and the conformance suite use these texts. Each kind of error answer also has a table with its own texts.
+// For example, `pages` in portal/error-pages.ts has the texts for visitors.
 
 export interface Guidance {
   /** What was wrong with the request. Each of these texts has one or two sentences. */
@@ -119,7 +119,7 @@ export const reasons = {
   },
   'cancel-url-foreign': {
     found: 'The cancel_url is missing, or no registered redirect URI has the same origin.',
-    why: 'The portal sends visitors who decline to this address. Without this rule, a link to the portal could lead visitors to any site.',
+    why: 'If visitors decline, the portal sends them to this address. Without this rule, a link to the portal could lead visitors to any site.',
     fix: 'Send the address of a page on your own site. The page tells visitors that they did not sign in.',
     reference: 'rule AZ-06; RFC 9700 4.11.2',
   },
@@ -161,7 +161,7 @@ export const reasons = {
   },
   'code-used': {
     found: 'The code was already used.',
-    why: 'A code works only once. A second use looks like theft, so it also ends the tokens of the first use.',
+    why: 'A code works only once. A second use looks like theft, so the portal then revokes the tokens from the first use.',
     fix: 'Exchange a code once. If the browser delivers the same address again, reuse the answer of the first exchange.',
     reference: 'RFC 6749 4.1.2',
   },
@@ -173,7 +173,7 @@ export const reasons = {
   },
   'code-revoked': {
     found: 'The login ended before its code was exchanged.',
-    why: 'After the person has ended the login, its code gives no tokens.',
+    why: 'After the person has ended the login, its code can no longer be exchanged for tokens.',
     fix: 'Nothing is wrong with your client: the person signed out everywhere, or withdrew the consent.',
     reference: 'RFC 6749 4.1.2',
   },
@@ -209,7 +209,7 @@ export const reasons = {
   },
   'refresh-token-expired': {
     found: 'The refresh token has expired or was revoked.',
-    why: 'A login gives no tokens after it has ended. A login also ends if its refresh token is not used for a long time.',
+    why: 'The portal does not issue tokens for a login that has ended. A login also ends if its refresh token is not used for a long time.',
     fix: 'Let the visitor sign in again.',
     reference: 'RFC 6749 6',
   },
@@ -246,13 +246,13 @@ export const reasons = {
   'token-revoked': {
     found: 'The access token was revoked: somebody signed out, withdrew the consent, or removed the application.',
     why: 'After a user has signed out or withdrawn the consent, nobody may act for them.',
-    fix: 'Forget the tokens of a session when it ends, in every process and cache. On the answer 401, ask the visitor to sign in.',
+    fix: 'Forget the tokens of a session when it ends, in every process and cache. After a 401 answer, ask the visitor to sign in.',
     reference: 'RFC 6750 3.1; RFC 7009',
   },
   'not-allowed': {
     found: 'The token is valid, but does not allow this request.',
     why: 'An application belongs to a group, and only the members of the group may change it.',
-    fix: 'Check that the person is a member of the group to which the application belongs. An app access token reads only its own application.',
+    fix: 'Check that the person is a member of the group to which the application belongs. With an app access token, a client can read only its own application.',
     reference: 'RFC 6750 3.1; the API’s own description',
   },
   'not-found': {
@@ -288,14 +288,14 @@ export const reasons = {
   },
   'cross-site': {
     found: 'A page of another site made the browser send this request.',
-    why: 'Another site must not act in the name of a signed-in person.',
+    why: 'Another site must not act on behalf of a signed-in person.',
     fix: 'Send visitors to the portal by a link or a redirect, and make calls from your server.',
     reference: 'RFC 9700 4.7',
   },
   'cookies-missing': {
     found: 'The browser did not keep the cookie of the portal.',
     why: 'Without its cookie the portal cannot tell which browser a form comes from.',
-    fix: 'Nothing is wrong with your client. WebKit keeps no Secure cookies on plain http: use another browser, or https.',
+    fix: 'Nothing is wrong with your client. WebKit does not keep Secure cookies on plain http: use another browser, or https.',
     reference: 'RFC 6265bis 5.7',
   },
   'form-expired': {
@@ -390,7 +390,7 @@ export const reasons = {
   },
   'answered-already': {
     found: 'The question on the consent page was already answered. Only the first answer counts.',
-    why: 'The portal must not give two codes for one consent page.',
+    why: 'The portal must not issue two codes for one consent page.',
     fix: 'Nothing is wrong with your client: start the login again.',
     reference: 'rule AZ-11',
   },

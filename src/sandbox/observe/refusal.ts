@@ -10,8 +10,8 @@ export interface RefusalDetails {
   place?: 'address' | 'header'
   isGetOnly?: boolean
   /**
-   * The client immediately sent the same exchange again. The portal takes the second exchange for a retry and revokes
-   * nothing.
+   * True if the client immediately sent the same exchange again. The portal then treats the second exchange as a retry,
+   * and does not revoke any tokens.
    */
   isReplay?: boolean
   /** The id of the user who sent the request, if the answer shows it. */

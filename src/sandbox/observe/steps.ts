@@ -34,8 +34,8 @@ export interface Check {
 }
 
 /**
- * Whom a request is about. One field has the client id that the request claims, and another has the id of the client
- * that the platform has identified.
+ * Says which client, user and grant a request concerns. `claimedClientId` is the client id that the request contains.
+ * `provenClientId` is set only if a secret or a token proves which client sent the request.
  */
 export interface About {
   claimedClientId?: string | undefined
@@ -45,8 +45,8 @@ export interface About {
   userId?: string | undefined
   grantId?: string | undefined
   /**
-   * If the request is a form of the portal: the path and query that started the login. The form contains this path and
-   * query.
+   * For a request that sends one of the portal's forms: the path and query that started the login. The form contains
+   * this path and query.
    */
   startPath?: string | undefined
 }
@@ -54,7 +54,7 @@ export interface About {
 type Texts = Record<string, string>
 
 export interface Step {
-  /** The sandbox makes this id, and it is different for each request. */
+  /** The sandbox makes a different id for each request. */
   id: string
   /** The caller's X-Request-Id, or an id that the sandbox has made. It is also in the log and on error pages. */
   requestId: string
