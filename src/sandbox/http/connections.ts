@@ -9,7 +9,7 @@ import type { FastifyBaseLogger } from 'fastify'
  * open. After a 'clientError' event, Node does not close the connection: the listener of this event must do so.
  */
 export function closeWith(socket: Socket, answer: string): void {
-  // Stop the HTTP parser. Otherwise a body that arrives after the answer 408 would still start the handler of its
+  // Stop the HTTP parser. Otherwise a body that arrives after a 408 answer would still start the handler of its
   // request. Keep reading the bytes: closing with unread bytes would send a reset, and the answer could get lost.
   socket.removeAllListeners('data').on('data', () => undefined)
   socket.end(answer)
@@ -17,7 +17,7 @@ export function closeWith(socket: Socket, answer: string): void {
 }
 
 /**
- * Returns a function that applies the limit to an HTTP server. All servers to which the function is applied share one
+ * Returns a function that applies the limit to an HTTP server. All servers that are passed to this function share one
  * limit. While `most` connections are open, new connections are closed immediately. Node's own `maxConnections` is not
  * enough, because it counts each listening address separately.
  */

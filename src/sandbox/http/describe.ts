@@ -24,7 +24,7 @@ export function ref(name: string): Schema {
   return { $ref: `${name}#` }
 }
 
-/** The schema of a body that may have an envelope (with the fields under `data`), or may have no envelope. */
+/** The schema of a body that contains its fields either directly, or in an envelope (under `data`). */
 export function inEnvelopeOrNot(envelope: string, plain: string): Schema {
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
   return { if: { type: 'object', required: ['data'] }, then: ref(envelope), else: ref(plain) }
@@ -78,7 +78,7 @@ export async function describeRoutes(
 }
 
 /**
- * Replaces `if`, `then` and `else` by a list of the forms that a body may have. These keywords tell the validation
+ * Replaces `if`, `then` and `else` with a list of the forms that a body may have. These keywords tell the validation
  * which form the caller has used. A reader of the description does not need them.
  */
 function toAnyOf(body: unknown): unknown {

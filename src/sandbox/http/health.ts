@@ -16,7 +16,8 @@ export function createProbe(store: Store, clock: () => Date): () => Promise<void
   let latest = Promise.resolve()
   return () => {
     const nowMs = clock().getTime()
-    // The difference is negative if the clock was set back. Because of Math.abs, the store is probed in this case, too.
+    // If the clock was set back, the difference is negative. Because of Math.abs, the store is also probed in this
+    // case.
     if (Math.abs(nowMs - startedAtMs) >= probeLifetimeMs) {
       startedAtMs = nowMs
       latest = store.probe()
@@ -29,8 +30,8 @@ export function createProbe(store: Store, clock: () => Date): () => Promise<void
 export const probeRouteOptions = { exposeHeadRoute: true, logLevel: 'warn' } as const
 
 /**
- * When the sandbox begins to stop, /health/ready answers 503 at once. The load balancer then sends no new requests to
- * this instance, while the instance answers its last requests.
+ * When the sandbox begins to stop, /health/ready answers 503 at once. The load balancer then stops sending new requests
+ * to this instance, while the instance answers its last requests.
  */
 export function healthRoutes({ probe, isStopping }: Pick<Services, 'probe' | 'isStopping'>) {
   async function live(_request: FastifyRequest, reply: FastifyReply) {

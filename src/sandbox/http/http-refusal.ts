@@ -1,4 +1,4 @@
-// Code that the error handlers of all dialects share. A dialect is a form of error answers: the API, the OAuth calls,
+// Code that the error handlers of all dialects share. A dialect is a format of error answers: the API, the OAuth calls,
 // the pages and the calls for users each have one. The code chooses the status of an error, and writes one line to the
 // log.
 import type { FastifyReply } from 'fastify'
@@ -54,8 +54,8 @@ export type CommonReason =
   | 'internal'
 
 /**
- * Classifies any thrown error, whether our code, the framework or the database has thrown it. Callers learn nothing
- * about an internal error.
+ * Classifies any thrown error, whether our code, the framework or the database threw it. Callers learn nothing about an
+ * internal error.
  */
 export function classifyError(error: unknown): { statusCode: number; reason: CommonReason } {
   if (error instanceof Busy) return { statusCode: 503, reason: 'busy' }

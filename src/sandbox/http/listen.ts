@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
-/** Call this right after creating the server: when a server is ready, Fastify accepts no more hooks. */
+/** Call this right after creating the server: once a server is ready, Fastify no longer accepts hooks. */
 export function prepareToListen(server: FastifyInstance): void {
   const furtherListeners: Server[] = []
   server.decorate('furtherListeners', furtherListeners)

@@ -1,4 +1,4 @@
-// Writes log lines to standard output. If the output is blocked, this never delays a request or the end of the process.
+// Writes log lines to standard output. A blocked output never delays a request or the end of the process.
 import { setTimeout as wait } from 'node:timers/promises'
 import { pino } from 'pino'
 
@@ -6,14 +6,14 @@ const retryMs = 1_000
 const lastLinesMs = 500
 
 /**
- * Opens the log output. The output is asynchronous, because with a synchronous output, the process would hang if nobody
- * reads the log. At most 1 MiB of lines waits to be written, and further lines are lost. If the disk is full, the
- * output tries again until there is space.
+ * Opens the log output. The output is asynchronous. If it were synchronous and nobody read the log, the process would
+ * hang. At most 1 MiB of lines waits to be written, and further lines are lost. If the disk is full, the output tries
+ * again until there is space.
  */
 export function openLogOutput() {
   let isFailing = false
-  // Use process.stdout.fd instead of the number 1. When code reads the property process.stdout, Node makes a pipe
-  // non-blocking, so that writing to a full pipe does not block the process.
+  // Use process.stdout.fd instead of the number 1. Reading the property process.stdout has an effect: if standard
+  // output is a pipe, Node makes this pipe non-blocking, so that writing to the full pipe does not block the process.
   const output = pino.destination({ dest: process.stdout.fd, sync: false, maxLength: 1024 * 1024 })
   output.on('error', () => {
     isFailing = true

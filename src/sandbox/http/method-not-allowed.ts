@@ -8,8 +8,8 @@ const methods: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTION
 
 /**
  * Notes the routes that are added to this scope after this call. The returned function adds the 405 answers: call it
- * after the last route was added. Pass `refuse`, a function that throws an error. From this error, the scope makes its
- * 405 answer.
+ * after the last route was added. Pass it `refuse`, a function that throws an error. The scope's error handler turns
+ * this error into the 405 answer.
  */
 export function trackMethods(scope: FastifyInstance): (refuse: () => never) => void {
   const known = new Map<string, { allowed: Set<string>; config: object }>()
@@ -28,8 +28,8 @@ export function trackMethods(scope: FastifyInstance): (refuse: () => never) => v
         url: url.slice(scope.prefix.length) || '/',
         method: others,
         schema: { hide: true },
-        // The route for the answer 405 gets the config of the path's first route, so that a request with the wrong
-        // method is recorded as a step of the same kind.
+        // The route that answers 405 gets the config of the path's first route, so that a request with the wrong method
+        // is recorded as a step of the same kind.
         config,
         // Refuse the request before its body is read. The body does not change the answer.
         onRequest: async (_request, reply) => {

@@ -3,16 +3,16 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /**
- * How many requests of one connection may wait for their answers. HTTP allows this (RFC 9112 9.3.2), but browsers and
- * proxies wait for an answer before they send the next request.
+ * How many requests of one connection may wait for their answers at the same time. HTTP allows several (RFC 9112
+ * 9.3.2), but browsers and proxies wait for an answer before they send the next request.
  */
 const mostUnderWay = 8
 
 /**
- * Returns the request and response classes for an HTTP server. Without these classes, Node reads up to 64 KiB at a time
- * and starts every request in these bytes, which can be thousands. If the sender does not read the answers, all of them
- * stay in memory. With these classes, the connection ends at the first request beyond the limit, and Node does not
- * parse the rest.
+ * Returns the request and response classes for an HTTP server. Without these classes, Node reads up to 64 KiB at a
+ * time, and starts every request in these bytes. These can be thousands of requests. If the sender does not read the
+ * answers, all answers stay in memory. With these classes, the connection ends at the first request beyond the limit,
+ * and Node does not parse the rest.
  */
 export function boundPipelining() {
   const underWay = new WeakMap<Socket, number>()

@@ -1,5 +1,5 @@
-// Makes the servers of the sandbox. All servers have the same limits, deadlines and request ids, and write one log line
-// per request.
+// Makes the servers of the sandbox. All servers have the same limits and deadlines. They give every request an id, and
+// write one log line per request.
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { STATUS_CODES } from 'node:http'
@@ -28,8 +28,8 @@ const stopDeadlineMs = 8000
 type ToBody = (statusCode: number, message: string) => unknown
 
 /**
- * Ajv does not change the caller's values, and reports all problems of a body. This takes little time, because the size
- * of a body is limited.
+ * Ajv does not change the caller's values, and reports all problems of a body. Finding all problems takes little time,
+ * because the size of a body is limited.
  */
 const ajv: FastifyServerOptions['ajv'] = {
   customOptions: {
@@ -64,7 +64,7 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?
     // Do not let Fastify log requests: its lines contain the query string, which can contain codes and state values.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: request => requestIdOf(request.headers['x-request-id']),
-    // Fastify has run no hook for this request, so the code below does the hooks' work.
+    // Fastify has not run any hooks for this request, so this function does the hooks' work.
     frameworkErrors(error, _request, reply: FastifyReply) {
       const { request } = reply
       const statusCode = error.statusCode ?? 400
@@ -137,7 +137,7 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?
 
 /**
  * Makes `close()` wait until the open requests are answered. At the deadline, the remaining connections are closed.
- * Their requests end a little later. `close()` waits for the end of these requests, too, so that the database is closed
+ * Their requests end a little later. `close()` also waits for the end of these requests, so that the database is closed
  * last.
  */
 function finishRequests(server: FastifyInstance): void {
@@ -162,7 +162,7 @@ function finishRequests(server: FastifyInstance): void {
   })
 }
 
-/** Answers if Node cannot read a request at all. The answer contains no text from the request. */
+/** Answers if Node cannot read a request at all. The answer does not contain any text from the request. */
 function answerClientError(error: NodeJS.ErrnoException, socket: Socket, toBody: ToBody): void {
   // The connection is already being closed, or the sender has closed it.
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()

@@ -5,8 +5,8 @@ import { BlockList, isIP } from 'node:net'
 const longestPrefix = { 4: 32, 6: 128 }
 
 /**
- * Returns true for an IP address or a network (`address/bits`). Returns false for a network with 0 bits, because it
- * contains every address, and for an IPv4 address in IPv6 form.
+ * Returns true for an IP address or a network (`address/bits`). Returns false for an IPv4 address in IPv6 form. Also
+ * returns false for a network with 0 bits, because it contains every address.
  */
 export function isNetwork(text: string): boolean {
   const [address = '', bits, rest] = text.split('/', 3)
