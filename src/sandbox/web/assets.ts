@@ -1,5 +1,5 @@
-// Stylesheets, scripts and icons. The files are read once for all servers of the process. The name of a file in the address
-// changes with its content.
+// Stylesheets, scripts and icons. The files are read once for all servers of the process. A file's address contains a
+// hash, so the address changes when the content changes.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { basename, extname, isAbsolute, resolve } from 'node:path'

@@ -1,4 +1,5 @@
-// The contents of the page for developers, made from the OpenAPI document: for each call its fields, an example to copy, and its answer.
+// Makes the contents of the page for developers from the OpenAPI document. For each call, the page shows the fields, an
+// example to copy, and the answer.
 
 interface Schema {
   $ref?: string
@@ -208,7 +209,7 @@ function makeSample(schema: Schema, document: OpenApi, samples: Samples, name = 
     })
     return Object.fromEntries(members)
   }
-  // Only one object has no fixed names: the object with the problems, by the name of the field.
+  // Only one object has no fixed names: the object that contains the problems, under the names of the fields.
   if (additionalProperties) return { name: ['Enter a name.'] }
   if (items) return [makeSample(items, document, samples, name)]
   if (type === 'array') return []

@@ -1,4 +1,4 @@
-// Renders the pages: templates, and the files that they link to, which the sandbox serves itself.
+// Renders the pages from templates, and serves the files that the pages link to.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import view from '@fastify/view'
@@ -14,8 +14,8 @@ export const localTimes = readAsset('local-times.js')
 const templates = readTemplates()
 
 /**
- * From here on `reply.viewAsync(name, data)` renders views/sandbox/name.eta inside the layout. `data.title` is required.
- * Templates find the address of an asset under its name in `assets`.
+ * After this call, `reply.viewAsync(name, data)` renders views/sandbox/name.eta inside the layout. `data.title` is
+ * required. Templates find the address of an asset under its name in `assets`.
  */
 export async function registerViews(
   scope: FastifyInstance,
@@ -41,7 +41,8 @@ export async function registerViews(
 }
 
 /**
- * Read all templates when the process starts. If the process cannot open files later, it can still show an error page.
+ * Reads all templates when the process starts. The process can then show an error page even if it can no longer open
+ * files.
  */
 function readTemplates(): Eta {
   const eta = new Eta()
