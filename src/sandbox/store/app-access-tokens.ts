@@ -15,8 +15,8 @@ export async function insertAppAccessTokens(
 }
 
 /**
- * Finds the application of a token, and the time at which the token was made to expire early (or null). Returns
- * undefined if the token was revoked.
+ * Finds the application of a token. `expired` is the time at which the laboratory let the token expire early, or null.
+ * Returns undefined if the token was revoked.
  */
 export async function findAppAccessToken(
   db: Db,

@@ -94,7 +94,7 @@ export async function findApplicationOf(db: Db, id: string, userId: string): Pro
 
 /**
  * Lists the applications that the user develops, the oldest first, in portions. node:sqlite blocks the event loop while
- * it reads a portion, so other requests run between two portions.
+ * it reads a portion. Between two portions, other requests can run.
  */
 export async function* listApplicationsOf(db: Db, userId: string): AsyncGenerator<Application[]> {
   let portion = await readPortion(db, userId)

@@ -10,8 +10,8 @@ interface Origin {
 }
 
 /**
- * Adds the first secret of a new application. This is a single statement, because other transactions wait for the lock
- * on the group.
+ * Adds the first secret of a new application. The function runs only a single statement, because the caller holds the
+ * lock on the group, and other transactions wait for this lock.
  */
 export async function addFirstSecret(db: Db, applicationId: string, hash: string, origin: Origin): Promise<void> {
   await insertSecret(db, applicationId, 1, hash, origin)

@@ -92,8 +92,8 @@ export async function deleteConsent(db: Db, userId: string, applicationId: strin
 }
 
 /**
- * Marks a form, such as a consent page, as answered. Of all callers with this id, in all processes together, only the
- * first gets true.
+ * Marks a form, such as a consent page, as answered. Returns true only for the first caller with this id, in all
+ * processes together.
  */
 export async function finishAuthorization(db: Db, id: string, expiresAt: Date): Promise<boolean> {
   const row = await db

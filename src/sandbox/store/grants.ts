@@ -6,7 +6,7 @@ import { type RawBuilder, type Selectable, sql } from 'kysely'
 import { isPresent } from './present-applications.ts'
 import type { Db, Tables } from './schema.ts'
 
-/** The longest lifetime of a user's access token. The sweep keeps a family for this time after the family's end. */
+/** The longest lifetime of a user's access token. The sweep keeps a family for this long after the family's end. */
 export const longestTokenSeconds = 86_400
 
 /** The longest lifetime of a family. A family that is not used ends after idleLifetimeSeconds. */
@@ -36,9 +36,8 @@ export interface RedeemedCode {
 }
 
 /**
- * Stores the grant of a new code. The grant ends when the code expires, unless a client redeems the code before. If the
- * application was removed, the function stores nothing and returns false. If a user causes the new grant, call
- * endSurplusGrants after this.
+ * Stores the grant of a new code. The grant ends when the code expires, unless a client redeems the code before that.
+ * If the application was removed, the function stores nothing and returns false. Call endSurplusGrants after this.
  */
 export async function createGrant(
   db: Db,
@@ -78,8 +77,8 @@ function isBetween(userId: string, clientId: string | null): RawBuilder<boolean>
 
 /**
  * Ends the oldest grants if this user has more grants for this client than the limit. If there are more ended grants
- * than the limit, also deletes up to two of the older ended grants, so that logins cannot fill the database. If
- * `clientId` is null, the function does this for the access tokens from the portal's own page. Call this in the
+ * than the limit, the function also deletes up to two of the surplus grants, so that logins cannot fill the database.
+ * If `clientId` is null, the function does this for the access tokens from the portal's own page. Call this in the
  * transaction that inserted the new grant, because it runs two statements.
  */
 export async function endSurplusGrants(db: Db, userId: string, clientId: string | null, now: Date): Promise<void> {
@@ -93,8 +92,8 @@ export async function endSurplusGrants(db: Db, userId: string, clientId: string 
     )
   `.execute(db)
   // Leave expired families to the sweep, because their access tokens may still be valid. Delete at most two grants, to
-  // keep the transaction short. Usually only one grant was added, so deleting two grants each time also catches up
-  // after many grants have ended at the same time.
+  // keep the transaction short. Usually each call follows one new grant. Because each call deletes two grants, their
+  // number falls to the limit again after many grants have ended at the same time.
   const isEnded = sql`(revoked_at is not null or (redeemed_at is null and expires_at <= ${nowMs}))`
   await sql`
     delete from grants where id in (
@@ -130,7 +129,7 @@ export async function redeemGrant(
   return rows[0]
 }
 
-/** A grant, as the store has it. */
+/** A grant as it is stored. */
 export interface Grant {
   grantId: string
   userId: string

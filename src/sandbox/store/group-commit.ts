@@ -1,11 +1,11 @@
-// Runs statements that arrive at the same time in one transaction, because most of the time of a transaction is spent
-// on writing to the disk.
+// If several statements arrive at the same time, runs them in one transaction, because most of a transaction's time is
+// spent on writing to the disk.
 
 import type { Db } from './schema.ts'
 import type { Database } from './store.ts'
 import { storeFaultOf } from './store-fault.ts'
 
-/** Runs the work when it is its turn, and repeats it while the database is locked. */
+/** Waits for its turn, and then runs the work. Repeats the work while the database is locked. */
 export type Patiently = <T>(run: () => Promise<T>) => Promise<T>
 
 interface Waiting {

@@ -9,7 +9,7 @@ export interface Invitation {
   userId: string
   groupId: string
   createdAt: Date
-  /** The member who invites. */
+  /** The member who sent the invitation. */
   createdBy: string
 }
 

@@ -51,8 +51,8 @@ export async function addSigningKey(db: Db, now: Date): Promise<string> {
 }
 
 /**
- * Removes all other signing keys. After that, the API refuses tokens that were signed with these keys. Resolves to the
- * number of removed keys.
+ * Removes all signing keys except the key with this id. After that, the API refuses tokens that were signed with the
+ * removed keys. Resolves to the number of removed keys.
  */
 export async function removeOtherSigningKeys(db: Db, id: string): Promise<number> {
   const { numDeletedRows } = await db

@@ -1,4 +1,4 @@
-// Records that clients have made in a user's name. A client may still be able to use such a record after the user has
+// Records that clients have made on a user's behalf. A client may still be able to use such a record after the user has
 // withdrawn the consent for this client.
 import { sql } from 'kysely'
 import { selectApplicationsOf } from './applications.ts'
@@ -25,9 +25,9 @@ export interface MadeByClient extends MadeId {
 
 /**
  * Lists applications and secrets that clients have made with this user's tokens. The list contains only records that
- * the user may change, and only clients that the user no longer allows. Records whose secrets or tokens the client
- * still knows come first. In both parts, the newest application comes first. If `id` is set, the list contains only
- * this record.
+ * the user may change, and only clients that the user no longer allows. Records come first if the client still knows a
+ * valid secret or token of the application. In both parts of the list, the newest application comes first. If `id` is
+ * set, the list contains only this record.
  */
 export async function listMadeByClients(
   db: Db,
@@ -78,8 +78,8 @@ export async function listMadeByClients(
 
 /**
  * Ends every secret that the client has made. If the client has made the application itself, it has also received the
- * application's tokens, so these tokens end, too. Call this in a transaction that has claimed the application. If the
- * application then has no secret, add a secret in the same transaction.
+ * application's tokens, so the function also ends these tokens. Call this in a transaction that has claimed the
+ * application. If the application then has no secret, add a secret in the same transaction.
  */
 export async function endMadeByClient(db: Db, { applicationId, clientId, what }: MadeByClient): Promise<void> {
   await db

@@ -78,8 +78,8 @@ async function readVersion(db: Db): Promise<number> {
 }
 
 /**
- * Throws if a row refers to a row that does not exist. The steps ran without foreign keys, so this check must find rows
- * that PostgreSQL would refuse, before the transaction ends.
+ * Throws if a row refers to a row that does not exist. Foreign keys were off while the steps ran. Before the
+ * transaction ends, this check must therefore find rows that PostgreSQL would have refused.
  */
 async function refuseOrphans(db: Db): Promise<void> {
   const { rows } = await sql<{ table: string; parent: string }>`pragma foreign_key_check`.execute(db)

@@ -17,9 +17,9 @@ export const makers: Migration = {
   ],
 }
 
-// Before this step, seeding made the user and their group in one transaction, with the same time. For users who signed
-// up themselves, the two times differ. An application that was made by a call has app access tokens. A seeded
-// application has none.
+// Before this step, seeding made the user and their group in one transaction, with the same time of creation. For users
+// who signed up themselves, the two times differ. An application that was made by a call has app access tokens. A
+// seeded application has none.
 const isSeededUser = `exists (select 1 from groups where groups.created_by = users.id
   and groups.created_at = users.created_at and groups.name = 'Sandbox developers')`
 const isSeededClient = 'not exists (select 1 from app_access_tokens where application_id = applications.id)'
@@ -111,7 +111,7 @@ const markedTables = ['users', 'groups', 'applications']
 
 /**
  * Adds marks for the records that the laboratory has made, because the laboratory may remove only these records. Also
- * adds columns with which access tokens can expire early.
+ * adds columns that let access tokens expire early.
  */
 const setUp: Migration = {
   name: 'set-up',
@@ -150,8 +150,8 @@ export const boundsOfGrants: Migration = {
 }
 
 /**
- * Adds an index with which the laboratory's reset finds the applications of a suite's people without reading every
- * application.
+ * Adds an index of the users who made applications. With this index, the laboratory's reset can find the applications
+ * of a suite's people, and does not have to read every application.
  */
 const applicationMakers: Migration = {
   name: 'application makers',

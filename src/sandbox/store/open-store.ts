@@ -8,9 +8,9 @@ import type { Store, StoreOptions } from './store.ts'
 import { makeTemporaryFile } from './temporary-file.ts'
 
 /**
- * Opens the database and migrates it. `steps` are the migrations of this version, but a test may pass other migrations.
- * Throws UnusableDatabase, with a message for the operator. If no database answers, the function throws the driver's
- * own error.
+ * Opens the database and migrates it. `steps` are the migrations of this version, unless a test passes other
+ * migrations. Throws UnusableDatabase, with a message for the operator. If no database answers, the function throws the
+ * driver's own error.
  */
 export async function openStore(databaseUrl: Secret, options: StoreOptions, steps = migrations): Promise<Store> {
   const url = databaseUrl.reveal()
@@ -26,8 +26,8 @@ export async function openStore(databaseUrl: Secret, options: StoreOptions, step
       temporary?.remove()
     },
     async probe() {
-      // Write rows that need some new pages of the database, and delete the rows again. A change of an existing row
-      // would prove nothing, because it succeeds even on a full disk. The probe needs more pages than a new
+      // Write rows that need some new pages of the database, and delete the rows again. Changing an existing row would
+      // prove nothing, because such a change succeeds even on a full disk. The probe needs more pages than a new
       // application, so a store without room for an application counts as not ready.
       const ids = Array.from({ length: 12 }, () => randomBytes(1000).toString('base64url'))
       await database.transaction(async db => {

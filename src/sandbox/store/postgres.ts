@@ -1,5 +1,5 @@
 // Uses PostgreSQL as the sandbox's database. One instance migrates the database while other instances wait. After the
-// migration, there are two small pools of connections, and the time of every wait is limited.
+// migration, there are two small pools of connections, and every wait has a time limit.
 import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient, sql } from 'kysely'
 import pg from 'pg'
 import { type Migration, migrate } from './migrate.ts'
@@ -32,7 +32,7 @@ export async function openPostgresDatabase(
   const { reader, writer } = openPostgres(url, onLost)
   return {
     read: reader,
-    // No queue is needed, because PostgreSQL makes transactions wait for each other, and limits this time.
+    // No queue is needed, because PostgreSQL itself makes transactions wait for each other, up to a time limit.
     write: statement => statement(writer),
     transaction: work => writer.transaction().execute(work),
     async close() {
@@ -63,8 +63,8 @@ function openPostgres(url: string, onLost: (error: Error) => void): { reader: Db
 }
 
 /**
- * Opens one connection with a long time limit. Making a new index on a large table takes long, and a second instance
- * must wait for the first.
+ * Opens one connection with a long time limit. Making a new index on a large table takes a long time, and a second
+ * instance must wait for the first.
  */
 function openPostgresForMigration(url: string): Db {
   return connect(
@@ -78,7 +78,7 @@ function connect(config: pg.PoolConfig, onLost: (error: Error) => void): Db {
     ...config,
     keepAlive: true,
     types: {
-      // pg returns a bigint as text. Times and counters are far below 2^53.
+      // By default, pg returns a bigint as text. Our times and counters are far below 2^53, so a number can hold them.
       getTypeParser: (oid, format) => (oid === bigintOid ? Number : pg.types.getTypeParser(oid, format)),
     },
   })
@@ -90,7 +90,7 @@ function connect(config: pg.PoolConfig, onLost: (error: Error) => void): Db {
       lost.add(client)
     }),
   )
-  // Ignore this event: the pool reports the errors of idle connections a second time.
+  // Ignore this event: with it, the pool only repeats the errors of idle connections.
   pool.on('error', () => undefined)
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: discardLost(pool) }) })
 }

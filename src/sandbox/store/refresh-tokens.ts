@@ -1,4 +1,4 @@
-// Refresh tokens. The row of a grant contains the newest refresh token of the family. Replaced tokens are stored, too,
+// Refresh tokens. The row of a grant contains the newest refresh token of the family. Replaced tokens are also stored,
 // so that the portal recognises them.
 import type { Db } from './schema.ts'
 
@@ -10,7 +10,7 @@ export interface TokenFamily {
   generation: number
 }
 
-// The store keeps this number of replaced tokens for a family. To the portal, older tokens are unknown.
+// The store keeps this number of replaced tokens for a family. The portal does not recognise older tokens.
 const mostReplaced = 100
 
 const renewalsAMinute = 60

@@ -111,9 +111,6 @@ interface AppAccessTokenTable {
 }
 
 interface SeededClientTable {
-  /**
-   * Empty if the client was removed before the sandbox marked seeded clients, because the client's id is then unknown.
-   */
   id: string
   /**
    * The same hash as in client_secrets. If an earlier version of the sandbox applied the settings, this column and
@@ -123,7 +120,7 @@ interface SeededClientTable {
   redirect_uris: string | null
 }
 
-/** A row is one login: first a code, and then the family of tokens for which the code was redeemed. */
+/** A row is one login: first a code, and then the family of tokens that the client gets for the code. */
 interface GrantTable {
   id: string
   user_id: string

@@ -20,8 +20,8 @@ export interface SeededClient {
 }
 
 /**
- * Makes other instances that seed wait. On PostgreSQL, the row stays locked until the transaction ends. On SQLite, the
- * transaction itself is the lock.
+ * Locks seeding, so that other instances must wait before they seed. On PostgreSQL, the row stays locked until the
+ * transaction ends. On SQLite, the transaction itself is the lock.
  */
 export async function lockSeeding(db: Db): Promise<void> {
   await db

@@ -9,8 +9,8 @@ import type { Db, Tables } from './schema.ts'
 // transaction of another process takes. If this is not enough, the store waits longer without blocking.
 const busyTimeoutMs = 20
 
-// Limits how many prepared statements are kept. A statement with a list of values is a different statement for each
-// length of the list, so their number could grow.
+// Limits how many prepared statements are kept. A query with a list of values needs a separate statement for each
+// length of the list, so the number of statements could grow.
 const maxPreparedStatements = 300
 
 /**

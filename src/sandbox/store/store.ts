@@ -8,7 +8,7 @@ export interface Database {
   /** Use this for one statement that changes something. When the promise resolves, the change is on the disk. */
   write<T>(statement: (db: Db) => Promise<T>): Promise<T>
   /**
-   * Use this for several statements, of which either all or none must take effect. If another process holds a lock,
+   * Use this for several statements that must take effect together or not at all. If another process holds a lock,
    * `work` runs again, so `work` must do nothing except send queries.
    */
   transaction<T>(work: (db: Db) => Promise<T>): Promise<T>

@@ -101,8 +101,8 @@ function inPortions(store: Store, signal: AbortSignal | undefined) {
   }
 
   /**
-   * Deletes grants, but first their replaced refresh tokens. The grants of a portion can have thousands of these
-   * tokens, and a single statement must not delete so many rows.
+   * First deletes the replaced refresh tokens of the grants, and then the grants. The grants of a portion can have
+   * thousands of these tokens, and a single statement must not delete so many rows.
    */
   async function deleteGrants(condition: Condition): Promise<number> {
     let swept = 0
@@ -123,7 +123,7 @@ export interface Sweeper {
   stop(): Promise<void>
 }
 
-/** If a sweep fails, the function calls `onFailed` with the error, and the rows stay until the next sweep. */
+/** If a sweep fails, the sweeper calls `onFailed` with the error, and the rows stay until the next sweep. */
 export function createSweeper(store: Store, onFailed: (error: Error) => void, pauseMs = 60_000): Sweeper {
   const stopping = new AbortController()
   let timer: NodeJS.Timeout | undefined

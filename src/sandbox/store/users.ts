@@ -55,7 +55,7 @@ export async function createUser(db: Db, user: NewUser, now: Date): Promise<stri
   return row?.id
 }
 
-/** What is needed to check a password. Code that does not check passwords must not get the hash. */
+/** The data that is needed to check a password. Code that does not check passwords must not get the hash. */
 export interface Credentials {
   userId: string
   passwordHash: string

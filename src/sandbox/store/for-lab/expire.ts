@@ -35,7 +35,7 @@ export async function expireAccessTokens(
   return count('grantId' in which ? query.where('id', '=', which.grantId) : query.where(isOf(which)))
 }
 
-/** Lets a token expire that belongs to an application's credentials. */
+/** Lets one of the tokens in an application's credentials expire. */
 export async function expireAppAccessToken(db: Db, id: string, now: Date): Promise<number> {
   return count(
     db
@@ -60,7 +60,7 @@ export async function expireRefreshTokens(db: Db, which: Selection, now: Date): 
   return count('hash' in which ? query.where('refresh_token_hash', '=', which.hash) : query.where(isOf(which)))
 }
 
-/** Lets codes expire that no client has redeemed yet. */
+/** Lets unredeemed codes expire. */
 export async function expireCodes(db: Db, which: Selection, now: Date): Promise<number> {
   const query = db
     .updateTable('grants')

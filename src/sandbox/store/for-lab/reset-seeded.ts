@@ -8,8 +8,8 @@ import { makeRoomFor } from '../sweep.ts'
 
 /**
  * Ends the sessions, tokens and consents of the seeded people, and removes the applications and groups that they have
- * made. The seeded application stays. A group stays, too, if it has other members or still has applications. Resolves
- * to the ids of the removed applications.
+ * made. The seeded application stays. A group also stays if it has other members or still has applications. Resolves to
+ * the ids of the removed applications.
  */
 export async function resetSeeded(store: Store, now: Date): Promise<string[]> {
   const people = await store.read
