@@ -18,7 +18,7 @@ export type TokenKind = 'portal' | 'client' | 'application'
 export interface Caller {
   kind: TokenKind
   /**
-   * If the token is an application's own token, this is the user who made the application, but the token gives none of
+   * If the token is an application's own token, this is the user who made the application, but the token does not give
    * this user's rights.
    */
   userId: string
@@ -54,7 +54,7 @@ export async function findCaller(
   const { addresses, keyRing, clock } = services
   const claims = await readAccessToken(keyRing, token, { issuer: addresses.portalUrl, now: clock() })
   if (claims === 'token-malformed') return { refusal: claims, ...claimIn(token) }
-  // The signature is right, because readAccessToken checks it before the end of the token.
+  // The signature is right, because readAccessToken checks it before it checks whether the token has expired.
   if (claims === 'token-expired') return { refusal: claims, ...ownerOf(decodeJwt<AccessTokenClaims>(token), services) }
   const refusal = await findFault(services, claims)
   if (refusal) return { refusal, ...ownerOf(claims, services) }

@@ -1,5 +1,5 @@
-// Form tokens. The portal sends such a text to the browser, and the browser sends it back. Anybody can read the text,
-// but only the portal can make it: it is signed for one purpose and a limited time.
+// A form token is a text that the portal sends to the browser, and that the browser sends back. Anybody can read the
+// text, but only the portal can make it: it is signed for one purpose and a limited time.
 import { createHmac, hkdfSync } from 'node:crypto'
 import { isEqualHash } from './opaque-token.ts'
 

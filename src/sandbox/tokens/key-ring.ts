@@ -39,7 +39,7 @@ export async function openKeyRing(store: Store, clock: () => Date): Promise<KeyR
   /** Reads the keys if they are older than `olderThanMs`. Callers that come at the same time share one query. */
   function readKeys(olderThanMs: number): Promise<SigningKey[]> {
     const nowMs = clock().getTime()
-    // Read the keys again if the clock was set back, too. Otherwise removed keys would stay valid until the clock has
+    // Also read the keys again if the clock was set back. Otherwise removed keys would stay valid until the clock has
     // caught up.
     if (nowMs < readAtMs || nowMs - readAtMs >= olderThanMs) {
       readAtMs = nowMs
