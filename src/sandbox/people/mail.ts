@@ -1,5 +1,5 @@
 // The mail that the portal writes. A sandbox never sends mail: the laboratory keeps each message and shows it. Without
-// a laboratory, the portal writes no mail.
+// a laboratory, the portal does not write mail.
 
 export interface Mail {
   /** The e-mail address of the account. */

@@ -33,9 +33,9 @@ export interface PasswordAttempt {
   mark?: Mark | undefined
 }
 
-// A mark can contain this number of accounts. If more people use the same browser, the mark forgets the oldest accounts.
-// Wrong passwords that strangers enter then count for these accounts, too, and their owners may have to wait for a
-// quarter of an hour.
+// A mark can contain this number of accounts. If more people use the same browser, the mark forgets the oldest
+// accounts. If strangers then enter wrong passwords for these accounts, the owners may have to wait for a quarter of an
+// hour.
 const mostAccounts = 5
 
 /**
@@ -138,14 +138,14 @@ interface ResetLink {
 }
 
 /**
- * Used if there is no account. The function then does the same work, so that the time of the answer does not show
- * whether the account exists.
+ * makeResetToken uses this value if there is no account. It then does the same work, so that the time of the answer
+ * does not show whether the account exists.
  */
 const nobody: Credentials = { userId: '', passwordHash: '' }
 
 /**
  * Makes the token of a link that resets the password. If there is no account, `isForSomebody` is false, and the caller
- * sends the token to nobody. Throws Refusal (too-many-failures) after five requests in half an hour.
+ * must not send the token to anybody. Throws Refusal (too-many-failures) after five requests in half an hour.
  */
 export async function makeResetToken(
   { store, keyRing, clock }: Pick<Services, 'store' | 'keyRing' | 'clock'>,

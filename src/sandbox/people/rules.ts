@@ -12,7 +12,7 @@ export interface AccountFields {
   lastName: string
 }
 
-/** The fewest characters of a password. Pages show this number next to the password field. */
+/** The minimum number of characters of a password. Pages show this number next to the password field. */
 export const shortestPassword = 8
 const longestName = 100
 
@@ -79,6 +79,7 @@ export function findPasswordProblem(password: string, email: string): string | u
 function findNameProblem(name: string, label: string): string | undefined {
   if (name === '') return `Enter your ${label}.`
   if (isLonger(name, longestName)) return `Use ${longestName} characters or fewer.`
-  // Control characters do not belong in a name. PostgreSQL stores no NUL, and half a surrogate pair is not valid text.
+  // Control characters do not belong in a name. PostgreSQL cannot store the character NUL, and half a surrogate pair is
+  // not valid text.
   return /\p{Cc}/u.test(name) || !name.isWellFormed() ? 'Use only letters, spaces and symbols.' : undefined
 }
