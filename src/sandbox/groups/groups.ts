@@ -56,8 +56,8 @@ export async function renameGroup(
 }
 
 /**
- * Invites a user for a member of the group. An open invitation gives the user no rights, and shows the group nothing
- * about the user. Throws Refusal.
+ * Invites a user on behalf of a member of the group. An open invitation does not give the user any rights, and does not
+ * show the group anything about the user. Throws Refusal.
  */
 export async function inviteUser(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
@@ -81,10 +81,10 @@ export async function inviteUser(
   })
 }
 
-/** Counts an invitation. An invitation that is later declined or cancelled counts, too. Throws Refusal. */
+/** Counts an invitation. An invitation that is later declined or cancelled also counts. Throws Refusal. */
 async function countInvitation(db: Db, key: string, now: Date): Promise<void> {
   // Count first, because countFailure locks the row of the count. If the invitation is refused after all, the
-  // transaction undoes the count, too.
+  // transaction also undoes the count.
   const bucket = { key, limit: limits.invitationsADay + 1, windowMs: dayMs }
   await countFailure(db, [bucket], now)
   if ((await findBackOff(db, [bucket], now)) > 0) throw new Refusal('invited-too-often', { field: 'groupId' })
