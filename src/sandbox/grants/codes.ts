@@ -93,7 +93,7 @@ export async function redeemCode(
     codeHash: hashToken(exchange.code),
     clientId: exchange.clientId,
     redirectUri: exchange.redirectUri,
-    // If the exchange has no state, this value matches no login, because no hash is `-`.
+    // If the exchange has no state, this value does not match any login, because a hash is never `-`.
     stateHash: exchange.state === undefined ? '-' : hashToken(exchange.state),
     // hashToken is SHA-256 in base64url, like the method S256 of RFC 7636. If the login had no challenge, no verifier
     // matches.
@@ -118,7 +118,7 @@ function receivedOf({ code, state, codeVerifier }: Exchange, { redirectUri, code
   return { code, redirect_uri: redirectUri, state, code_verifier: codeVerifier && codeChallenge }
 }
 
-/** Finds out why a code was not redeemed. If two callers have used the code, the function ends its tokens. */
+/** Finds out why a code was not redeemed. If two callers have used the code, the function ends the code's tokens. */
 async function explainRefusal(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   binding: CodeBinding,
@@ -154,7 +154,7 @@ async function explainRefusal(
   if (grant.redeemedAt) {
     const isSame = isSameUri && isSameState && isSameChallenge
     // Another instance may have redeemed the code. Its clock may be ahead, so the difference can be negative. Because
-    // of Math.abs, a clock that is days ahead does not count as a retry.
+    // of Math.abs, the exchange does not count as a retry if that clock is days ahead.
     const isReplay = isSame && Math.abs(clock().getTime() - grant.redeemedAt.getTime()) <= graceMs
     // If this is not a retry by the same client, two callers have the code. The portal cannot know which caller is the
     // client, so the tokens end (RFC 6749 4.1.2).

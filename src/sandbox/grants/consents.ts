@@ -1,4 +1,5 @@
-// Stores that a user allows an application to sign the user in, declines, or withdraws the consent.
+// Carries out what a user decides about an application: the user allows the application to sign them in, declines, or
+// withdraws the consent.
 import { Refusal } from '../observe/refusal.ts'
 import type { ProvenUser } from '../people/sessions.ts'
 import type { Services } from '../services.ts'
@@ -40,7 +41,7 @@ export async function decline({ store }: Pick<Services, 'store'>, question: Ques
 }
 
 /**
- * Stores, outside a login, that a user allows an application. Callers pass `clientId` as it was sent: this function
+ * Stores that a user allows an application, without a login. Callers pass `clientId` as it was sent: this function
  * checks it. Throws Refusal.
  */
 export async function allowApplication(

@@ -1,5 +1,5 @@
-// How long the tokens and codes of a client are valid. A client can have its own lifetimes. Otherwise the settings give
-// the lifetimes.
+// How long the tokens and codes of a client are valid. A client can have its own lifetimes. Otherwise the lifetimes
+// from the settings apply.
 import type { Lifetimes } from '../services.ts'
 
 export type ClientLifetimes = ReturnType<typeof createLifetimes>

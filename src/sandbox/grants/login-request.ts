@@ -1,5 +1,5 @@
-// Checks the request that starts a login. The redirect URI is checked first: the portal sends all later errors to this
-// address, so the address must be trusted.
+// Checks the request that starts a login. The client and the redirect URI are checked first: the portal sends all later
+// errors to this address, so the address must be trusted.
 import type { JSONSchema } from 'json-schema-to-ts'
 import type { StepNotes } from '../observe/notes.ts'
 import type { Reason } from '../observe/reasons.ts'
@@ -15,7 +15,7 @@ export interface LoginRequest {
   application: Application
   redirectUri: string
   cancelUrl: string
-  /** Undefined if the request has no state. The redirect to the client then contains no state. */
+  /** Undefined if the request has no state. The redirect to the client then does not contain a state. */
   state: string | undefined
   /** The PKCE challenge (S256). Undefined if the request has no challenge. */
   codeChallenge: string | undefined

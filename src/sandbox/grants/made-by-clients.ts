@@ -1,5 +1,5 @@
-// Work after a user has withdrawn the consent for a client: the user can replace a secret that the client knows, or
-// remove what the client has made.
+// After a user has withdrawn the consent for a client, the user can replace a secret that the client knows, or remove
+// what the client has made.
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
 import { claimApplication, removeApplicationOf } from '../store/applications.ts'
@@ -10,7 +10,10 @@ import type { Db } from '../store/schema.ts'
 import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
 import { isId } from '../values/is-id.ts'
 
-/** The ids as the request contains them, not checked yet. If `clientId` is empty, the client no longer exists. */
+/**
+ * The ids as the request contains them, not checked yet. If `clientId` is empty, nobody knows which client made the
+ * record: see MadeId.
+ */
 export interface MadeIds {
   applicationId?: unknown
   clientId?: unknown

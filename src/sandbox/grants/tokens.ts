@@ -65,7 +65,7 @@ export async function renewTokens(
 }
 
 /**
- * If the token was the last one that was replaced, the portal repeats its answer for ten seconds. Any other replaced
+ * If the token is the one that was replaced last, the portal repeats its answer for ten seconds. Any other replaced
  * token may be stolen: the portal cannot know whether the client or a thief sends it. In this case, the family ends.
  */
 async function repeatOrRevoke(
