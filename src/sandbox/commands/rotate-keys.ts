@@ -5,9 +5,9 @@ import { defineCommand, onStore, runCommand } from './run-command.ts'
 
 const usage = `npm run sandbox:rotate-keys [-- --remove-old]
 
-Gives the sandbox a new key to sign access tokens. The sandbox may be running.
+Gives the sandbox a new key for signing access tokens. The sandbox may be running.
 
-  --remove-old   removes the other keys, so that the API refuses every token they signed
+  --remove-old   removes the other keys, so that the API refuses every token that they signed
   --help         this text`
 
 export const rotateKeys = defineCommand({ usage, failure: 'The keys were not rotated' }, async (config, args) => {
