@@ -99,8 +99,8 @@ export async function* listReadable(
 }
 
 /**
- * Throws Refusal. A user gets the same refusal for an application of other people as for an application that does not
- * exist. An application's own token gets the refusal `not-allowed` for every other application.
+ * Throws Refusal. For an application of other people, a user gets the same refusal as for an application that does not
+ * exist. With an application's own token, a caller gets the refusal `not-allowed` for every other application.
  */
 export async function readApplication(
   { store }: Pick<Services, 'store'>,
@@ -123,15 +123,16 @@ export async function requireDeveloper({ store }: Pick<Services, 'store'>, id: s
 interface Condition {
   userId: string
   /**
-   * Returns whether the caller has read this version of the application. If the caller names no version, the function
-   * returns true.
+   * Returns whether the caller has read this version of the application. If the caller does not name a version, the
+   * function returns true.
    */
   isKnownVersion: (version: number) => boolean
 }
 
 /**
  * Changes an application. If two callers name the same version and change it at the same time, only one call succeeds.
- * If the calls name no version, each field gets the value of the latest call that changes the field. Throws Refusal.
+ * If the calls do not name a version, each field gets the value of the latest call that changes the field. Throws
+ * Refusal.
  */
 export async function changeApplication(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
@@ -168,8 +169,8 @@ export async function removeApplication(
 }
 
 /**
- * Adds a client secret. Returns the new secret, which no later call can show. The previous secret stays valid, so that
- * a running client can switch to the new one later. Throws Refusal.
+ * Adds a client secret. Returns the new secret. No later call can return it again. The previous secret stays valid, so
+ * that a running client can switch to the new one later. Throws Refusal.
  */
 export async function addSecret(
   { store, clock }: Pick<Services, 'store' | 'clock'>,

@@ -49,7 +49,7 @@ export const clientFields = {
     type: 'string',
     minLength: 1,
     description:
-      'A comma-separated list. Each entry is an absolute https address without a fragment, of at most 2,048 characters. On a loopback address, http is allowed, too.',
+      'A comma-separated list. Each entry is an absolute https address without a fragment, of at most 2,048 characters. On a loopback address, http is also allowed.',
     examples: ['http://localhost:3000/exchangeToken'],
   },
   defaultScopes: scopes,
@@ -172,14 +172,14 @@ function splitUris(list: unknown): string[] {
     .filter(uri => uri !== '')
 }
 
-/** The values of the fields that the data of a new application leaves out. */
+/** The values of fields that are missing from the data of a new application. */
 export const emptyFields = Object.fromEntries(Object.keys(fields).map(name => [name, ''])) as Record<
   keyof typeof fields,
   string
 >
 
 /**
- * Returns the fields of a new application as the store needs them. A field that the data leaves out gets an empty
+ * Returns the fields of a new application as the store needs them. A field that is missing from the data gets an empty
  * value.
  */
 export function fieldsOf({ groupId: _, ...data }: NewApplication): ApplicationFields {
