@@ -32,8 +32,8 @@ export function toErrorBody(status: number, message: string | FieldProblems) {
 }
 
 /**
- * Sends every error of this scope, including Fastify's errors, in the API's error form. An error whose details callers
- * must not see becomes the answer 500.
+ * Sends every error of this scope, including Fastify's errors, in the form of the API's errors. If callers must not see
+ * the details of an error, the answer is a 500.
  */
 export function answerInApiDialect(scope: FastifyInstance): void {
   scope.setErrorHandler((error, _request, reply) => {

@@ -39,8 +39,8 @@ const portalTokensOnly = acceptTokens({
 })
 
 /**
- * Because of `attachValidation`, Fastify checks the fields but lets the handler run. The handler checks the caller's
- * rights first, and then reads the result of the check.
+ * Because of `attachValidation`, Fastify checks the fields but lets the handler run. The handler first checks the
+ * caller's rights, and then reads the result of Fastify's check.
  */
 function route(schema: object, config = onlyUsers) {
   return { schema, config, attachValidation: true, exposeHeadRoute }

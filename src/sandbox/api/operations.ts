@@ -51,11 +51,11 @@ const ifMatch = {
     type: 'string',
     description:
       'The ETag of the version that the caller has read, a list of ETags, or * for any version (RFC 9110 13.1.1). If two ' +
-      'calls send the same ETag, one succeeds and the other gets the answer 412. Without this header, the later call overwrites the earlier one.',
+      'calls send the same ETag, one succeeds and the other gets a 412 answer. Without this header, the later call overwrites the earlier one.',
   },
 }
 
-/** A reader can send this example unchanged, except the group: the reader must use the id of their own group. */
+/** Readers can send this example unchanged, except for the group: they must use the id of their own group. */
 const exampleApp = {
   name: 'Weather',
   description: 'Shows the weather.',
@@ -118,7 +118,7 @@ export const updateApplicationCall = {
   summary: 'Change an application',
   description:
     'Send the whole envelope, as in the example, or only its data object. A field that is left out keeps its value. If the call ' +
-    'sends no defaultRedirectUri, and the stored one is not in the new list, the first address of the list becomes the default. ' +
+    'does not send defaultRedirectUri, and the stored one is not in the new list, the first address of the list becomes the default. ' +
     'The application stays in its group, and the limits of the group apply.',
   tags: ['Applications'],
   params: parameters(appId),
@@ -166,9 +166,9 @@ export const linkUserCall = {
   operationId: 'linkUser',
   summary: 'Invite a user to a group, or accept an invitation',
   description:
-    'A member of the group sends this call to invite another user. The invited user sends the same call to accept the invitation. An invitation gives ' +
-    `no rights, and shows no data of the invited user. A group has at most ${limits.openInvitations} open invitations. Only tokens from the ` +
-    'portal’s own page may call this.',
+    'A member of the group sends this call to invite another user. The invited user sends the same call to accept the invitation. An invitation does not give ' +
+    `any rights, and does not show any data about the invited user. A group has at most ${limits.openInvitations} open invitations. This call accepts only tokens from ` +
+    'the portal’s own page.',
   tags: ['Groups'],
   params: parameters({ ...userId, ...groupId }),
   body: ref('NewMemberEnvelope'),
@@ -184,7 +184,7 @@ export const unlinkUserCall = {
   description:
     'Members can leave. The creator of the group can remove members. Members can cancel an invitation, and the invited user can ' +
     'decline it. The last member of a group with applications cannot leave it. When the last member leaves a group ' +
-    'without applications, the group is deleted. Only tokens from the portal’s own page may call this.',
+    'without applications, the group is deleted. This call accepts only tokens from the portal’s own page.',
   tags: ['Groups'],
   params: parameters({ ...userId, ...groupId }),
   response: { 204: { type: 'null', description: 'The link has been removed.' }, ...refusalAnswers(403, 404, 409) },
@@ -203,7 +203,7 @@ export const listMembershipsCall = {
   },
   response: {
     200: answer(
-      'Links from the user to groups: first the groups that the user made, then the other groups. Within both parts, the oldest link comes first.',
+      'Links from the user to groups: first the groups that the user made, then the other groups. In both parts, the oldest link comes first.',
       'LinkCollection',
     ),
     ...refusalAnswers(403, 404, 422),

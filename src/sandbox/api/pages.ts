@@ -73,7 +73,7 @@ export function apiCallsPage({ portalUrl, labUrl }: Addresses) {
       },
     ],
     errorHelp:
-      'Every error has this form. The field “message” is a text. Only if the status is 422, “message” is an object with a list of problems for each field.',
+      'Every error has this form. The field “message” is a text. If the status is 422, it is an object with a list of problems for each field.',
     errorExample: { error: { status: 404, message: 'App not found.' } },
     samples,
     links: [

@@ -137,7 +137,10 @@ function mapValues<T, R>(values: Record<string, T>, map: (value: T) => R): Recor
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value)]))
 }
 
-/** Writes a text as a JSON string, which is valid YAML, if YAML could read the plain text as something else. */
+/**
+ * If YAML could read a plain text as something else, the function writes the text as a JSON string, which is valid
+ * YAML.
+ */
 function toYaml(value: unknown, indent = ''): string {
   if (typeof value === 'string')
     return /^[A-Za-z][\w./-]*(:\/\/[\w.:/-]+)?( \| \w+)*$/.test(value) ? value : JSON.stringify(value)

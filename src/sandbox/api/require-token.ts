@@ -19,8 +19,8 @@ const users: readonly TokenKind[] = ['portal', 'client']
 
 /**
  * Returns the `config` of a route of the API. The laboratory records requests to this route as steps of the kind `api`.
- * The config also says which kinds of tokens the route accepts, and which message the answer 403 for other tokens has.
- * By default, a route accepts only tokens of users.
+ * The config also says which kinds of tokens the route accepts, and which message the 403 answer to other tokens
+ * contains. By default, a route accepts only tokens of users.
  */
 export function acceptTokens(accepted: Partial<AcceptedTokens> = {}): object {
   return { ...step('api').config, ...accepted }

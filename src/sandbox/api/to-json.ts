@@ -47,8 +47,8 @@ export function toAppJson(application: Application) {
 }
 
 /**
- * `clientSecrets` contains the secrets that this call has just created. If it is left out, the JSON contains no
- * secrets, because the store has only hashes.
+ * `clientSecrets` contains the secrets that this call has just created. If it is left out, the JSON does not contain
+ * any secrets, because the store has only hashes.
  */
 export function toClientJson(application: Application, clientSecrets?: string[]) {
   return {
