@@ -17,7 +17,7 @@ export function authorizeRoutes(services: Pick<Services, 'addresses' | 'lifetime
   // For visitors who are not signed in, the portal stores nothing: the address and the forms contain the request.
   async function show(request: FastifyRequest, reply: FastifyReply) {
     const query = request.query as Record<string, unknown>
-    // Without parameters, the visitor has typed the portal's address, and no client has sent the visitor here.
+    // If there are no parameters, the visitor has typed the portal's address: no client has sent the visitor here.
     if (!isLoginRequest(query)) return reply.redirect('/account', 303)
     const login = await readLoginRequest(services, query, notesFor(request))
     setStartAgain(request, loginPath(login))
@@ -36,7 +36,7 @@ export function authorizeRoutes(services: Pick<Services, 'addresses' | 'lifetime
   }
 
   // A client may send the parameters as a form (RFC 6749 3.1). If a page of another site sends the form, the browser
-  // leaves out the portal's Lax cookie. The browser sends this cookie when it follows the redirect.
+  // leaves out the portal's Lax cookie. When the browser then follows the redirect, it sends this cookie.
   async function takeForm(request: FastifyRequest, reply: FastifyReply) {
     const fields = (request.body ?? {}) as Record<string, string | string[] | undefined>
     const query = new URLSearchParams()

@@ -1,5 +1,5 @@
 // Builds the login portal. This file lists every route of the portal's listener, in order. Pages, calls of clients and
-// calls in a user's name have separate scopes, because their errors have different forms.
+// calls on a user's behalf have separate scopes, because their errors have different forms.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isLoginRequest } from '../grants/login-request.ts'
 import { describeRoutes } from '../http/describe.ts'
@@ -61,8 +61,8 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
     // Other sites send visitors to GET / and POST /, with a link, a redirect or a form. The cross-site guard does not
     // apply to these two routes, because they change nothing.
     const authorize = authorizeRoutes(services)
-    // If a request has none of the parameters, a person has typed the address, or a client has forgotten the
-    // parameters.
+    // If a request does not have any of a login's parameters, a person has typed the address, or a client has forgotten
+    // the parameters.
     const kindOfStart = ({ query }: FastifyRequest) =>
       isLoginRequest(query as Record<string, unknown>) ? 'authorize' : 'page'
     pages.get('/', call(operations.startLoginCall, kindOfStart), authorize.show)

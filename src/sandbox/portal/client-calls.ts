@@ -35,8 +35,8 @@ export async function useClientCalls(
 }
 
 /**
- * Fastify refuses a body with another content type even without this parser. The parser only looks for the client id in
- * the body. The laboratory can then show the refusal under this client, where the developer looks for it.
+ * Even without this parser, Fastify refuses a body that is neither a form nor JSON. The parser only looks for the
+ * client id in the body. The laboratory can then show the refusal under this client, where the developer looks for it.
  */
 function readClaimsOfOtherTypes(scope: FastifyInstance): void {
   scope.addContentTypeParser('*', (request, payload, done) => {
@@ -80,7 +80,7 @@ export function clientCallRoutes(services: CallServices) {
     const { grant_type: grantType } = client
     const clientId = await authenticate(client, request)
     // Check the other fields only after the client is authenticated. A caller that is not the client must not learn
-    // what is wrong with them.
+    // what is wrong with these fields.
     const fields = call.takeAll()
     const { accessToken, expiresInSeconds, refreshToken } =
       fields.grant_type === 'refresh_token' ? await renew(fields, request) : await redeem(fields, request)

@@ -5,7 +5,7 @@ import { Refusal } from '../observe/refusal.ts'
 
 /**
  * Checks the Sec-Fetch-Site header, or the Origin header if the browser does not send Sec-Fetch-Site. If a request has
- * neither header, it is refused. The value `same-site` is refused, too, because another port of this host may belong to
+ * neither header, it is refused. The value `same-site` is also refused, because another port of this host may belong to
  * somebody else.
  */
 export function refuseCrossSitePosts(portalUrl: string) {
@@ -18,8 +18,8 @@ export function refuseCrossSitePosts(portalUrl: string) {
 }
 
 /**
- * Checks a call. Servers and scripts do not send these headers, so a call without these headers is accepted. The value
- * `none` means that a person has opened the address directly.
+ * Checks the same headers of a call. Servers and scripts do not send these headers, so a call without them is accepted.
+ * The value `none` means that a person has opened the address directly.
  */
 export function isFromOtherSite({ headers }: FastifyRequest, portalUrl: string): boolean {
   const { 'sec-fetch-site': site = 'none', origin = portalUrl } = headers

@@ -141,7 +141,7 @@ const pages: Partial<Record<Reason, ErrorPage | ((details: RefusalDetails) => Er
 const internal: ErrorPage = {
   status: 500,
   message:
-    'The login portal has an internal problem. Try again in a moment. If the problem stays, only the people who run the portal can repair it.',
+    'The login portal has an internal problem. Try again in a moment. If the problem persists, only the people who run the portal can repair it.',
 }
 
 /**
@@ -170,7 +170,7 @@ export function showErrorPages(
     const refusal = error instanceof Refusal ? error : undefined
     const { statusCode: errorStatus, reason } = classifyError(error)
     const page = (refusal ? errorPageOf(refusal) : errorPageOf(new Refusal(reason))) ?? internal
-    // If the body cannot be read, Fastify has chosen one of several statuses.
+    // If Fastify could not read the body, it has already chosen one of several statuses: use this status.
     const statusCode = refusal ? page.status : errorStatus
     reportRefusal(reply, error, { statusCode, reason: refusal?.reason ?? reason, message: page.message }, 'page')
     if (statusCode === 503) reply.header('retry-after', retryAfterUnavailableSeconds)
@@ -195,9 +195,9 @@ export function showErrorPages(
 }
 
 /**
- * Anybody can register an application with any address. Therefore the portal redirects the browser without asking only
- * if the visitor has allowed the application before. Otherwise a link to the portal could lead to any site (RFC 9700
- * 4.11.2).
+ * Anybody can register an application with any address. If the portal always redirected the browser, a link to the
+ * portal could lead to any site (RFC 9700 4.11.2). Therefore the portal redirects only if the visitor has allowed the
+ * application before. Otherwise it shows a page that links to the address.
  */
 async function answerLoginRefusal(
   services: Pick<Services, 'addresses' | 'store' | 'clock'>,

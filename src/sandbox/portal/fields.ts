@@ -9,7 +9,7 @@ import { longestText } from '../values/text-length.ts'
 
 /** The fields of a call. An empty field counts as left out (RFC 6749 3.2). */
 export interface SentFields<Fields> {
-  /** The fields that were sent. A required field can still be missing, and a value can be one that is not allowed. */
+  /** The fields that were sent. A required field can still be missing, and a value may not be allowed. */
   texts: { [Name in keyof Fields]?: string }
   /**
    * Returns the fields. Throws Refusal if a field in `names` is missing or not allowed. The refusal names the first
@@ -25,7 +25,7 @@ export interface SentFields<Fields> {
  * Refusal if a known field is not a text or is too long. Unknown fields are ignored, even if they are repeated.
  */
 export function readFields<Fields>(request: FastifyRequest): SentFields<Fields> {
-  // Look for the client id in the address, too. The portal refuses fields in the address, but the laboratory should
+  // Also look for the client id in the address. The portal refuses fields in the address, but the laboratory should
   // still name the client.
   const { client_id: claimed } = { ...(request.query as object), ...(request.body as object) } as {
     client_id?: unknown
@@ -63,8 +63,8 @@ export function readFields<Fields>(request: FastifyRequest): SentFields<Fields> 
 }
 
 /**
- * The reason for each keyword of the schema that a field can violate. Other keywords, such as `format`, only describe a
- * field: the domain code checks its value, by comparing it with the stored value.
+ * The keywords of a schema that a field can violate, and the reason for each keyword. Other keywords, such as `format`,
+ * only describe a field: the domain code checks its value, by comparing it with the stored value.
  */
 const reasons: Record<string, Reason> = {
   required: 'field-missing',

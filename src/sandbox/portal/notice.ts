@@ -39,8 +39,8 @@ export function redirectWithNotice(
   reply: FastifyReply,
   { path, userId, notice }: { path: string; userId?: string; notice: PageNotice },
 ): FastifyReply {
-  // The portal signs the content of the cookie: programs on other ports of this host can set cookies, too, but must not
-  // choose what this page says.
+  // The portal signs the content of the cookie: programs on other ports of this host can also set cookies, but they
+  // must not choose what this page says.
   const addressed: AddressedNotice = { path, userId, notice }
   const expiresAt = new Date(clock().getTime() + lifetimeMs)
   const value = makeFormToken(keyRing.sealingKey, 'notice', addressed, expiresAt)

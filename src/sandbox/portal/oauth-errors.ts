@@ -77,7 +77,7 @@ export function oauthAnswerOf(error: unknown): { reason: Reason; answer: OAuthAn
   const retryAfterSeconds = details.retryAfterSeconds ?? (status === 503 ? retryAfterUnavailableSeconds : undefined)
   return {
     reason,
-    // If the body cannot be read, Fastify has chosen one of several statuses.
+    // If Fastify could not read the body, it has already chosen one of several statuses: use this status.
     answer: [refusal ? status : statusCode, code, description],
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
   }

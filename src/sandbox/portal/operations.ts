@@ -27,7 +27,7 @@ function refusalsIn(schema: string) {
 }
 
 const ofOAuth = refusalsIn('OAuthError')
-// The calls for scripts never answer 401, because a script sends no client secret that could be wrong.
+// The calls for scripts never answer 401, because a script does not send a client secret, which could be wrong.
 const { 401: _, ...ofScripts } = {
   ...refusalsIn('Message'),
   403: answer(

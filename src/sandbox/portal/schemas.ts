@@ -23,7 +23,7 @@ const account = {
 export const tokenRequest = {
   type: 'object',
   required: ['grant_type', 'client_id', 'client_secret'],
-  // If several fields are wrong, the answer names only the first of these fields in this order.
+  // The order of these fields matters: if several fields are wrong, the answer names only the first one.
   properties: {
     grant_type: { type: 'string', enum: ['authorization_code', 'refresh_token'] },
     code: { type: 'string', description: 'The code from the redirect. A code works only once, for 60 seconds.' },

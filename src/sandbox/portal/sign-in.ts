@@ -84,8 +84,8 @@ export function signInRoutes(services: SignInServices) {
     if (!(signedIn instanceof Refusal)) {
       noteAbout(request, { userId: signedIn.userId })
       request.log.info({ code: 'signed-in', userId: signedIn.userId }, 'a visitor signed in')
-      // The status must be 303, never 307. After the answer 307, the browser would send the password to the next
-      // address, too (RFC 9700 4.12).
+      // The status must be 303, never 307. After a 307 answer, the browser would also send the password to the next
+      // address (RFC 9700 4.12).
       return reply.redirect(purpose.returnTo, 303)
     }
     const { reason, details } = signedIn
@@ -153,7 +153,7 @@ const cookiePrefix = '__Host-portal-'
 const testCookieName = `${cookiePrefix}cookies`
 
 /**
- * Sets a cookie that shows whether the browser keeps cookies. Such a browser sends this cookie with each form, even if
+ * Sets a cookie that shows whether the browser keeps cookies. If it does, it sends this cookie with each form, even if
  * its other cookies have expired.
  */
 function setTestCookie(reply: FastifyReply): void {
@@ -193,13 +193,13 @@ export const signedOutPath = '/signed-out'
 export function signOutRoutes(services: Pick<Services, 'store' | 'clock' | 'keyRing'>) {
   /**
    * Shows the page with the button to sign out. Applications link to this page, because they cannot end the session at
-   * the portal. As long as this session lasts, the next login asks for no password.
+   * the portal. As long as this session lasts, the next login does not ask for a password.
    */
   async function show(request: FastifyRequest, reply: FastifyReply) {
     return reply.viewAsync('sign-out', { title: 'Sign out', user: await findVisitor(services, request) })
   }
 
-  // The form for signing out needs no form token, because the cross-site guard refuses requests of other sites.
+  // The form for signing out needs no form token, because the cross-site guard refuses requests from other sites.
   async function signOut(_request: FastifyRequest, reply: FastifyReply) {
     await signBrowserOut(services, reply)
     return reply.redirect(signedOutPath, 303)

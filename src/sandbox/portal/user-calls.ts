@@ -1,5 +1,5 @@
-// The calls that scripts and tests make in a user's name, without a browser. Errors have the form `{"message", …}` and
-// not the form of OAuth, because the caller is not an OAuth client.
+// The calls that scripts and tests make on a user's behalf, without a browser. Errors have the form `{"message", …}`
+// and not the form of OAuth, because the caller is not an OAuth client.
 import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -25,8 +25,8 @@ import type { ConsentAnswer, ConsentRequest, PersonAnswer, ScriptLogin, ScriptLo
 import { findVisitor } from './session.ts'
 
 /**
- * Sets up a scope for the calls in a user's name: parsers, headers, the form of errors, and the guard against pages of
- * other sites.
+ * Sets up a scope for the calls on a user's behalf: parsers, headers, the form of errors, and the guard against pages
+ * of other sites.
  */
 export async function useUserCalls(scope: FastifyInstance, { addresses }: Pick<Services, 'addresses'>): Promise<void> {
   await scope.register(cookie)
@@ -57,7 +57,7 @@ export function userCallRoutes(services: CallServices) {
   async function register(request: FastifyRequest, reply: FastifyReply) {
     const { userId } = await registerUser(services, requireBodyFields(request), services.sourceOf(request))
     const user = await findUser(store.read, userId)
-    if (!user) throw new Error('the user was removed in the moment they signed up')
+    if (!user) throw new Error('the user was removed at the moment they signed up')
     request.log.info({ code: 'signed-up', userId }, 'a user signed up')
     return reply.status(201).send(toPersonJson(user))
   }

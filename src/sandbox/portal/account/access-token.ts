@@ -121,8 +121,8 @@ function findNameProblem(name: string): string | undefined {
 }
 
 /**
- * Makes example commands for curl. Addresses and ids contain no quotation marks, so they need no escaping. If there is
- * no group, `create` is undefined.
+ * Makes example commands for curl. Addresses and ids do not contain quotation marks, so they need no escaping. If there
+ * is no group, `create` is undefined.
  */
 function makeCurlLines(apiUrl: string, groupId: string | undefined) {
   // Inside double quotes, the shell replaces the variable with its value.

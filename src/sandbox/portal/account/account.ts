@@ -45,7 +45,7 @@ export function showAccountPage(reply: FastifyReply, page: string, data: { title
 }
 
 interface Question {
-  /** The title of the window. It contains no name that another person has chosen. */
+  /** The title of the window. It must not contain a name that another person has chosen. */
   title: string
   /** The words of the question before and after the name. If there is no name, the page shows both texts together. */
   question: [before: string, after: string]

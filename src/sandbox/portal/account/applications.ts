@@ -21,7 +21,7 @@ import {
 
 const path = '/account/applications'
 export const madePath = `${path}#made`
-// How many entries each list shows, because nobody reads more. Withdrawn and removed entries disappear, and renewed
+// How many entries each list shows at most. Nobody reads more. Withdrawn and removed entries disappear, and renewed
 // entries move to the end of the list. Therefore the visitor can reach all entries.
 const mostShown = 100
 
@@ -91,8 +91,8 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'addresses' |
   async function confirmRemoval(request: FastifyRequest, reply: FastifyReply) {
     const ids = request.query as Record<string, unknown>
     const made = await findMade(store.read, { userId: visitorOf(request).id, ids, now: clock() })
-    // A visitor who sends the form after the session has ended also gets here after signing in, and then the address
-    // contains no ids.
+    // This also happens if a visitor sends the form after the session has ended: the sign-in page then leads here, to
+    // the address without the ids.
     if (!made) return reply.redirect(madePath, 303)
     return showAccountPage(reply, 'account/remove-made', {
       title: made.what === 'application' ? `Remove ${made.applicationName}?` : 'End these secrets?',

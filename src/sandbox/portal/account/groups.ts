@@ -19,7 +19,7 @@ const listPath = '/account/groups'
 const longestName = 200
 const invitationsOnPage = 20
 const membersOnPage = 100
-/** How many members the page shows at first. If the visitor clicks a button, the page shows the other members, too. */
+/** How many members the page shows at first. If the visitor clicks a button, the page also shows the other members. */
 const mostAtFirst = 10
 
 /** The outcome of the form that was sent. The page shows this outcome together with its lists. */
