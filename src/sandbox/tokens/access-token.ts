@@ -19,8 +19,8 @@ export interface AccessTokenClaims {
   iat: number
   exp: number
   /**
-   * For a user's token, the id of its grant, a dot, a random part, an underscore, and the generation of the family in
-   * which the token was issued. For an application's own token, the id of the token's record.
+   * A user's token has the form `grant.random_generation`: the id of its grant, a random part, and the family's
+   * generation in which the token was issued. For an application's own token, it is the id of the token's record.
    */
   jti: string
   type: 'User' | 'App'
