@@ -113,7 +113,7 @@ export const reasons = {
   },
   'redirect-uri-differs': {
     found: 'The redirect_uri of the exchange differs from the redirect_uri of the login request.',
-    why: 'The code went to the address that started the login. An exchange for another address may come from somebody who has stolen the code.',
+    why: 'The code went to the redirect_uri of the login request. An exchange for another address may come from somebody who has stolen the code.',
     fix: 'Keep the redirect URI in one setting, and send the same text both times.',
     reference: 'rule TK-07; RFC 6749 4.1.3',
   },
@@ -203,7 +203,7 @@ export const reasons = {
   },
   'refresh-token-used': {
     found: 'The refresh token was already replaced by a newer one.',
-    why: 'Each refresh token is replaced when it is used, so that the theft of a token is noticed: a second use ends the login.',
+    why: 'Each refresh token is replaced when it is used. A second use looks like theft, so it ends the login.',
     fix: 'Store the new refresh token before you use the new access token. All your processes must read the refresh token from the same place.',
     reference: 'RFC 9700 4.14.2',
   },
