@@ -28,9 +28,9 @@ export interface NewUser {
 export const longestEmail = 254
 
 /**
- * E-mail addresses are stored and compared in this form, so that no second account can have an address that looks the
- * same. Normalise an address before you validate it: NFKC turns a full-width ＠ into @. If a text is too long for an
- * address, the result is empty, because the time to normalise a text grows with the square of its length.
+ * E-mail addresses are stored and compared in this form, so that two accounts cannot have addresses that look the same.
+ * Normalise an address before you validate it: NFKC turns a full-width ＠ into @. If a text is too long for an address,
+ * the result is empty, because the time to normalise a text grows with the square of its length.
  */
 export function normaliseEmail(email: string): string {
   const text = email.trim()
