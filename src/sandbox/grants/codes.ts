@@ -1,5 +1,5 @@
-// Issues an authorization code to a client that the user has allowed, and redeems each code only once. The client then
-// gets the first tokens of a new token family.
+// Issues an authorization code to a client that the user has allowed, and redeems each code only once. For a redeemed
+// code, the client gets the first tokens of a new family.
 import type { StepNotes } from '../observe/notes.ts'
 import type { Reason } from '../observe/reasons.ts'
 import { Refusal } from '../observe/refusal.ts'
