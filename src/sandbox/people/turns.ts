@@ -16,8 +16,8 @@ interface Waiter {
 /**
  * Returns a function that waits for its turn and then runs the work, or throws Busy. Sources take turns: a source with
  * one task does not wait behind fifty tasks of another source. If no place is free, a source with few waiting tasks
- * gets a place from the source with the most waiting tasks. The newest task of the source that loses the place is then
- * refused with Busy.
+ * takes a place from the source with the most waiting tasks. The newest task of that other source is then refused with
+ * Busy.
  */
 export function createTurns(): <T>(source: string, work: () => Promise<T>) => Promise<T> {
   let running = 0
