@@ -62,7 +62,7 @@ export const startLoginCall = {
   response: {
     200: empty('A page on which the person signs in, or is asked to allow the application.'),
     303: empty(
-      'Leads back to the application, if the person has allowed the application before. If the request has no parameters, leads to the account page.',
+      'A redirect back to the application, if the person has allowed the application before. If the request has no parameters, a redirect to the account page.',
     ),
     400: empty('A page that says what is wrong with the request.'),
   },
