@@ -457,7 +457,7 @@ export const renewal = {
     'The client renews a session only when the access token expires. Even if tokens are valid only for a short time, the client does not renew the session at every request.',
   ),
   'CK-09': decision(
-    'If a cookie contains the refresh token, this is a separate cookie, which lives longer than the access token. A renewal does not extend the lifetime of this cookie.',
+    'If a cookie contains the refresh token, this cookie is separate from the session cookie, and lives longer than the access token. A renewal does not extend the lifetime of this cookie.',
   ),
   'token-ends-early': decision(
     'After the answer 401 from the API, the client renews once or offers the login, even if expires_in has not passed yet.',

@@ -24,7 +24,7 @@ export const portalStart = {
   'AZ-06': decision(
     'The login request needs a cancel_url with the origin of a registered redirect URI. If the origin differs or the cancel_url is missing, the portal refuses the request and never uses the cancel_url (AZ-03).',
   ),
-  'AZ-07': rfc(9700, '4.11.2', 'The portal redirects no visitor to a client before the visitor has signed in.'),
+  'AZ-07': rfc(9700, '4.11.2', 'The portal does not redirect visitors to a client before they have signed in.'),
   'AZ-08': rfc(
     6749,
     '4.1.2',

@@ -164,7 +164,7 @@ export const load = {
   'DO-07': decision('A caller who reads an answer slowly cannot fill the memory of a program.'),
   'DO-08': decision('A program refuses multipart/form-data with 415.'),
   'DO-09': decision(
-    "The portal hashes only a few passwords at the same time, and takes the callers' IP addresses in turn.",
+    'The portal hashes only a few passwords at the same time, and callers from different IP addresses take turns.',
   ),
   'DO-11': rfc(9112, '6.3', 'A program refuses a request whose length is ambiguous.'),
   'DO-12': decision('A program answers an invalid or too long address with a status from 400 to 499.'),

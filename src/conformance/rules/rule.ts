@@ -10,8 +10,8 @@ export type Level = 'MUST' | 'SHOULD' | 'advice'
 export interface Rule {
   level: Level
   /**
-   * `platform`: the specification of the platform contains the rule. `decision`: this project has decided it, because the
-   * specification does not.
+   * `platform`: the specification of the platform contains the rule. `decision`: this project has decided the rule,
+   * because the specification says nothing about it.
    */
   source: 'platform' | 'decision' | 'experience' | 'ASVS 5.0' | `RFC ${number}`
   /** The section of an RFC, or the requirement of ASVS. */
