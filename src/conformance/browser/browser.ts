@@ -62,7 +62,7 @@ interface Navigation extends Omit<Cause, 'mode' | 'dest'> {
   form: ContentPolicy | undefined
   body: string | undefined
   contentType: string | undefined
-  /** True for a reload and for a sent form. The browser then uses no cached answer, even after redirects. */
+  /** True for a reload and for a sent form. The browser then does not use cached answers, even after redirects. */
   isFresh: boolean
 }
 

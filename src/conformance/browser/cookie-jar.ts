@@ -27,8 +27,8 @@ const typed: Errand = { isSameSite: true, isNavigation: true, method: 'GET' }
 const laxPostMs = 120_000
 const longestMs = 400 * 86_400_000
 /**
- * The limit for one registrable domain. If it has more than `most` cookies, the browser drops the least recently used
- * ones until `left` cookies remain.
+ * The limit for one registrable domain. If the domain has more than `most` cookies, the browser drops cookies until
+ * `left` of them remain. It first drops cookies without Secure, beginning with the least recently used.
  */
 const most = 180
 const left = 150
@@ -146,8 +146,8 @@ function isSentOn({ sameSite, createdAt }: Cookie, { isSameSite, isNavigation, m
   if (isSameSite || sameSite === 'none') return true
   if (!isNavigation || sameSite === 'strict') return false
   if (method === 'GET' || method === 'HEAD') return true
-  // A cookie without SameSite counts as Lax. In the first two minutes, browsers also send this cookie with a form of
-  // another site.
+  // A cookie without SameSite counts as Lax. For two minutes after this cookie was set, browsers also send it with a
+  // form from another site.
   return sameSite === undefined && now - createdAt < laxPostMs
 }
 

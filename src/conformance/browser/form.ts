@@ -27,14 +27,14 @@ export interface Button {
 
 export interface Control {
   name: string
-  /** As in HTML. `button` for a control that submits the form. */
+  /** The type, as in HTML. For every control that submits the form, it is `button`. */
   type: string
   /**
    * The values that the control sends if the person changes nothing. The list is empty for a checkbox that is not
    * checked.
    */
   values: string[]
-  /** The values that a person can choose. Undefined for a control with a text field. */
+  /** The values that a person can choose. Undefined for a control without choices, such as a text field. */
   choices?: string[]
   button?: Button
 }

@@ -1,5 +1,5 @@
-// Decides whether two addresses belong to one site: the scheme and the registrable domain are the same. The port does
-// not matter.
+// Decides whether two addresses belong to one site. They do if their schemes and registrable domains are the same. The
+// port does not matter.
 import { isIP } from 'node:net'
 import { getDomain, getPublicSuffix } from 'tldts'
 
