@@ -17,7 +17,10 @@ function filesOf(settings: Pick<Settings, 'json' | 'junit' | 'html'>) {
   })
 }
 
-/** Returns the problems with the paths of the reports. Deletes every file that this test creates. */
+/**
+ * Returns the problems with the paths of the reports. To test a path, the function may create a file, which it then
+ * deletes.
+ */
 export function problemsOfReportFiles(settings: Pick<Settings, 'json' | 'junit' | 'html'>): string[] {
   const seen = new Set<string>()
   return filesOf(settings).flatMap(({ kind, path }) => {

@@ -63,7 +63,7 @@ function whatToFix(wrong: Result[], open: Result[], report: Report): string {
       `<h2>Undecided</h2>\n<p>These checks came to no result, so they neither passed nor failed.</p>\n<ul>\n${open.map(result => line(result, report)).join('\n')}\n</ul>`,
     ...notRunLines(report.results).map(text => `<h2>Not run</h2>\n<p>${escapeHtml(text)}</p>`),
     unknown.length > 0 &&
-      `<p>Ids on the list of known failures that no check has: <code>${escapeHtml(unknown.join(', '))}</code></p>`,
+      `<p>The list of known failures contains ids for which there is no check: <code>${escapeHtml(unknown.join(', '))}</code></p>`,
   ].filter(part => part !== false)
   return parts.length > 0 ? parts.join('\n') : '<p>Nothing to fix.</p>'
 }

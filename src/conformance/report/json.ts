@@ -55,8 +55,8 @@ export function toJson(report: Report): string {
 }
 
 /**
- * In JSON, control characters above U+001F need no escape, but a terminal obeys them. A program reads the escaped form
- * `\u009b` as the same character.
+ * JSON does not require an escape for control characters above U+001F, but a terminal obeys these characters. A program
+ * reads the escaped form `\u009b` as the same character.
  */
 function escapeUnsafe(json: string): string {
   return json.replace(unsafeToPrint, character =>

@@ -1,5 +1,5 @@
-// Makes the report for CI systems: JUnit's XML, with one suite for each group. The report has a failure or an error
-// only if the exit code is not 0, and always then. A warning counts as passed and has a text. A known failure counts as
+// Makes the report for CI systems: JUnit's XML, with one suite for each group. The report contains a failure or an
+// error exactly when the exit code is not 0. A warning counts as passed and has a text. A known failure counts as
 // skipped, and an undecided check as an error.
 
 import { groups } from '../checks.ts'

@@ -30,7 +30,7 @@ export function describeFailures(report: Report): string {
 }
 
 /**
- * Puts the checks first that made the client stop answering, because they can explain other failures. Of the other
+ * Begins with the checks that made the client stop answering, because they can explain other failures. Among the other
  * checks, MUST comes before SHOULD, and early steps of a login come before late steps.
  */
 function inOrderOfRepair(results: Result[]): Result[] {
@@ -161,7 +161,7 @@ The rules are at the end of this list.
 ${tables.join('\n')}
 ## Rules
 
-[The platform](reference/platform.md) explains them. What an RFC or OWASP ASVS 5.0 says is quoted exactly.
+[The platform](reference/platform.md) explains the rules. Texts of RFCs and of OWASP ASVS 5.0 are quoted exactly.
 
 | Id | | Rule | Origin |
 |---|---|---|---|
