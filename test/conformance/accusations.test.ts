@@ -65,7 +65,7 @@ t.test(
   },
 )
 
-t.test('a client that logs the state passes the check log-cookies, although a cookie contains the state', async t => {
+t.test('a client that logs the state passes the check `log-cookies`, although a cookie contains the state', async t => {
   const logins = new Map<string, Login>()
   const found = await judge(
     {
@@ -86,7 +86,7 @@ t.test('a client that logs the state passes the check log-cookies, although a co
   t.equal(found['log-code']?.verdict, 'failed')
 })
 
-t.test('a client that logs a cookie fails the check log-cookies', async t => {
+t.test('a client that logs a cookie fails the check `log-cookies`', async t => {
   const found = await judge(
     { describe: ({ setCookies, url }, status) => `${url.pathname} ${status} ${setCookies.join(' ')}` },
     'log-cookies',
@@ -95,7 +95,7 @@ t.test('a client that logs a cookie fails the check log-cookies', async t => {
 })
 
 t.test(
-  'a client that logs paths passes the check log-form-tokens, although a hidden form field contains the same path',
+  'a client that logs paths passes the check `log-form-tokens`, although a hidden form field contains the same path',
   async t => {
     const forms = new Map<string, unknown>()
     const printsPath: Partial<Parts> = {
@@ -121,18 +121,18 @@ const tooLong = (status: number): Partial<Parts> => ({
   },
 })
 
-t.test('a client that refuses a long address with status 414 passes the check return-to-long', async t => {
+t.test('a client that refuses a long address with status 414 passes the check `return-to-long`', async t => {
   const found = await judge(tooLong(414), 'return-to-long')
   t.equal(found['return-to-long']?.verdict, 'passed')
 })
 
-t.test('a client that answers a long address with status 500 fails the check return-to-long', async t => {
+t.test('a client that answers a long address with status 500 fails the check `return-to-long`', async t => {
   const found = await judge(tooLong(500), 'return-to-long')
   t.match(found['return-to-long'], { verdict: 'failed', reason: 'The login path answered with status 500', fix: '414' })
 })
 
 t.test(
-  'if a client redirects to the portal again and again, the check login-works fails, and its reason mentions the redirects',
+  'if a client redirects to the portal again and again, the check `login-works` fails, and its reason mentions the redirects',
   async t => {
     const found = await judge(
       {
@@ -146,7 +146,7 @@ t.test(
 )
 
 t.test(
-  'a client that sets a Lax session cookie and answers the callback with a redirect passes the check login-works',
+  'a client that sets a Lax session cookie and answers the callback with a redirect passes the check `login-works`',
   async t => {
     const found = await judge(
       {
@@ -189,7 +189,7 @@ t.test(
 )
 
 t.test(
-  'if the login path answers with an error page that has a script, the check start-leads-to-portal fails',
+  'if the login path answers with an error page that has a script, the check `start-leads-to-portal` fails',
   async t => {
     const found = await judge(
       { afterStart: visit => page(visit, 500, 'Error', '<script>location.reload()</script>') },
@@ -200,7 +200,7 @@ t.test(
 )
 
 t.test(
-  'if the portal refuses the exchange, the fix of the check login-works names the cause that the portal gave',
+  'if the portal refuses the exchange, the advice of the check `login-works` contains the reason that the portal gave',
   async t => {
     const found = await judge(
       {
@@ -232,13 +232,13 @@ t.test('if a client answers a form with status 500, the fix is only about this e
   t.match(found['create-works'], { verdict: 'failed', fix: 'The client itself failed' })
 })
 
-t.test('no fix of a check names a library or a function of one language', t => {
+t.test('the advice of a check never names a library or a function of one language', t => {
   for (const { id, fix } of checks) t.notMatch(fix, /URLSearchParams|AbortSignal|\bfetch\(|redirect: "manual"/, id)
   t.end()
 })
 
 t.test(
-  'no check fails if a client that keeps sessions at the server sets a cookie that lives longer than the access token',
+  'if a client keeps its sessions at the server, no check requires that the cookie expires with the access token',
   async t => {
     const other = await openStage(otherClientOptions)
     t.teardown(other.close)
@@ -266,7 +266,7 @@ t.test(
 )
 
 t.test(
-  'if a client refuses every callback, the fix of the check exchange-post is about the refused callback, and not about the address of the exchange',
+  'if a client refuses every callback, the advice of the check `exchange-post` is about the refused callback, not about the address of the exchange',
   async t => {
     const strict = right.loginAttributes.replace('Lax', 'Strict')
     const { 'exchange-post': result } = await judge({ loginAttributes: strict }, 'exchange-post')
@@ -275,7 +275,7 @@ t.test(
 )
 
 t.test(
-  'if one check cannot create or find something that worked in an earlier check of the run, its result is undecided',
+  'if a check cannot create or find something, but an earlier check of the run could, its result is undecided',
   async t => {
     const { 'create-works': works, 'page-escapes-title': shows } = await judge({}, 'create-works', 'page-escapes-title')
     t.match([works, shows], [{ verdict: 'passed' }, { verdict: 'passed' }])
@@ -289,46 +289,52 @@ t.test(
   },
 )
 
-t.test('if a client uses a number as access token after a renewal, only the check for this mistake fails', async t => {
-  const ids = ['missing', 'null', 'empty', 'number', 'list', 'with-newline', 'not-ascii'].map(
-    kind => `refresh-access-token-${kind}`,
-  )
-  const found = await judge(
-    {
-      async renew(visit, refreshToken) {
-        // Makes each renewal slow, so that renewals of several checks would overlap if the checks did not wait for
-        // each other.
-        await wait(400)
-        const parts: Parts = {
-          ...visit.parts,
-          readTokens: (one, { access_token, ...answer }) =>
-            right.readTokens(one, {
-              ...answer,
-              access_token: typeof access_token === 'number' ? `${access_token}` : access_token,
-            }),
-        }
-        return right.renew({ ...visit, parts }, refreshToken)
+t.test(
+  'if a client uses a number as the access token after a renewal, only the check for this mistake fails',
+  async t => {
+    const ids = ['missing', 'null', 'empty', 'number', 'list', 'with-newline', 'not-ascii'].map(
+      kind => `refresh-access-token-${kind}`,
+    )
+    const found = await judge(
+      {
+        async renew(visit, refreshToken) {
+          // Makes each renewal slow, so that renewals of several checks would overlap if the checks did not wait for
+          // each other.
+          await wait(400)
+          const parts: Parts = {
+            ...visit.parts,
+            readTokens: (one, { access_token, ...answer }) =>
+              right.readTokens(one, {
+                ...answer,
+                access_token: typeof access_token === 'number' ? `${access_token}` : access_token,
+              }),
+          }
+          return right.renew({ ...visit, parts }, refreshToken)
+        },
       },
-    },
-    ...ids,
-  )
-  t.same(
-    Object.values(found)
-      .filter(({ verdict }) => verdict !== 'passed')
-      .map(({ id, verdict }) => `${id} ${verdict}`),
-    ['refresh-access-token-number failed'],
-  )
-})
+      ...ids,
+    )
+    t.same(
+      Object.values(found)
+        .filter(({ verdict }) => verdict !== 'passed')
+        .map(({ id, verdict }) => `${id} ${verdict}`),
+      ['refresh-access-token-number failed'],
+    )
+  },
+)
 
-t.test('if the client answers an overtaken change with a redirect, the finding contains both forms', async t => {
-  const { 'edit-overtaken-kept': result } = await judge(
-    faults.find(({ name }) => name === 'overtaken-edit-looks-saved')!.parts,
-    'edit-overtaken-kept',
-  )
-  t.match(result, { verdict: 'warned', reason: 'with a redirect, and then status 200' })
-  t.match(result!.reason, 'did not save the second name')
-  t.equal(result!.evidence.filter(text => text.startsWith('POST')).length, 2)
-})
+t.test(
+  'if the application changed after a form was opened, and the client answers the form with a redirect, the finding contains both forms',
+  async t => {
+    const { 'edit-overtaken-kept': result } = await judge(
+      faults.find(({ name }) => name === 'overtaken-edit-looks-saved')!.parts,
+      'edit-overtaken-kept',
+    )
+    t.match(result, { verdict: 'warned', reason: 'with a redirect, and then status 200' })
+    t.match(result!.reason, 'did not save the second name')
+    t.equal(result!.evidence.filter(text => text.startsWith('POST')).length, 2)
+  },
+)
 
 /** Revokes the token five seconds after the answer to the visitor. */
 const revokesLater: Partial<Parts> = {
@@ -352,10 +358,13 @@ t.test('a client that revokes tokens five seconds after its answer passes the ch
   for (const id of ids) t.equal(found[id]?.verdict, 'passed', `${id}: ${found[id]?.reason}`)
 })
 
-t.test('if a client revokes no token, the finding says how long the check has waited', async t => {
+t.test('if a client does not revoke tokens, the finding says how long the check has waited', async t => {
   const found = await judge({ revokes: false }, 'logout-revokes', 'logout-not-waiting')
   t.match(found['logout-revokes'], { verdict: 'warned', reason: 'Within 10 seconds after the sign-out' })
-  t.match(found['logout-not-waiting'], { verdict: 'not applicable', reason: 'no token within 10 seconds' })
+  t.match(found['logout-not-waiting'], {
+    verdict: 'not applicable',
+    reason: 'does not revoke a token within 10 seconds',
+  })
 })
 
 /** Keeps the last valid metadata across restarts, and asks for the metadata only once after each start. */
@@ -393,7 +402,7 @@ t.test('a client that keeps the last valid metadata across restarts fails no che
   }
 })
 
-t.test('a client that refuses a login with parameters of the portal in its query fails no check', async t => {
+t.test('no check fails if a client refuses a login because its query contains parameters of the portal', async t => {
   const found = await judge(
     {
       async around(visit, next) {
@@ -407,18 +416,21 @@ t.test('a client that refuses a login with parameters of the portal in its query
   t.match(found, { 'state-not-chosen': { verdict: 'passed' }, 'start-not-chosen': { verdict: 'passed' } })
 })
 
-t.test('a client that keeps the PKCE verifier unsealed in an HttpOnly cookie passes pkce-verifier-hidden', async t => {
-  const found = await judge(
-    {
-      sealLogin: (_visit, _name, login) => readable.write(login),
-      unsealLogin: (_visit, _name, text) => readable.read(text),
-    },
-    'pkce-verifier-hidden',
-  )
-  t.match(found, { 'pkce-verifier-hidden': { verdict: 'passed' } })
-})
+t.test(
+  'a client that keeps the PKCE verifier unsealed in an HttpOnly cookie passes `pkce-verifier-hidden`',
+  async t => {
+    const found = await judge(
+      {
+        sealLogin: (_visit, _name, login) => readable.write(login),
+        unsealLogin: (_visit, _name, text) => readable.read(text),
+      },
+      'pkce-verifier-hidden',
+    )
+    t.match(found, { 'pkce-verifier-hidden': { verdict: 'passed' } })
+  },
+)
 
-t.test('a form with one redirect URI in each line passes the check create-several-addresses', async t => {
+t.test('a form with one redirect URI in each line passes the check `create-several-addresses`', async t => {
   const found = await judge(
     {
       formOf(_visit, body) {
@@ -435,7 +447,7 @@ t.test('a form with one redirect URI in each line passes the check create-severa
 })
 
 t.test(
-  'a search form, an empty maxlength and a minlength of an address pass the check form-limits-in-html',
+  'a search form, an empty maxlength and a minlength for an address pass the check `form-limits-in-html`',
   async t => {
     const search = '<form action="/applications"><input name="name" maxlength="50"></form>'
     const found = await judge(
@@ -451,7 +463,7 @@ t.test(
   },
 )
 
-t.test('the check create-chosen-group chooses a group with radio buttons', async t => {
+t.test('the check `create-chosen-group` chooses a group with radio buttons', async t => {
   const found = await judge(
     bodyWith(body => {
       const groups = [...body.matchAll(/<option value="([^"]*)"/g)].map(([, id]) => id)
@@ -463,19 +475,25 @@ t.test('the check create-chosen-group chooses a group with radio buttons', async
   t.match(found, { 'create-chosen-group': { verdict: 'passed' } })
 })
 
-t.test('if the form creates no application, the reason of create-once-between-others says so', async t => {
-  const found = await judge({ isFormOf: () => false }, 'create-once-between-others')
-  t.match(found, { 'create-once-between-others': { verdict: 'not applicable', reason: 'creates no application' } })
-})
-
-t.test('if a client rewrites a redirect URI with a URL parser, the fix does not tell it to use a parser', async t => {
-  const { parts } = faults.find(({ name }) => name === 'addresses-written-by-a-url-parser')!
-  const { 'create-addresses-accepted': result } = await judge(parts, 'create-addresses-accepted')
-  t.match(result, { verdict: 'failed', fix: 'exactly as it was typed' })
-})
+t.test(
+  'if the form creates no application, the reason that the check `create-once-between-others` gives says so',
+  async t => {
+    const found = await judge({ isFormOf: () => false }, 'create-once-between-others')
+    t.match(found, { 'create-once-between-others': { verdict: 'not applicable', reason: 'creates no application' } })
+  },
+)
 
 t.test(
-  'if a renewal for a form fails, a page with status 500 and an explanation passes the check refresh-kept-for-form',
+  'if a client rewrites a redirect URI with a URL parser, the advice in `fix` does not recommend a parser',
+  async t => {
+    const { parts } = faults.find(({ name }) => name === 'addresses-written-by-a-url-parser')!
+    const { 'create-addresses-accepted': result } = await judge(parts, 'create-addresses-accepted')
+    t.match(result, { verdict: 'failed', fix: 'exactly as it was typed' })
+  },
+)
+
+t.test(
+  'if a renewal for a form fails, a page with status 500 and an explanation passes the check `refresh-kept-for-form`',
   async t => {
     const found = await judge(
       answerWith((answer, visit) =>
@@ -489,7 +507,7 @@ t.test(
   },
 )
 
-t.test('if a client is busy once, the checks of slow values try again and pass', async t => {
+t.test('if a client is slow once, because it is busy, the checks of slow values try again and pass', async t => {
   const found = await judge(
     {
       async around(visit, next) {

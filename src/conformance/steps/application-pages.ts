@@ -44,8 +44,8 @@ export async function openWithApplication(
 }
 
 /**
- * Opens the page behind the login, and the pages whose address contains the id of the application. Opens links that
- * seem to remove the application last. Stops after a page for which `isLast` is true.
+ * Opens the page behind the login, and the pages whose address contains the id of the application. Links that seem to
+ * remove the application come last. Stops after a page for which `isLast` is true.
  */
 export async function openPagesAbout(
   context: CheckContext,
@@ -113,7 +113,7 @@ export function nameField({ controls }: Form): string {
   return (names.find(name => /^name$/i.test(name)) ?? names.find(name => /name/i.test(name)))!
 }
 
-/** Returns the POST forms about the application, removals last. Leaves out the form that signs out. */
+/** Returns the POST forms about the application, with removals last. Leaves out the form that signs out. */
 export function formsAbout(context: CheckContext, pages: Page[], id: string): ApplicationForm[] {
   const found = new Map<string, ApplicationForm>()
   for (const page of pages)
@@ -130,7 +130,7 @@ function describeForm({ form, page }: ApplicationForm): string {
   return [form.action, page.url, ...form.buttons.map(({ text }) => text)].join(' ')
 }
 
-/** Returns the API calls after `before` that change something in the name of the person. */
+/** Returns the API calls after `before` that change something on the person's behalf. */
 export async function changesSince(context: CheckContext, person: Person, before: LabStep[]): Promise<LabStep[]> {
   await context.platform.settle()
   const known = new Set(before)

@@ -38,7 +38,7 @@ export async function makeApplication(
   const empty = { description: '', webPageUrl: '', iconUrl: '', privacyPolicyUrl: '', scopes: '', defaultScopes: '' }
   const data = { ...empty, redirectUris: 'https://made.example/callback', groupId: person.groupId, ...fields }
   const { statusCode, body } = await context.platform.callApi(token, 'POST', '/apps/v1', data)
-  if (statusCode !== 201) throw new Error(`The API created no application: ${body}`)
+  if (statusCode !== 201) throw new Error(`The API did not create the application: ${body}`)
   return (JSON.parse(body) as { '@id': string })['@id']
 }
 
@@ -50,6 +50,6 @@ export async function makeGroup({ platform }: CheckContext, person: Person, name
     type: 'Group',
     data: { name },
   })
-  if (statusCode !== 201) throw new Error(`The API created no group: ${body}`)
+  if (statusCode !== 201) throw new Error(`The API did not create the group: ${body}`)
   return (JSON.parse(body) as { '@id': string })['@id']
 }

@@ -67,7 +67,7 @@ export const typedAddress = {
 }
 
 /**
- * Requests that do not load a whole page. For each request, the headers that differ from the headers of a page load.
+ * Requests that do not load a whole page. Each value contains the headers that differ from the headers of a page load.
  */
 export const noNavigations: Record<string, Record<string, string>> = {
   'A prefetch': { 'sec-purpose': 'prefetch' },

@@ -91,7 +91,7 @@ export async function attackersForm(context: CheckContext, visitors: Form): Prom
   return forge(own, visitors)
 }
 
-/** Whether this is the call Create, whatever the API answered. */
+/** Whether this is the Create call, whatever the API answered. */
 export const isCreation = ({ request }: LabStep): boolean =>
   request.method === 'POST' && request.url.split('?')[0] === '/apps/v1'
 
@@ -112,8 +112,8 @@ export function secretOf([creation]: LabStep[]): string {
 }
 
 /**
- * Sends the form without a change. Ends the check if the form creates no application, because another check reports
- * this.
+ * Sends the form without a change. Ends the check if the form does not create an application, because another check
+ * reports this.
  */
 export async function submitCreate(context: CheckContext, open: OpenForm): Promise<Page> {
   const page = await open.browser.submit(open.page, open.form, open.values)

@@ -26,8 +26,8 @@ export interface OpenForms extends OwnApplication {
 }
 
 /**
- * Signs in a visitor with an application, and finds the forms about the application. Ends the check if no page has such
- * a form.
+ * Signs in a visitor who has an application, and finds the forms about this application. Ends the check if no page has
+ * such a form.
  */
 export async function openForms(context: CheckContext): Promise<OpenForms> {
   const application = await openWithApplication(context)
@@ -47,7 +47,7 @@ export async function reopen(browser: Browser, { page, form }: ApplicationForm):
 const isAlike = (one: Form, other: Form) => namesOf(one) === namesOf(other)
 const namesOf = ({ controls }: Form) => controls.map(({ name }) => name).join()
 
-/** Returns what a person types into the form. If the form contains the application's name, this is another name. */
+/** Returns what a person types into the form. If the form can change the application, the person types another name. */
 export function typedInto({ page, form }: ApplicationForm, name = 'Changed by conformance'): Values {
   return editFormOf({ ...page, forms: [form] }) ? { [nameField(form)]: name } : {}
 }
@@ -84,7 +84,7 @@ export const isWrite = ({ request: { method } }: LabStep) => !['GET', 'HEAD', 'O
 
 /**
  * Sends every form, while the platform answers the call for this form with the fault, for example `503`. Leaves out
- * forms for which the client makes no such call. Ends the check if no form is left.
+ * forms for which the client does not make this call. Ends the check if no form is left.
  */
 export async function sendFormsUnder(
   context: CheckContext,
@@ -107,8 +107,8 @@ export async function sendFormsUnder(
 }
 
 /**
- * Opens the address of the page again without its query, and returns whether the text is the same. If the text is the
- * same, the page contained no message about the sent form. The query could contain this message.
+ * Returns whether the page contains no message about the sent form. For this, the suite opens the address of the page
+ * again and compares the texts. It leaves out the query, because the query could contain the message.
  */
 export async function isOrdinary(context: CheckContext, page: Page, browser: Browser): Promise<boolean> {
   const stopAt = context.isPortal
@@ -117,8 +117,8 @@ export async function isOrdinary(context: CheckContext, page: Page, browser: Bro
 }
 
 /**
- * Fails if the answer to a form is a page for which Reload would send the same POST again. An answer in JSON is for a
- * script and not a page.
+ * Fails if the answer to a form is a page, because Reload would then send the same POST again. An answer in JSON does
+ * not count as a page, because a script reads it.
  */
 export function expectNoPost(page: Page, form: string): void {
   if (page.status >= 400 || !/html/i.test(page.headers.get('content-type') ?? '')) return

@@ -17,8 +17,8 @@ interface Failing {
 }
 
 /**
- * Makes checks of two kinds. After a failed call, the page must have a status other than 500. And after each of
- * `failures`, the page must show no internal details of the client.
+ * Makes checks of two kinds. In the first kind, the page after a failed call must have a status other than 500. In the
+ * second kind, the page after each of `failures` must show no internal details of the client.
  */
 export function failurePages({ place, call, needs, meet }: Failing, failures: string[]): CheckDefinition[] {
   return [

@@ -65,8 +65,8 @@ export function findLeaksOf(secrets: Secret[], isSecret: (secret: Secret) => boo
 }
 
 /**
- * Returns the end of each spelling, and its beginning if this is random. All JWTs begin alike, and so do the cookies of
- * some frameworks.
+ * Returns the end of each spelling. Also returns the beginning, except if it is not random: all JWTs begin alike, and
+ * so do the cookies of some frameworks.
  */
 function partsOf({ value, isCookie }: Secret): string[] {
   const hasRandomBeginning = !isCookie && !value.startsWith('eyJ')

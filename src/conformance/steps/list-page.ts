@@ -35,8 +35,8 @@ export interface Compared extends Visited {
 }
 
 /**
- * Signs in a new visitor, and makes an application for this visitor. Then opens the list with the fault, as visitUnder
- * does. Also returns the list from before the fault: without the application, and with it.
+ * Signs in a new visitor, and opens the list three times: before the visitor has an application, when the visitor has
+ * one, and then with the fault, as visitUnder does.
  */
 export async function compareUnder(
   context: CheckContext,

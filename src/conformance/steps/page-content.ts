@@ -48,8 +48,8 @@ export function addressesIn(answer: Answer): string[] {
 
 /**
  * Whether an inserted text ends the script string that contains it, so that the rest of the text becomes code. `quotes`
- * is a part of the inserted text with all three quotation marks of scripts. If a script contains this part unchanged,
- * one of the marks ends the string.
+ * is a part of the inserted text that contains the three kinds of quotation marks in scripts. If a script contains this
+ * part unchanged, one of the marks ends the string.
  */
 export function breaksScript(answer: Answer, quotes: string): boolean {
   return elementsIn(answer).some(

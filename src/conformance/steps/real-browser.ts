@@ -74,7 +74,7 @@ export async function isSignedIn(context: CheckContext, visitor: Visitor): Promi
 
 /**
  * Signs in and opens the page behind the login. If nobody is signed in, the check is undecided, because the check
- * chromium-login reports the failure.
+ * `chromium-login` reports the failure.
  */
 export async function signedIn(context: CheckContext): Promise<Visitor> {
   const visitor = await signIn(context)

@@ -21,7 +21,10 @@ export interface Renewing {
   renewals: LabStep[]
 }
 
-/** Expires an access token and opens the page. Ends the check if the client makes no renewal, or does not answer. */
+/**
+ * Expires an access token and opens the page. Ends the check if the client does not renew the session, or does not
+ * answer.
+ */
 export async function renewUnder(
   context: CheckContext,
   fault?: string,

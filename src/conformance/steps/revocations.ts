@@ -2,13 +2,13 @@
 import type { CheckContext } from '../context.ts'
 
 /**
- * How many seconds after the answer to a sign-out a check waits for the revocation. A client may revoke tokens from a
- * queue.
+ * After the answer to a sign-out, a check waits this number of seconds for the revocation, because a client may revoke
+ * tokens from a queue.
  */
 export const revocationSeconds = 10
 
 /** Why a check about revocations does not apply, if no revocation arrives in time. */
-export const noRevocation = `the client revokes no token within ${revocationSeconds} seconds after a visitor has signed out`
+export const noRevocation = `the client does not revoke a token within ${revocationSeconds} seconds after a visitor has signed out`
 
 /** Waits until `hasArrived()` is true. Returns false if this takes too long. */
 export async function untilRevoked(

@@ -22,9 +22,9 @@ export interface Session {
 }
 
 /**
- * Signs in, with `fault` as the answer to the exchange if it is given, and finds the session cookies. A cookie belongs
- * to the session if the visitor is signed in with only this cookie, or is not signed in without it. Other cookies, such
- * as a cookie for the language, are left out.
+ * Signs in, and finds the session cookies. If `fault` is given, the portal answers the exchange with this fault. A
+ * cookie belongs to the session if the visitor is signed in with only this cookie, or is not signed in without it.
+ * Other cookies, such as a cookie for the language, are left out.
  */
 export async function openSession(context: CheckContext, fault?: [name: string, value?: unknown]): Promise<Session> {
   const { browser, callback } = await beginLogin(context)
@@ -129,7 +129,7 @@ async function expectFault(context: CheckContext): Promise<void> {
 
 /**
  * Expires the access token in two ways: for clients that compare expires_in with the clock, and for clients that wait
- * for the answer 401.
+ * for a 401 answer.
  */
 export async function endToken({ platform, pause }: CheckContext, person: Person): Promise<void> {
   await pause(shortLife * 1000 + 300)
@@ -180,8 +180,8 @@ export async function sessionOf(context: CheckContext): Promise<Session> {
 }
 
 /**
- * Signs a visitor in with a refresh token that contains characters with a meaning in forms. `mark` is the part of the
- * token that a wrong encoding does not change. Ends the check if the client does not accept such a token.
+ * Signs a visitor in with a refresh token that contains characters with a special meaning in forms. `mark` is the part
+ * of the token that a wrong encoding does not change. Ends the check if the client does not accept such a token.
  */
 export async function signInWithOddRefreshToken(context: CheckContext) {
   const mark = `conformance-${Math.random().toString(36).slice(2)}`

@@ -61,8 +61,8 @@ export function signOutPathByPost({ settings }: CheckContext): string {
 }
 
 /**
- * Signs out as usual, and ends the check if the visitor is still signed in. Earlier attempts that signed nobody out
- * then prove nothing.
+ * Signs out as usual, and ends the check if the visitor is still signed in. If even a normal sign-out does not work,
+ * earlier attempts that failed prove nothing.
  */
 export async function expectWorkingSignOut(context: CheckContext, browser: Browser): Promise<void> {
   await signOut(context, browser)

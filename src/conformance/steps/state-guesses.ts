@@ -4,7 +4,7 @@ import { unescape as percentDecode } from 'node:querystring'
 
 /** Returns the words in a text, and the words that appear when parts of the text are decoded. */
 export function wordsIn(value: string, depth = 0): string[] {
-  // Random text may contain a percent sign. In contrast to decodeURIComponent, `percentDecode` never throws an error.
+  // Random text may contain a percent sign. Unlike decodeURIComponent, `percentDecode` never throws an error.
   const decoded = [/%[0-9a-f]{2}/i.test(value) ? percentDecode(value) : '']
   if (depth < 2)
     for (const part of value.split(/[^\w+/=-]/)) decoded.push(Buffer.from(part, 'base64').toString('latin1'))
@@ -43,7 +43,7 @@ export function findGuess(
   return undefined
 }
 
-/** Milliseconds. If the client needed longer for its answer, there would be too many times. */
+/** The limit for the client's answer in milliseconds. After a slower answer, there would be too many times to try. */
 const mostPreciseMs = 15
 
 /**
@@ -59,7 +59,8 @@ function preciseTimes(before: number, after: number): string[] {
     texts.push(`${micros}`, `${seconds}.${fraction}`, `${seconds}.${fraction.replace(/0+$/, '') || '0'}`)
     texts.push(`${seconds.toString(16)}${rest.toString(16).padStart(5, '0')}`, `0.${fraction}00 ${seconds}`)
   }
-  // Python writes a time with as many digits as its number has. There are four million numbers in a second.
+  // Python writes a time as a floating-point number. Within one second, there are about four million (2^22) such
+  // numbers.
   for (let at = ((before - 1) / 1000) * 2 ** 22; at <= ((after + 1) / 1000) * 2 ** 22; at++)
     texts.push(`${Math.floor(at) / 2 ** 22}`)
   return [...new Set(texts)]

@@ -25,8 +25,8 @@ export interface Tour {
 }
 
 /**
- * Unusual texts, so that checks recognise pages that contain data of the visitor: the application's name, and a typed
- * text.
+ * The application's name, and a typed text. They are unusual, so that checks recognise pages that contain the visitor's
+ * data.
  */
 export const marks = ['Seen-by-conformance-4713', 'Typed-by-conformance-4713']
 
