@@ -26,7 +26,7 @@ Checks and reports
   --only REGEX         runs only the checks whose id or group matches
   --expect-fail FILE   known failures: each line has the id of a check and a reason
   --watch              repeats the failed checks when the client restarts, or when you press Enter
-  --strict             a broken SHOULD and ignored advice fail, too
+  --strict             a broken SHOULD or ignored advice also fails the run
   --allow-undecided    exit code 0 even if checks stay undecided
   --json FILE  --junit FILE  --html FILE   writes reports
   --list               prints all checks as Markdown
@@ -38,11 +38,11 @@ The addresses of the platform
   --portal-url URL  --api-url URL   the public addresses of the platform, if they differ from the ports above
   --client-at HOST:PORT   where the suite reaches the client, if not at the address of --client (in a container)
 
-The client gets CLIENT_ID and CLIENT_SECRET of the environment. If they are not set, the suite makes random values.
+The client gets CLIENT_ID and CLIENT_SECRET from the environment. If they are not set, the suite makes random values.
 
 Exit codes
   0   no check failed, and every check has a result
-  1   a check of a MUST failed (with --strict also of a SHOULD or of advice), or a known failure now passes;
+  1   a check of a MUST failed (with --strict, also a check of a SHOULD or of advice), or a known failure now passes;
       a check also fails if the client ends, hangs or breaks a connection
   2   the suite could not run, or a check crashed because of a mistake in the suite
   3   no check failed, but some checks stayed undecided (with --allow-undecided: 0)

@@ -9,8 +9,8 @@ import type { RuleId } from './rules/rules.ts'
 export type Verdict = 'passed' | 'failed' | 'warned' | 'not followed' | 'not applicable' | 'undecided'
 
 /**
- * A feature or option without which a check cannot run. `process` is a client that --start has started. The check can
- * read its output.
+ * A feature or option without which a check cannot run. `process` means that the suite started the client (--start), so
+ * that the check can read the output of the client.
  */
 export type Need = 'page' | 'logout' | 'create' | 'returnTo' | 'replica' | 'browser' | 'process' | 'https'
 
@@ -37,10 +37,7 @@ export interface Check {
   restartsClient?: boolean
   /** The time limit in milliseconds, if 60 seconds are too few. A check that takes longer is undecided. */
   longestMs?: number
-  /**
-   * If the promise resolves, the check passes. The check reports every other result by an error, or through the
-   * context.
-   */
+  /** If the promise resolves, the check passes. For every other result, the check or its context throws an error. */
   run(context: CheckContext): Promise<void>
 }
 

@@ -32,8 +32,8 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
   const running = new Map<string, Set<string>>()
   const countEnds = () => clientProcess?.unexpectedEnds().length ?? 0
   /**
-   * The number of times that the client had ended when the last check was over. Ends before the first check belong to
-   * no check.
+   * The number of times that the client had ended when the last check was over. The suite blames no check for ends
+   * before the first check.
    */
   let blamedEnds: number | undefined
   /**
@@ -45,7 +45,7 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
   let wasGone = false
   let cannotStart = false
 
-  /** Asks a few times, and returns true after the first good answer, because the client may only be slow. */
+  /** Asks a few times, because the client may only be slow. Returns true after the first good answer. */
   async function isTrueSoon(ask: () => Promise<boolean>): Promise<boolean> {
     for (let left = wasGone ? 1 : tries; left > 0; left--) {
       if (await ask()) return true

@@ -314,7 +314,7 @@ export function createContext({
     },
 
     /**
-     * Orders a fault at the platform. The fault applies to the last login of this check. If this check has begun no
+     * Orders a fault at the platform. The fault applies to the last login of this check. If this check has not begun a
      * login, the fault applies to the next caller. The returned function removes the fault.
      */
     async order(name: string, options: FaultOptions = {}): Promise<() => Promise<void>> {
@@ -329,9 +329,9 @@ export function createContext({
     },
 
     /**
-     * Returns the number of requests to which the ordered faults with this name have happened, before they are removed.
-     * If a fault leaves a request without an answer, the platform records the request only after the client has closed
-     * the connection. This number contains such a request at once.
+     * Returns how many requests the ordered faults with this name have affected. Call this before the faults are
+     * removed. If a fault leaves a request without an answer, the platform records the request only after the client
+     * has closed the connection. This function counts such a request at once.
      */
     timesMet: (name: string): number =>
       faults.filter(fault => fault.name === name).reduce((sum, { id }) => sum + platform.timesMet(id), 0),

@@ -25,19 +25,20 @@ export function expectWithFix(
 }
 
 /**
- * Fails if the client did not answer, or answered with status 500. Replaces the check's own fix, because such a client
- * has another mistake than the check looks for.
+ * Fails if the client did not answer, or answered with status 500. The failure does not contain the check's own fix,
+ * because the client's mistake is not the mistake that the check looks for.
  */
 export function expectServed(page: Page, message: string): void {
   const fix =
     page.status === 0
-      ? "Answer every request, including the request in the evidence. The client's output at that time may show the error."
-      : "The client itself failed. The client's output at that time may show the error. Answer such a request with a page."
+      ? "Answer every request, including the request in the evidence. The client's output may show the error."
+      : "The client itself failed. The client's output may show the error. Answer such a request with a page."
   expectWithFix(fix, page.status > 0 && page.status < 500, message, page)
 }
 
 /**
- * Returns how long a browser waited for the answers of this navigation, without the time that the suite itself needs.
+ * Returns how long a browser waited for the answers of this navigation. Time that the suite itself needs does not
+ * count.
  */
 export function waitedMs({ trail }: Page): number {
   return trail.reduce((sum, { durationMs }) => sum + durationMs, 0)

@@ -4,8 +4,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 /** A check waits with these functions, so that other checks can run during this time. */
 export interface Slot {
   /**
-   * Waits, and frees the slot for this time. After the pause, the function gets a slot before functions that have not
-   * begun.
+   * Waits, and frees the slot while waiting. After the pause, the function gets a slot earlier than functions that have
+   * not begun.
    */
   pause(ms: number): Promise<void>
   /**
@@ -19,7 +19,8 @@ export interface Slot {
 const usualMomentMs = 300
 
 /**
- * `mostBegun`: the limit on functions that have begun and not ended. Functions that have freed their slot count, too.
+ * `mostBegun`: the highest number of functions that have begun and not ended. Functions that have freed their slot also
+ * count.
  */
 export function createLimiter(slots: number, mostBegun = 15 * slots) {
   let [usedSlots, begun] = [0, 0]
@@ -42,7 +43,8 @@ export function createLimiter(slots: number, mostBegun = 15 * slots) {
 
   function createSlot(): Slot & { end(): void } {
     /**
-     * The number of promises and pauses for which the function waits. Its slot stays free until all of them have ended.
+     * The number of promises and pauses that the function is waiting for. Its slot stays free until all of them have
+     * ended.
      */
     let idleReasons = 0
     /** True when the function has ended. A check that reaches its time limit ends while it still waits for a promise. */
@@ -72,8 +74,8 @@ export function createLimiter(slots: number, mostBegun = 15 * slots) {
           return await promise
         } finally {
           clearTimeout(timer)
-          // Continues at once, because a delay would make measurements wrong. For a short time, more functions than
-          // slots may run.
+          // Continues at once, because a delay would make measurements wrong. For a short time, more functions may run
+          // than there are slots.
           if (isIdle && --idleReasons === 0 && !isOver) usedSlots++
         }
       },

@@ -59,7 +59,10 @@ export async function findObstacle(parts: ChecksOptions): Promise<Obstacle | und
 /** How long a process may take to end after its connections have closed. A crash can write a long report. */
 const endingMs = 2000
 
-/** Whether the process has ended by itself, or ends soon. The suite learns this after the connections have closed. */
+/**
+ * Whether the process has ended by itself, or ends soon. The connections of a process close before the suite sees its
+ * end.
+ */
 async function endsSoon(clientProcess: ClientProcess): Promise<boolean> {
   for (const end = performance.now() + endingMs; clientProcess.isRunning(); await wait(50))
     if (performance.now() > end) return false
@@ -115,7 +118,10 @@ export function shortenWaits(settings: Settings, obstacle: Obstacle | undefined)
 /** If the client never answers the callback, checks of these groups can still pass. */
 const groupsWithoutCallback = ['starting-a-login', 'raw-requests']
 
-/** Whether the check must be skipped if a plain login fails, because its result would prove nothing. */
+/**
+ * Whether the check must be skipped after a plain login has failed, because the result of the check would prove
+ * nothing.
+ */
 export function mustWait(obstacle: Obstacle, { id, group, needs }: Check): boolean {
   // Every other check would wait until its time limit for an answer to the callback.
   if (obstacle.isUnanswered && obstacle.stage === 'login')
@@ -162,7 +168,7 @@ export function nameCause(results: Result[], obstacle: Obstacle): Result[] {
 }
 
 /**
- * Returns the error for a check whose own login has failed. If a plain login fails at one of these stages, too, the
+ * Returns the error for a check whose own login has failed. If a plain login also fails at one of these stages, the
  * obstacle is the error. Otherwise `failure` is the error.
  */
 export function failureOrObstacle(
@@ -171,6 +177,7 @@ export function failureOrObstacle(
   ...stages: Obstacle['stage'][]
 ): Error {
   if (!obstacle || !stages.includes(obstacle.stage)) return failure
-  // If it is unclear whether the client caused the failed plain login, the failure of this check is unclear, too.
+  // If it is unclear whether the client caused the failed plain login, the cause of this check's failure is also
+  // unclear.
   return obstacle.isCauseUnclear ? new Undecided(obstacle.message) : new NotRun(failure, obstacle)
 }

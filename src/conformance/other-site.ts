@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net'
 
 export interface OtherSite {
   /**
-   * Returns an address of this website. With `cross-site`, browsers count it as another site than the client. With
-   * `same-site`, the host is that of the client, on another port.
+   * Returns an address of this website. With `cross-site`, it belongs to a different site than the client. With
+   * `same-site`, it has the client's host and another port.
    */
   url(path: string, site?: 'cross-site' | 'same-site'): string
   /** Serves HTML at a new path, and returns that path. */
@@ -31,8 +31,8 @@ export async function startOtherSite(clientHost: string): Promise<OtherSite> {
     if (answer) answer(response)
     else response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end('<p>elsewhere</p>')
   })
-  // The website is reachable under both names of this machine. Browsers count one name as another site than the client,
-  // and the other name as the same site.
+  // The website is reachable under both names of this machine. For browsers, one name belongs to the client's site, and
+  // the other name belongs to a different site.
   server.listen(0, 'localhost')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -62,7 +62,7 @@ export async function startOtherSite(clientHost: string): Promise<OtherSite> {
 }
 
 /**
- * Returns the other name of this machine. Browsers count its two names as two sites, but two ports of one name as one
+ * Returns the other name of this machine. For browsers, the two names are two sites, but two ports of one name are one
  * site.
  */
 export function otherLoopback(host: string): string {

@@ -127,7 +127,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     /** Orders a fault. Returns its id. */
     orderFault: async (fault: string, order: FaultOptions = {}) => sandbox.faults.order({ fault, ...order }).id,
     dropFault: async (id: string) => void sandbox.faults.remove(id),
-    /** Returns the number of requests to which this fault has happened. Also counts requests that are not recorded yet. */
+    /** Returns how many requests this fault has affected, including requests that are not recorded yet. */
     timesMet: (id: string): number => sandbox.faults.list().find(fault => fault.id === id)?.consumed ?? 0,
     askLab,
 

@@ -8,7 +8,7 @@ import type { Exchange } from './browser/browser.ts'
 export interface RawBytes {
   /** The first bytes, which the evidence shows. Without `more`, they are the whole request. */
   head: string
-  /** Called after the head has been sent. The chunks that it returns are sent, too. */
+  /** Called after the head has been sent. The chunks that it returns are also sent. */
   more?: () => AsyncIterable<string>
   timeoutMs?: number
   /** Closes the connection. */

@@ -163,13 +163,14 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
 }
 
 /**
- * If a check has shown that the client mixes the data of its visitors, the function adds this to failures of checks
- * that found nobody signed in. Their own fixes may be wrong: perhaps the visitor was signed in, but the client made the
- * call with the token of another visitor.
+ * If a check has shown that the client mixes the data of its visitors, this function adds a hint to the failures of
+ * checks that found nobody signed in. The fixes of these checks may be wrong: perhaps the visitor was signed in, but
+ * the client made the call with the token of another visitor.
  */
 function nameMixedVisitors(results: Result[]): Result[] {
   const isSignedOut = ({ reason }: Result) => /nobody (is signed )?in|(not|no longer) signed in/i.test(reason)
-  // If a check of this rule only found that a visitor was signed out, it has not shown that the client mixes visitors.
+  // A check of the rule `visitors-apart` may only have found that a visitor was signed out. This does not show that the
+  // client mixes visitors.
   const mixed = results.find(
     result => result.rule === 'visitors-apart' && result.verdict === 'failed' && !isSignedOut(result),
   )
@@ -249,7 +250,7 @@ async function attempt(check: Check, options: ChecksOptions, watch: ClientWatch,
   if (isBlamed(result)) {
     const output = options.clientProcess?.output() ?? ''
     const own = output.slice(printedBefore)
-    // Uses earlier output, too, because the client may have printed the reason just before the check began.
+    // Also uses earlier output, because the client may have printed the reason just before the check began.
     const printed = describeOutput(own.trim() === '' && lost !== undefined ? output : own, context.secrets)
     if (printed !== undefined) result.evidence = [...result.evidence, printed]
   }
@@ -287,7 +288,7 @@ async function findOutcome(check: Check, context: CheckContext): Promise<CheckOu
   }
 }
 
-/** Turns an error that a check has thrown into a result. */
+/** Turns an error that a check threw into a result. */
 function judge(error: unknown, check: Check, settings: Settings): CheckOutcome {
   if (error instanceof NotRun) {
     const { stage, causes } = error.obstacle

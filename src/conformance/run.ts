@@ -131,8 +131,8 @@ function startChromium(wanted: string, path = '') {
 }
 
 /**
- * Returns functions that ask the login path of the client for an answer. They throw CannotRun if another try cannot
- * succeed, either.
+ * Returns functions that ask the login path of the client for an answer. They throw CannotRun if further tries cannot
+ * succeed.
  */
 function askLoginPath(url: string) {
   let isSlow = false
@@ -153,7 +153,7 @@ function askLoginPath(url: string) {
     /** Returns a sentence if the client was too slow to answer, and otherwise an empty text. */
     whySilent: () =>
       isSlow
-        ? `The client is too slow: it did not answer ${url} within ${longestAnswerMs / 1000} seconds. Find out what the client waits for, for example a DNS name or a refused connection.`
+        ? `The client is too slow: it did not answer ${url} within ${longestAnswerMs / 1000} seconds. Find out what the client waits for, for example a DNS answer or a connection to another server.`
         : '',
   }
 }
@@ -162,8 +162,8 @@ function askLoginPath(url: string) {
 const longestAnswerMs = 5000
 
 /**
- * Returns the status of the answer, or undefined if there is no answer. Throws CannotRun if another try cannot succeed,
- * either.
+ * Returns the status of the answer, or undefined if there is no answer. Throws CannotRun if further tries cannot
+ * succeed.
  */
 async function statusAt(url: string, onSlow: () => void): Promise<number | undefined> {
   const { response, durationMs } = await sendRaw(url, {

@@ -37,7 +37,7 @@ export interface Settings {
   expectFail: Map<string, string>
   /** True if undecided checks do not change the exit code. */
   allowUndecided: boolean
-  /** True if a broken SHOULD and ignored advice fail like a MUST. */
+  /** True if a broken SHOULD or ignored advice fails the run, like a broken MUST. */
   isStrict: boolean
   /** True if the command continues after the run, and repeats failed checks when the client restarts. */
   isWatching: boolean
