@@ -87,8 +87,8 @@ export async function doInOurs(
 const patienceMs = 30_000
 
 /**
- * Carries out the steps in Chromium. If Chromium does not reach the expected state after a step, it continues after
- * `patienceMs`.
+ * Carries out the steps in Chromium. If Chromium does not reach the expected state after a step, the function continues
+ * after `patienceMs`.
  */
 export async function doInChromium(
   sites: Sites,

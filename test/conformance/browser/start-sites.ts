@@ -40,7 +40,7 @@ export async function startSites(t: Teardown) {
   let answers: Answers = []
 
   const fill = (text: string) => text.replace(/\{(client|sibling|other)\}/g, (_, name: Name) => origins[name])
-  /** Replaces each host by the name of its server, because the ports differ from run to run. */
+  /** Replaces each host with the name of its server, because the ports differ from run to run. */
   const unfill = (text: string) =>
     Object.entries(origins).reduce((rest, [name, origin]) => rest.replaceAll(new URL(origin).host, `{${name}}`), text)
 

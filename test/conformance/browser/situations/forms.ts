@@ -12,16 +12,20 @@ const cases: Record<string, Case> = {
   'new lines become CRLF': {
     form: '<form method=post action=/to><input type=hidden name=h value="1&#10;2&#13;3"><textarea name=t>\n\none\ntwo</textarea><button>Go</button></form>',
   },
-  'text that a person writes': {
+  'text that a person types': {
     form: '<form method=post action=/to><textarea name=t></textarea><input name=a><input type=password name=p><button>Go</button></form>',
     values: { t: 'one\ntwo', a: 'a+b', p: 'p&q' },
   },
-  'a form that asks puts its fields in the query': {
+  'a GET form puts its fields into the query': {
     form: '<form action="/to?old=1#f"><input name=q value="x y"><button name=b value=1>Go</button></form>',
   },
-  'an unknown method asks': { form: `<form method=put action=/to>${text}<button>Go</button></form>` },
-  'no action is the page': { form: `<form method=post>${text}<button>Go</button></form>` },
-  'an empty action is the page': { form: `<form method=post action="">${text}<button>Go</button></form>` },
+  'an unknown method counts as GET': { form: `<form method=put action=/to>${text}<button>Go</button></form>` },
+  'a form without an action goes to the address of its page': {
+    form: `<form method=post>${text}<button>Go</button></form>`,
+  },
+  'a form with an empty action goes to the address of its page': {
+    form: `<form method=post action="">${text}<button>Go</button></form>`,
+  },
   'the button that is pressed': {
     form: `<form method=post action=/to>${text}<button name=b value=one>One</button><button name=b value=two>Two</button></form>`,
     button: 'Two',
@@ -44,16 +48,16 @@ const cases: Record<string, Case> = {
   'formaction, formmethod and formenctype': {
     form: `<form method=post action=/to>${text}<button formaction=/else formmethod=post formenctype=text/plain name=b value=1>Go</button></form>`,
   },
-  'a field outside of its form': {
+  'a field outside its form': {
     form: `<input name=out value=1 form=f><form id=f method=post action=/to>${text}<button>Go</button></form><input name=other value=2>`,
   },
   'a field that belongs to another form': {
     form: `<form method=post action=/to>${text}<input name=b value=2 form=nobody><button>Go</button></form>`,
   },
-  'what is disabled is not sent': {
+  'disabled fields are not sent': {
     form: `<form method=post action=/to>${text}<input name=b value=2 disabled><fieldset disabled><legend><input name=l value=3></legend><input name=c value=4><legend><input name=m value=5></legend></fieldset><button>Go</button></form>`,
   },
-  'what is read-only is sent': {
+  'read-only fields are sent': {
     form: '<form method=post action=/to><input name=a value=1 readonly><button>Go</button></form>',
   },
   'fields without a name': {
@@ -62,7 +66,7 @@ const cases: Record<string, Case> = {
   checkboxes: {
     form: '<form method=post action=/to><input type=checkbox name=a checked><input type=checkbox name=b><input type=checkbox name=c value=x checked><button>Go</button></form>',
   },
-  'checkboxes of one name, ticked by a person': {
+  'checkboxes with the same name, checked by a person': {
     form: '<form method=post action=/to><input type=checkbox name=a value=1 checked><input type=checkbox name=a value=2><input type=checkbox name=a value=3><button>Go</button></form>',
     values: { a: ['2', '3'] },
   },
@@ -73,23 +77,23 @@ const cases: Record<string, Case> = {
     form: '<form method=post action=/to><input type=radio name=a value=1 checked><input type=radio name=a value=2><button>Go</button></form>',
     values: { a: '2' },
   },
-  'a select shows its first option that is open': {
+  'a select sends its first enabled option': {
     form: '<form method=post action=/to><select name=a><option disabled>No<option> One  more </option><option value=2>Two</select><button>Go</button></form>',
   },
-  'a select with one selected, or a person choosing': {
+  'a select with a selected option, and a select in which a person chooses an option': {
     form: '<form method=post action=/to><select name=a><option>1<option selected>2<option selected>3</select><select name=b><option>1<option>2</select><button>Go</button></form>',
     values: { b: '2' },
   },
   'a select whose selected option is disabled': {
     form: '<form method=post action=/to><select name=a><option>1<option selected disabled>2</select><button>Go</button></form>',
   },
-  'a select of several': {
+  'a select that allows several options': {
     form: '<form method=post action=/to><select name=a multiple><option selected>1<option>2<optgroup disabled><option selected>3</optgroup><option selected>4</select><button>Go</button></form>',
   },
   'a list with nothing selected': {
     form: '<form method=post action=/to><select name=a size=3><option>1<option>2</select><button>Go</button></form>',
   },
-  'values that their kind does not allow': {
+  'values that the types of the fields do not allow': {
     form: '<form method=post action=/to novalidate><input type=number name=n value=x><input type=number name=m value=1e3><input type=email name=e value=" a@b "><input type=url name=u value=" u "><input name=t value="1&#10;2"><button>Go</button></form>',
   },
   'text/plain': {
@@ -107,13 +111,13 @@ const cases: Record<string, Case> = {
   'a form in a form': {
     form: `<form method=post action=/to>${text}<form action=/no><input name=b value=2><button>Go</button></form>`,
   },
-  'attributes with tag signs': {
+  'attributes that contain < or >': {
     form: `<form method=post action=/to data-x="a > b"><input name=a value="<b> &quot;q&quot;"><button>Go</button></form>`,
   },
-  'a template is no part of the page': {
+  'a template is not part of the page': {
     form: `<form method=post action=/to>${text}<template><input name=t value=1></template><button>Go</button></form>`,
   },
-  'the fields of a datalist': {
+  'fields in a datalist': {
     form: `<form method=post action=/to>${text}<datalist><input name=d value=1></datalist><button>Go</button></form>`,
   },
 }

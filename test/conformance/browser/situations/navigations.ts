@@ -74,7 +74,7 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
     answers: { 'other/page': form('{client}/next', 'get') },
     steps: [{ visit: '{other}/page' }, { send: 'Go' }],
   },
-  'a form of another site as text': {
+  'a form of another site with the type text/plain': {
     answers: { 'other/page': form('{client}/next', 'post', 'enctype="text/plain"') },
     steps: [{ visit: '{other}/page' }, { send: 'Go' }],
   },
@@ -144,7 +144,7 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
     answers: { 'client/start': refreshing('{other}/portal'), 'other/portal': sentOn(302, '{client}/back') },
     steps: [{ visit: '{client}/start' }],
   },
-  'typed, then back and reload': {
+  'two typed addresses, then back and reload': {
     answers: {},
     steps: [{ visit: '{client}/one' }, { visit: '{client}/two' }, 'back', 'reload'],
   },
@@ -152,8 +152,8 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
     answers: { 'other/page': link('{client}/next'), 'client/next': link('/after') },
     steps: [{ visit: '{other}/page' }, { press: 'Go' }, { press: 'Go' }, 'back', 'back'],
   },
-  'the typed page reloaded': { answers: {}, steps: [{ visit: '{client}/one' }, 'reload', 'reload'] },
-  'back over a redirect': {
+  'a typed address, reloaded twice': { answers: {}, steps: [{ visit: '{client}/one' }, 'reload', 'reload'] },
+  'back to a page that a redirect opened': {
     answers: { 'client/page': link('/moved'), 'client/moved': sentOn(302, '/there'), 'client/there': link('/last') },
     steps: [{ visit: '{client}/page' }, { press: 'Go' }, { press: 'Go' }, 'back', 'back'],
   },
@@ -170,13 +170,13 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
     },
     steps: [{ visit: '{client}/page' }, { send: 'Go' }],
   },
-  'a sandboxed page may send no form': {
+  'a sandboxed page that may not send a form': {
     answers: {
       'client/page': { ...form('/next'), headers: { 'content-security-policy': 'sandbox allow-same-origin' } },
     },
     steps: [{ visit: '{client}/page' }, { send: 'Go' }],
   },
-  'a sandboxed page refreshes where scripts are allowed': {
+  'a sandboxed page refreshes if scripts are allowed': {
     answers: {
       'client/page': {
         ...refreshing('/next'),
@@ -195,7 +195,7 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
 
 /** A form on the client's page is sent to another site, which answers with a redirect. */
 const answered = [302, 303, 307].map(status => ({
-  name: `navigations: a form that is answered ${status} by another site, and sent back`,
+  name: `navigations: a form to another site, which redirects back with status ${status}`,
   answers: { 'client/page': form('{other}/take'), 'other/take': sentOn(status, '{client}/back') },
   steps: [{ visit: '{client}/page' }, { send: 'Go' }],
 }))

@@ -7,9 +7,9 @@ import type { Answer, Answers } from '../start-sites.ts'
 const locations: Record<string, string> = {
   'an absolute address': '{client}/there?a=1#part',
   'a path': '/there',
-  'beside the page': 'there',
-  'a query alone': '?there',
-  'a fragment alone': '#there',
+  'a path relative to the page': 'there',
+  'only a query': '?there',
+  'only a fragment': '#there',
   nothing: '',
   'without a scheme': '//127.0.0.1:1/',
   backslashes: '/\\127.0.0.1:1/there',
@@ -17,29 +17,29 @@ const locations: Record<string, string> = {
   'a space and a letter beyond ASCII': '/th ere/\u00c3\u00a9?\u00c3\u00a9',
   'a script': 'javascript:alert(1)',
   data: 'data:text/html,hello',
-  'a mail': 'mailto:somebody@example.test',
-  'no address at all': 'http://',
+  'a mail address': 'mailto:somebody@example.test',
+  'an invalid address': 'http://',
   'http: without slashes': 'http:there',
   'upper case': 'HTTP://LOCALHOST:1/',
 }
 
 const refreshes: Record<string, string> = {
-  'as usual': '0;url=/there',
+  'the usual format': '0;url=/there',
   'spaces and capitals': ' 0 ; URL = /there ',
   'a comma': '0, url=/there',
   'no url=': '0;/there',
-  'no separator but a space': '0 /there',
+  'only a space as the separator': '0 /there',
   quotes: `0;url='/there'/more`,
-  'double quotes not closed': '0;url=&quot;/there',
+  'double quotes that are not closed': '0;url=&quot;/there',
   'a fraction': '0.5;url=/there',
   'only a fraction': '.5;url=/there',
   'no time': ';url=/there',
   'no time and no semicolon': 'url=/there',
   'a word': 'x;url=/there',
   negative: '-1;url=/there',
-  'url without a sign': '0;url /there',
+  'url without an equals sign': '0;url /there',
   'a script': '0;url=javascript:alert(1)',
-  'long after': '600;url=/there',
+  'a delay of ten minutes': '600;url=/there',
 }
 
 const many: Answers = Object.fromEntries(
@@ -66,19 +66,19 @@ export const redirects: Situation[] = [
     steps: [{ visit: '{client}/from' }],
   })),
   {
-    name: 'refreshes: by a header',
+    name: 'refreshes: in a header',
     answers: { 'client/from': { headers: { refresh: '0;url=/there' } } },
     steps: [{ visit: '{client}/from' }],
   },
   {
-    name: 'refreshes: the header before the page',
+    name: 'refreshes: in a header and in the page',
     answers: {
       'client/from': { headers: { refresh: '0;url=/header' }, body: '<meta http-equiv=refresh content="0;url=/meta">' },
     },
     steps: [{ visit: '{client}/from' }],
   },
   {
-    name: 'refreshes: the first of two',
+    name: 'refreshes: two in one page',
     answers: {
       'client/from': {
         body: '<meta http-equiv=refresh content="0;url=/one"><meta http-equiv=refresh content="0;url=/two">',
@@ -87,19 +87,19 @@ export const redirects: Situation[] = [
     steps: [{ visit: '{client}/from' }],
   },
   {
-    name: 'refreshes: relative to the base',
+    name: 'refreshes: relative to the base element',
     answers: { 'client/from': { body: '<base href="/deep/er"><meta http-equiv=refresh content="0;url=there">' } },
     steps: [{ visit: '{client}/from' }],
   },
   {
-    name: 'refreshes: in the body of the page, and where scripts are off',
+    name: 'refreshes: in a noscript element in the body of the page',
     answers: {
       'client/from': { body: '<p>Text</p><noscript><meta http-equiv=refresh content="0;url=/there"></noscript>' },
     },
     steps: [{ visit: '{client}/from' }],
   },
   {
-    name: 'refreshes: in a comment or a text, they have no effect',
+    name: 'refreshes: in a comment and in a textarea',
     answers: {
       'client/from': {
         body: '<!-- <meta http-equiv=refresh content="0;url=/a"> --><textarea><meta http-equiv=refresh content="0;url=/b"></textarea>',
@@ -122,7 +122,7 @@ export const redirects: Situation[] = [
     },
     steps: [{ visit: '{client}/from' }],
   },
-  { name: 'redirects: thirty in a row', answers: many, steps: [{ visit: '{client}/0' }] },
+  { name: 'redirects: thirty redirects in a row', answers: many, steps: [{ visit: '{client}/0' }] },
   {
     name: 'redirects: to an answer without a page, so that the page stays open',
     answers: {

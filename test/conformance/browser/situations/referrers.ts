@@ -40,13 +40,13 @@ export const referrers: Situation[] = [
     }),
   ),
   ...Object.entries({
-    'several, the last one known': 'no-referrer, unsafe-url, nonsense',
-    nonsense: 'nonsense',
-    'upper case': 'NO-REFERRER',
-    empty: '',
+    'several policies, the last one unknown': 'no-referrer, unsafe-url, nonsense',
+    'an unknown policy': 'nonsense',
+    'a policy in upper case': 'NO-REFERRER',
+    'an empty value': '',
   }).map(
     ([name, policy]): Situation => ({
-      name: `referrers: a header of ${name}`,
+      name: `referrers: a header with ${name}`,
       answers: { 'client/page': { body, headers: { 'referrer-policy': policy } } },
       steps: [{ visit: '{client}/page?q=1' }, { press: 'Far' }],
     }),
@@ -72,7 +72,7 @@ export const referrers: Situation[] = [
     steps: [{ visit: '{client}/page' }, { send: 'Go' }],
   },
   {
-    name: 'referrers: a meta element, and the header before it',
+    name: 'referrers: a header, and a meta element with another policy',
     answers: {
       'client/page': {
         body: `<!doctype html><meta name="referrer" content="unsafe-url">${body}`,
@@ -82,7 +82,7 @@ export const referrers: Situation[] = [
     steps: [{ visit: '{client}/page?q=1' }, { press: 'Far' }],
   },
   {
-    name: 'referrers: the old words of a meta element',
+    name: 'referrers: an old policy name in a meta element',
     answers: { 'client/page': { body: `<!doctype html><meta name="referrer" content="never">${body}` } },
     steps: [{ visit: '{client}/page?q=1' }, { press: 'Far' }],
   },
@@ -103,7 +103,7 @@ export const referrers: Situation[] = [
     steps: [{ visit: '{client}/page?q=1' }, { press: 'Go' }],
   },
   {
-    name: 'referrers: an address of over 4096 characters',
+    name: 'referrers: an address of more than 4096 characters',
     answers: { 'client/page': { body } },
     steps: [{ visit: `{client}/page?q=${'x'.repeat(4200)}` }, { press: 'Own' }],
   },
