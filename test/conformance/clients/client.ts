@@ -1,5 +1,5 @@
 // The small client: a correct client of the platform, written with node:http and sealed cookies. Tests replace one of
-// its parts by a faulty part (faults.ts).
+// its parts with a faulty part (faults.ts).
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import {
@@ -51,8 +51,8 @@ export function buildClient(settings: Settings, parts: Parts = right): Server {
 
 function readVisit(request: IncomingMessage, common: Pick<Visit, 'settings' | 'parts' | 'memory'>): Visit {
   const { method = 'GET', headers, url: target = '/' } = request
-  // Puts the client's address before the path, because URL.parse takes a path that begins with two slashes for another
-  // host.
+  // Puts the client's address before the path. Otherwise, URL.parse would read a path that begins with two slashes as
+  // an address on another host.
   const url = URL.parse(target.startsWith('/') ? common.settings.publicUrl + target : target) ?? new URL('http://none/')
   const cookies = common.parts.readCookies(headers.cookie ?? '')
   return { ...common, method, headers, target, url, query: url.searchParams, cookies, body: '', setCookies: [] }
@@ -63,7 +63,7 @@ async function answerTo(visit: Visit, request: IncomingMessage): Promise<Answer>
   try {
     const [methods, handler] = routeOf(visit)
     if (!methods.includes(visit.method)) {
-      const refusal = page(visit, 405, 'Not this way', '')
+      const refusal = page(visit, 405, 'Method not allowed', '')
       return { ...refusal, headers: { ...refusal.headers, allow: methods.join(', ') } }
     }
     if (visit.method === 'POST') visit.body = parts.formOf(visit, await readForm(visit, request))
@@ -96,12 +96,12 @@ async function readForm(visit: Visit, request: IncomingMessage): Promise<string>
   const { parts, headers } = visit
   if (!parts.isFromHere(visit)) throw new Refusal(403, 'This form was not sent from a page of this site.')
   if (!parts.isFormType(visit, headers['content-type'] ?? parts.bodyTypes[0]!))
-    throw new Refusal(415, 'Only forms are taken here.')
+    throw new Refusal(415, 'This page accepts only forms.')
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > parts.longestBody) throw new Refusal(413, 'That is too much for one form.')
+    if (size > parts.longestBody) throw new Refusal(413, 'This form is too large.')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()
@@ -175,8 +175,8 @@ function askToSignIn(visit: Visit): Answer {
 }
 
 /**
- * Calls the API. If the API refuses the access token, the client renews it once and repeats the call. If that fails,
- * too, the client asks the visitor to sign in.
+ * Calls the API. If the API refuses the access token, the client renews it once and repeats the call. If the repeated
+ * call also fails, the client asks the visitor to sign in.
  */
 async function ask(visit: Visit, session: Session, method: string, path: string, content?: object): Promise<unknown> {
   const { parts } = visit
@@ -323,7 +323,7 @@ function readOwnForm(visit: Visit, session: Session, use: string): Record<string
   const form = parts.unseal(visit, 'form', new URLSearchParams(visit.body).get('form') ?? '')
   if (!isRecord(form) || !parts.isUseOf(form, use))
     throw new Refusal(400, 'This form is not one of ours. Please open it again.')
-  if (!parts.isFormOf(form, session.visitor)) throw new Refusal(409, 'By now somebody else is signed in.')
+  if (!parts.isFormOf(form, session.visitor)) throw new Refusal(409, 'Somebody else is signed in now.')
   return form
 }
 
@@ -359,7 +359,7 @@ const create: Handler = async visit => {
   const form = parts.unseal(visit, 'form', view.token)
   if (!isRecord(form) || !parts.isUseOf(form, 'create'))
     throw new Refusal(400, 'This form is not one of ours. Please open it again.')
-  if (!parts.isFormOf(form, session.visitor)) throw new Refusal(409, 'By now somebody else is signed in.')
+  if (!parts.isFormOf(form, session.visitor)) throw new Refusal(409, 'Somebody else is signed in now.')
   try {
     // Makes one call for each form id, even if the browser repeats the form or the first call has failed.
     const made = await parts.once(visit, `create ${form.id}`, () =>

@@ -2,8 +2,8 @@
 import t from 'tap'
 import { judgePairs, listPairs } from './faults/judge-faults.ts'
 
-// The test takes about five minutes on two idle cores, and three times as long on a slow machine. This limit is for the
-// case that clients hang.
+// The test takes about five minutes on two idle cores, and three times as long on a slow machine. This limit is only
+// reached if clients hang.
 const mostMs = 25 * 60_000
 
 t.setTimeout(1_800_000)

@@ -12,9 +12,9 @@ import { buildFaultyClient } from './faulty-client.ts'
 
 /** Checks without a fault in the table, and the test that contains their fault. */
 const provenElsewhere = {
-  'page-hsts': 'test/conformance/https.test.ts has clients over https without the header',
-  'page-hsts-value': 'test/conformance/https.test.ts has clients over https with another value',
-  'time-left-logins': 'test/conformance/left-logins.test.ts has a process that keeps them',
+  'page-hsts': 'test/conformance/https.test.ts tests clients over https without the header',
+  'page-hsts-value': 'test/conformance/https.test.ts tests clients over https with another value',
+  'time-left-logins': 'test/conformance/left-logins.test.ts tests a process that keeps unfinished logins',
 }
 
 t.test('for every check, the table contains a faulty client', async t => {

@@ -167,7 +167,8 @@ export function buildOtherClient(settings: Settings): Server {
 
   async function add(visitor: Visitor | undefined, form: URLSearchParams | undefined): Promise<Answer> {
     if (!visitor) return { status: 401, json: { signIn: '/auth/start' } }
-    if (form?.get('token') !== visitor.formToken) return { status: 403, json: { message: 'Not sent from here.' } }
+    if (form?.get('token') !== visitor.formToken)
+      return { status: 403, json: { message: 'This form was not sent from here.' } }
     const id = form.get('once') ?? ''
     if (!forms.delete(id)) return { status: 409, json: { message: 'This was sent before. Look at your list.' } }
     const { token: _, once: __, ...data } = Object.fromEntries(form)
@@ -190,7 +191,7 @@ export function buildOtherClient(settings: Settings): Server {
   function leave(sid: string | undefined, visitor: Visitor | undefined, form: URLSearchParams | undefined): Answer {
     const gone = ['sid=; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=0']
     if (visitor && form?.get('token') !== visitor.formToken)
-      return { status: 403, json: { message: 'Not sent from here.' } }
+      return { status: 403, json: { message: 'This form was not sent from here.' } }
     visitors.delete(sid ?? '')
     // Deletes the cookie only if the request has a session. Otherwise, another site could sign the visitor out with a
     // form: it arrives without the cookie, but the answer would delete the cookie.

@@ -73,11 +73,11 @@ export const right = {
   // ---- Coming back
   callbackMethods: ['GET'] as string[],
   /**
-   * Returns the value of a parameter. Refuses a parameter that is there twice, because an attacker may have added the
+   * Returns the value of a parameter. Refuses a parameter that occurs twice, because an attacker may have added the
    * second value.
    */
   one(query: URLSearchParams, name: string): string {
-    if (query.getAll(name).length > 1) throw new Refusal(400, `The answer of the login portal has ${name} twice.`)
+    if (query.getAll(name).length > 1) throw new Refusal(400, `The answer of the login portal contains ${name} twice.`)
     return query.get(name) ?? ''
   },
   findLogin(visit: Visit, state: string): Login | undefined {
@@ -110,7 +110,7 @@ export const right = {
   },
   readCallback({ query, parts }: Visit): Callback {
     const [code, subject] = [parts.one(query, 'code'), parts.one(query, 'subject')]
-    if (!/^[\x21-\x7e]{1,2048}$/.test(code)) throw new Refusal(400, 'The login portal sent no usable code.')
+    if (!/^[\x21-\x7e]{1,2048}$/.test(code)) throw new Refusal(400, 'The login portal did not send a usable code.')
     if (!subject) throw new Refusal(400, 'The login portal did not say whose login this is.')
     return { code, subject, state: parts.one(query, 'state'), redirectUri: parts.one(query, 'redirect_uri') }
   },
@@ -119,7 +119,7 @@ export const right = {
       throw new Refusal(400, 'This answer is for another application.')
     // RFC 9207: if the callback contains iss, it must be the address of the configured portal.
     if (query.has('iss') && parts.one(query, 'iss') !== settings.loginUrl)
-      throw new Refusal(400, 'This answer is of another login portal.')
+      throw new Refusal(400, 'This answer comes from another login portal.')
   },
   checkError({ query, parts }: Visit): void {
     if (parts.one(query, 'error') !== '') throw new Refusal(400, 'The login portal did not sign you in.')
@@ -196,8 +196,8 @@ export const right = {
   seal: (visit: Visit, name: string, value: unknown): string => seal(visit.settings.key, name, value),
   unseal: (visit: Visit, name: string, text: string): unknown => unseal(visit.settings.key, name, text),
   /**
-   * The id of the visitor, with which the client refuses forms of other visitors. The id comes from the access token.
-   * Its signature is not checked, because the token came directly from the portal.
+   * The id of the visitor. With this id, the client refuses forms of other visitors. The id comes from the access
+   * token, whose signature is not checked, because the token came directly from the portal.
    */
   visitorOf({ accessToken }: Tokens, _: Visit): string {
     try {
@@ -232,7 +232,7 @@ export const right = {
   setCookie(visit: Visit, name: string, value: unknown, attributes: string): void {
     const text = visit.parts.seal(visit, name, value)
     if (name.length + text.length > longestCookie)
-      throw new Refusal(502, 'The platform gave more than a browser can keep.')
+      throw new Refusal(502, 'The platform sent more data than a browser can keep in a cookie.')
     visit.setCookies.push(`${name}=${text}; ${attributes}`)
   },
   readSession(visit: Visit): Session | undefined {
@@ -298,8 +298,8 @@ export const right = {
     return { status: 302, headers: { location: `/login?returnTo=${here}` } }
   },
   /**
-   * Whether the request comes from another site. Browsers then send no Strict cookie, so the client answers with a page
-   * that loads the same address again.
+   * Whether the request comes from another site. Browsers do not send Strict cookies with such a request, so the client
+   * answers with a page that loads the same address again.
    */
   comesFromElsewhere: ({ headers }: Visit): boolean => headers['sec-fetch-site'] === 'cross-site',
 
@@ -330,7 +330,7 @@ export const right = {
    */
   keepDraft: (_: Visit): void => {},
   draftOf: (_: Visit): URLSearchParams => new URLSearchParams(),
-  /** Whether this visitor created the application, because the next visitor must not see its secret. */
+  /** Whether this visitor created the application. Another visitor must not see its secret. */
   isHandOverOf: (made: Record<string, unknown>, visitor: string): boolean => made.visitor === visitor,
   created: (visit: Visit, text: unknown, visitor: string): Answer => {
     visit.parts.setCookie(

@@ -33,7 +33,7 @@ t.test('a correct client that reads the metadata of the portal fails no metadata
   t.ok(results.filter(({ verdict }) => verdict === 'passed').length > 8)
 })
 
-t.test('a client that keeps its random state unchanged in a cookie passes the check state-not-of-time', async t => {
+t.test('a client that keeps its random state unchanged in a cookie passes the check `state-not-of-time`', async t => {
   const stage = await openStage()
   t.teardown(stage.close)
   const results = await stage.judge(
@@ -47,7 +47,7 @@ t.test('a client that keeps its random state unchanged in a cookie passes the ch
 })
 
 t.test(
-  'if a client serves one request at a time and waits for each body, the check raw-body-unfinished is undecided and does not fail',
+  'if a client serves one request at a time and waits for each body, the check `raw-body-unfinished` is undecided and does not fail',
   async t => {
     const stage = await openStage()
     t.teardown(stage.close)
@@ -83,7 +83,7 @@ t.test('if a client closes the connection after an invalid request target, no ch
 })
 
 t.test(
-  'if a server completes a relative Location with the Host header, and no cache may keep the answer, the check host-not-believed passes',
+  'if a server completes a relative Location with the Host header, and no cache may keep the answer, the check `host-not-believed` passes',
   async t => {
     const stage = await openStage()
     t.teardown(stage.close)

@@ -50,7 +50,7 @@ function taskPage(visit: Visit, task: 'go' | 'load', to = ''): Answer {
   const data = `data-task="${task}" data-to="${visit.parts.html(to)}"`
   return {
     ...answer,
-    // Prevents that the next request contains the address of the callback as its Referer.
+    // Without this header, the next request would contain the address of the callback in its Referer.
     headers: { ...answer.headers, 'referrer-policy': 'no-referrer' },
     body: answer.body!.replace('<html lang="en">', `<html lang="en" ${data}>`),
   }

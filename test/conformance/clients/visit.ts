@@ -9,7 +9,10 @@ export interface Settings {
   apiUrl: string
   clientId: string
   clientSecret: string
-  /** 32 bytes, the same for all instances. The client seals the cookies with all data of a visitor with this key. */
+  /**
+   * 32 bytes, the same for all instances. With this key, the client seals the cookies that contain the data of a
+   * visitor.
+   */
   key: Buffer
   print: (line: string) => void
 }

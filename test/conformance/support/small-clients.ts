@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 
-/** Starts a server in this process whose only code is the function. Returns its address. */
+/** Starts a server in this process that answers every request with the function `answer`. Returns its address. */
 export async function serve(t: Test, answer: RequestListener): Promise<string> {
   const server = createServer(answer).listen(0, 'localhost')
   await once(server, 'listening')

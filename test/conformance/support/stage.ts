@@ -21,7 +21,7 @@ export type Stage = Awaited<ReturnType<typeof openStage>>
 export interface StageSettings {
   hasReplica?: boolean
   hasBrowser?: boolean
-  /** Gives a running Chromium. By default, the stage starts its own Chromium, as the command does. */
+  /** Returns a running Chromium. By default, the stage starts its own Chromium, as the command does. */
   shareChromium?: (() => Promise<Browser>) | undefined
 }
 
@@ -71,7 +71,7 @@ export async function openStage(
     const start = async ({ CLIENT_ID, LOGIN_URL }: ChangedSettings = {}) => {
       const changed = { ...(CLIENT_ID && { clientId: CLIENT_ID }), ...(LOGIN_URL && { loginUrl: LOGIN_URL }) }
       servers = [port, replicaPort].map(at => build({ ...clientSettings, ...changed, print }).listen(at, 'localhost'))
-      // Waits for both servers, even if one of them does not start, because then the other server must be closed, too.
+      // Waits for both servers, even if one of them does not start, because then the other server must also be closed.
       const begun = await Promise.allSettled(servers.map(server => once(server, 'listening')))
       for (const one of begun) if (one.status === 'rejected') throw one.reason
     }

@@ -62,10 +62,10 @@ const unpacked: Partial<Parts> = { unpacks: true, deadlineMs: 7000, readBody: re
 
 const depthOf = (value: unknown): number => (Array.isArray(value) ? 1 + Math.max(0, ...value.map(depthOf)) : 0)
 
-/** Uses the cookies as the key, because the client copies a visit for some calls. */
+/** The key is the object with the cookies of a visit, because the client copies the visit itself for some calls. */
 const headersOf = new WeakMap<Visit['cookies'], Headers>()
 
-/** Sends every header of the platform's last answer that `isMet` selects on to the browser. */
+/** Sends headers of the platform to the browser: all headers of the last answer that `isMet` selects. */
 const passesHeadersOnIf = (isMet: (call: Call, status: number) => boolean): Partial<Parts> => ({
   send: (visit, request) =>
     callWithHeaders(visit, request, (headers, status) => {
@@ -94,7 +94,7 @@ const answerWithHeader = (name: string): Partial<Parts> => ({
 
 const rawTexts = new WeakMap<Visit['cookies'], string>()
 
-/** Merges and keeps answers for all visitors. */
+/** Whether the call reads applications. */
 const isOfApplications = ({ method, url }: Call) => method === 'GET' && url.includes('/apps/v1')
 
 export const apiAnswers: Fault[] = [

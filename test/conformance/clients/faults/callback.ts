@@ -151,7 +151,7 @@ export const callback = [
   fault('state-absent-on-both-sides-passes', 'login-cookie-empty', {
     findLogin(visit, state) {
       const login = loginsOf(visit)[0]
-      // If both states are missing, this comparison takes them for equal.
+      // If both states are missing, this comparison treats them as equal.
       return (login?.state ?? '') === state ? (login ?? { state, verifier: '', returnTo: '/', at: 0 }) : undefined
     },
   }),
@@ -239,7 +239,7 @@ export const callback = [
   }),
   fault('error-is-a-crash-after-iss-is-checked', 'callback-error', {
     checkError({ query, settings }) {
-      if (query.get('iss') !== settings.loginUrl) throw new Refusal(400, 'This answer is of another login portal.')
+      if (query.get('iss') !== settings.loginUrl) throw new Refusal(400, 'This answer comes from another login portal.')
       if (query.has('error')) throw new Error(query.get('error')!)
     },
   }),

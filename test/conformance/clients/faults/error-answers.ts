@@ -12,7 +12,7 @@ const isRead = ({ method, url }: Call) => method === 'GET' && url.includes('/app
 const isOfGroups = ({ url }: Call) => url.includes('/identities/')
 const isOfApi = ({ url }: Call) => /\/(apps|identities)\/v1/.test(url)
 
-/** The deadline of the calls that `isLate` selects ends when the headers have arrived. */
+/** For the calls that `isLate` selects, the deadline applies only until the headers have arrived. */
 const deadlineOfHeaders = (isLate: (call: Call, status: number) => boolean, isMet = isOfApi): Partial<Parts> => ({
   async send({ parts, ...visit }, call) {
     if (!isMet(call)) return right.send({ parts, ...visit }, call)
@@ -38,7 +38,7 @@ const deadlineOfHeaders = (isLate: (call: Call, status: number) => boolean, isMe
   },
 })
 
-/** Reads the answers that `isMet` selects to their end. */
+/** If `isMet` selects an answer, the client reads the whole answer without a limit. */
 const unlimited = (isMet: (call: Call, status: number) => boolean): Partial<Parts> => ({
   send: (visit, call) =>
     right.send(
@@ -55,7 +55,10 @@ const unlimited = (isMet: (call: Call, status: number) => boolean): Partial<Part
     ),
 })
 
-/** Repeats a call once if `isAgain` is true for its status. The status of a timeout is 504, and of a broken connection 502. */
+/**
+ * Repeats a call once if `isAgain` is true for its status. A timeout counts as status 504, and a broken connection as
+ * status 502.
+ */
 const repeatedIf = (isMet: (call: Call) => boolean, isAgain: (status: number) => boolean): Partial<Parts> => ({
   async send(visit, call) {
     const ask = () => right.send(visit, call)

@@ -10,7 +10,7 @@ const isCreation = ({ method, url }: Call) => method === 'POST' && url.endsWith(
 const isCreationForm = ({ method, url }: Visit) => method === 'POST' && url.pathname === '/applications'
 const sessionText = ({ cookies }: Visit) => cookies.find(([name]) => name === right.sessionCookie)?.[1] ?? ''
 
-/** Remembers the result of each form under the key. Undefined means that the client does not remember the form. */
+/** Remembers the result of each form under the key that `keyOf` returns. */
 const rememberingForms = (keyOf: (visit: Visit, name: string) => string): Pick<Parts, 'once'> => ({
   async once<T>(visit: Visit, name: string, act: () => Promise<T>): Promise<T> {
     return right.once(visit, name.startsWith('create ') ? keyOf(visit, name) : name, act)

@@ -18,12 +18,12 @@ const loginsOf = (visit: Visit): Login[] =>
     .filter(([name]) => name.startsWith('__Host-login-'))
     .flatMap(([name, text]) => (right.unsealLogin(visit, name, text) as Login | undefined) ?? [])
 
-/** Compares the state of the callback with the states of this browser's logins in another way. */
+/** Changes how the client compares the state of the callback with the states of this browser's logins. */
 const comparing = (isSame: (kept: string, sent: string, visit: Visit) => boolean) => ({
   findLogin: (visit: Visit, state: string) => loginsOf(visit).find(login => isSame(login.state, state, visit)),
 })
 
-/** The login cookie has other attributes, but the client deletes it rightly. */
+/** Changes the attributes of the login cookie. The client still deletes this cookie correctly. */
 const loginAttributes = (change: (text: string) => string) => ({
   loginAttributes: change(right.loginAttributes),
   forgetLogin: (visit: Visit, state: string) => void visit.setCookies.push(`${right.loginCookie(state)}=; ${deletion}`),
@@ -64,7 +64,7 @@ const naming = (keep: (visit: Visit, name: string) => void, nameOf: (visit: Visi
   }),
 })
 
-/** The longest value of one of the cookies into which a client splits a value. */
+/** If a client splits a value into several cookies, each cookie contains at most this number of characters. */
 const partLength = 3500
 
 const backOnThisHost = fault('return-to-any-port-of-the-host', 'return-to-other-port', {
@@ -197,7 +197,8 @@ export const loginWays: Fault[] = [
     }),
   ),
   fault('state-in-base64-joined-by-hand', 'state-encoded', {
-    // Behaves like a client that joins the state to the address without encoding: the portal reads spaces.
+    // Behaves like a client that adds the state to the address without encoding it: the portal reads each plus sign as
+    // a space.
     newState: () => createHash('sha256').update(`${Math.random()}`).digest('base64'),
     ...startWith(query => query.set('state', (query.get('state') ?? '').replaceAll('+', ' '))),
   }),
@@ -339,7 +340,7 @@ export const loginWays: Fault[] = [
   fault('empty-values-ignored', ['callback-code-twice', 'callback-client-id-twice'], {
     one(query, name) {
       const values = query.getAll(name).filter(Boolean)
-      if (values.length > 1) throw new Refusal(400, `The answer of the login portal has ${name} twice.`)
+      if (values.length > 1) throw new Refusal(400, `The answer of the login portal contains ${name} twice.`)
       return values[0] ?? ''
     },
   }),

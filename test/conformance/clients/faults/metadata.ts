@@ -76,7 +76,7 @@ function readingMetadata(change: Partial<Reading> = {}, parts: Partial<Parts> = 
     checkClient(visit) {
       right.checkClient(visit)
       const isPromised = known(visit).authorization_response_iss_parameter_supported === true
-      if (isPromised && !visit.query.has('iss')) throw new Refusal(400, 'This answer does not say whose it is.')
+      if (isPromised && !visit.query.has('iss')) throw new Refusal(400, 'This answer does not name its sender.')
     },
     /** Revokes only if the document lists the endpoint. */
     async revoke(visit, token) {
@@ -110,13 +110,13 @@ const takesHost = (member: string, isMeant: (path: string, form: URLSearchParams
 const demandsIss = (isPromised: (visit: Visit) => boolean): Partial<Parts> => ({
   checkClient(visit) {
     metadataReader.checkClient!(visit)
-    if (isPromised(visit) && !visit.query.has('iss')) throw new Refusal(400, 'This answer does not say whose it is.')
+    if (isPromised(visit) && !visit.query.has('iss')) throw new Refusal(400, 'This answer does not name its sender.')
   },
 })
 
 const needsIt = readingMetadata({
   otherwise() {
-    throw new Refusal(503, 'The portal cannot be asked just now.')
+    throw new Refusal(503, 'The portal does not answer just now.')
   },
 })
 
@@ -188,7 +188,7 @@ export const metadata: Fault[] = [
         return rightReading.isBelieved(document, visit)
       },
       otherwise() {
-        throw new Refusal(503, 'The portal cannot be asked just now.')
+        throw new Refusal(503, 'The portal does not answer just now.')
       },
     }),
   ),
@@ -278,7 +278,7 @@ export const metadata: Fault[] = [
       {
         checkClient(visit) {
           right.checkClient(visit)
-          if (!visit.query.has('iss')) throw new Refusal(400, 'This answer does not say whose it is.')
+          if (!visit.query.has('iss')) throw new Refusal(400, 'This answer does not name its sender.')
         },
       },
     ),

@@ -4,10 +4,10 @@ import { isRecord } from '../platform.ts'
 import { PlatformFault, Refusal, type Tokens, type Visit } from '../visit.ts'
 import { type Fault, fault, memoryOf } from './fault.ts'
 
-/** Whether the answer 401 causes this renewal. If so, the session has not yet expired by the clock. */
+/** Whether a 401 answer causes this renewal. In that case, the session has not yet expired by the clock. */
 const isAfter401 = (visit: Visit) => right.readSession(visit) !== undefined
 
-/** Changes the parts for renewals that the answer 401 from the API causes. */
+/** Changes the parts for renewals that a 401 answer from the API causes. */
 const after401 = (change: Partial<Parts>, isMeant: (visit: Visit) => boolean = isAfter401): Partial<Parts> => ({
   renew: (visit, refreshToken) =>
     right.renew(isMeant(visit) ? { ...visit, parts: { ...visit.parts, ...change } } : visit, refreshToken),
@@ -31,7 +31,10 @@ const againOn = (wanted: number): Partial<Parts> => ({
   },
 })
 
-/** Loses the old refresh token if `isMeant` is true for the refresh_token in the answer to a renewal. */
+/**
+ * If `isMeant` returns true for the refresh_token in the answer to a renewal, which may be undefined, the client
+ * forgets its old refresh token.
+ */
 const loses = (isMeant: (value: unknown) => boolean): Partial<Parts> => ({
   readTokens(visit, answer) {
     if (visit.url.pathname !== '/exchangeToken' && isMeant(answer.refresh_token)) memoryOf(visit).set('lost', true)

@@ -10,7 +10,7 @@ const isEdit = ({ url }: Visit) => /^\/applications\/[^/]+\/(edit|remove)$/.test
 const hasSession = (visit: Visit) => right.readSession(visit) !== undefined
 const cookieOf = ({ cookies }: Visit, name: string) => cookies.find(([key]) => key === name)?.[1]
 
-/** Sends one header, fixed or copied, with the answers that `isMet` selects. */
+/** Adds Access-Control-Allow-Origin to the answers that `isMet` selects. */
 const allows = (origin: (visit: Visit) => string | undefined, isMet: (visit: Visit) => boolean = () => true) =>
   headersWith(visit => (isMet(visit) ? { 'access-control-allow-origin': origin(visit) } : {}))
 

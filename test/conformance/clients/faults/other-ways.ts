@@ -29,7 +29,7 @@ export const otherWays: Fault[] = [
   fault('same-code-twice-accepted', 'callback-code-twice', {
     one(query, name) {
       const values = [...new Set(query.getAll(name))]
-      if (values.length > 1) throw new Refusal(400, `The answer of the login portal has ${name} twice.`)
+      if (values.length > 1) throw new Refusal(400, `The answer of the login portal contains ${name} twice.`)
       return values[0] ?? ''
     },
   }),

@@ -7,7 +7,7 @@ let count = 1000
 
 const hashOf = (text: string) => createHash('sha256').update(text).digest('base64url')
 
-/** Behaves like a client that does not use `state`: it sends no state and checks none. */
+/** Behaves like a client that does not use `state`: it neither sends nor checks a state. */
 const noState = {
   loginCookie: () => '__Host-login-0',
   findLogin: (visit: Visit) => {

@@ -51,10 +51,10 @@ export const stayingSignedIn = [
   fault('new-refresh-token-dropped', 'refresh-token-replaced', dropsNew),
   fault('new-refresh-token-dropped-by-who-renews-early', 'refresh-fields', {
     ...dropsNew,
-    // Switches off the memory for renewals. With it, the client would use the earlier answer, and not send the old
-    // token again.
+    // Switches off the memory for renewals. With this memory, the client would use the earlier answer instead of
+    // sending the old token again.
     once: (_visit, _name, act) => act(),
-    // Renews only when the token has expired by the clock, never after the answer 401.
+    // Renews only when the token has expired by the clock, never after a 401 answer.
     mostRenewals: 0,
     readSession(visit) {
       const session = right.readSession(visit)

@@ -38,7 +38,7 @@ export const tabs = [
     sessionAttributes: seconds => right.sessionAttributes(seconds && 86_400),
     setCookie(visit, name, value, attributes) {
       const known = visit.cookies.find(([one]) => one === name)?.[1]
-      // At a renewal, the client changes only the session at the server, and sets no cookie.
+      // At a renewal, the client changes only the session at the server, and does not set a cookie.
       if (known && memoryOf(visit).has(name + known)) memoryOf(visit).set(name + known, value)
       else visit.setCookies.push(`${name}=${inMemory.seal(visit, name, value)}; ${attributes}`)
     },
