@@ -48,7 +48,7 @@ t.test('stop() ends the children of the client’s shell, even if they ignore si
 
 t.test('on Windows, stop() ends the client and all its children with taskkill', async t => {
   const folder = t.testdir()
-  // A replacement for taskkill that records its arguments, because this test also runs on other systems than Windows.
+  // A replacement for taskkill that records its arguments, because this test also runs on systems other than Windows.
   const taskkill = `#!/bin/sh\necho "$@" >> ${folder}/calls\nkill -9 "-$2"\n`
   writeFileSync(join(folder, 'taskkill'), taskkill, { mode: 0o755 })
   // The client would sleep longer than the time limit of this test file, so it ends only if stop() ends it.

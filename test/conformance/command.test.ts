@@ -197,7 +197,7 @@ t.test('if the reader of the output ends early, the command prints no error', as
 })
 
 t.test(
-  'with --client-at, the suite does not connect to the public address of the client, but to another address, for example the address of a container',
+  "with --client-at, the suite connects to the given address, for example of a container, instead of the client's public address",
   async t => {
     const client = await serve(t, (_request, response) => response.end('here'))
     const at = new URL(client)

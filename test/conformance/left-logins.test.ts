@@ -1,4 +1,4 @@
-// Tests the check time-left-logins with a real process, because the check reads the memory and the connections of the
+// Tests the check `time-left-logins` with a real process, because the check reads the memory and the connections of the
 // client's process.
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
@@ -36,7 +36,7 @@ async function judge(t: Test, keep: string): Promise<string> {
 }
 
 t.test(
-  'if a client keeps memory or a connection for every login, the check time-left-logins fails',
+  'if a client keeps memory or a connection for every login, the check `time-left-logins` fails',
   { skip: !existsSync('/proc') },
   async t => {
     t.match(await judge(t, ''), '1 passed, 0 failed, 0 warned')

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createLimiter } from '../../src/conformance/limiter.ts'
 
-t.test('at most as many functions run at the same time as there are slots', async t => {
+t.test('the number of functions that run at the same time never exceeds the number of slots', async t => {
   const { runInSlot } = createLimiter(2)
   let running = 0
   let most = 0
@@ -20,7 +20,7 @@ t.test('at most as many functions run at the same time as there are slots', asyn
     /it went wrong/,
   )
   await runInSlot(() => one())
-  t.equal(running, 0, 'a function that failed holds no slot')
+  t.equal(running, 0, 'a function that failed does not hold a slot')
 })
 
 t.test(
@@ -119,7 +119,7 @@ t.test('if a function ends while it waits, the number of free slots does not cha
 })
 
 t.test(
-  'if the limit on begun functions is reached, the next function begins only after another function has ended',
+  'if the number of functions that have begun reaches the limit, the next function begins only after another one has ended',
   async t => {
     const { runInSlot } = createLimiter(1, 2)
     let [begun, most] = [0, 0]

@@ -204,7 +204,7 @@ t.test('a client that answers, but is not ready for logins, does not count as lo
 
 const requests: [how: string, ask: (url: string) => Check['run']][] = [
   ['a browser', url => async context => void (await context.browser().visit(url))],
-  ['a request without a browser', url => async context => void (await context.request(url, { timeoutMs: 200 }))],
+  ['a check without a browser', url => async context => void (await context.request(url, { timeoutMs: 200 }))],
 ]
 const answers: [what: string, answer: RequestListener][] = [
   ['breaks the connection instead of answering', request => request.destroy()],
@@ -213,7 +213,7 @@ const answers: [what: string, answer: RequestListener][] = [
 ]
 for (const [how, ask] of requests)
   for (const [what, answer] of answers)
-    t.test(`if the client ${what} to ${how}, the check fails`, async t => {
+    t.test(`for a request from ${how}: if the client ${what}, the check fails`, async t => {
       const client = await serve(t, answer)
       const settings = { ...readSettings(['--client', client]), patienceMs: 200 }
       const results = await runAll([check('a', ask(`${client}/page?code=secret`), { isAlone: true })], { settings })
@@ -257,7 +257,7 @@ const pairs: [what: string, first: () => void, second: () => void, expected: obj
 ]
 for (const [what, first, second, expected] of pairs)
   t.test(
-    `if a check ${what} in its repetition, its result is ${(expected as { isError?: true }).isError ? 'an error' : Object.values(expected)[0]}`,
+    `if a check ${what} when it is repeated, its result is ${(expected as { isError?: true }).isError ? 'an error' : Object.values(expected)[0]}`,
     async t => {
       let tries = 0
       const run = async () => (++tries === 1 ? first() : second())

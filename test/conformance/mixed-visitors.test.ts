@@ -1,5 +1,5 @@
-// Tests the hint at failures that the client mixes up its visitors. Checks that found nobody signed in get this hint if
-// another check has shown the mix-up.
+// Tests the hint that the client mixes up its visitors. If a check has shown the mix-up, this hint is added to the
+// failures of checks that found nobody signed in.
 import t from 'tap'
 import { type Check, Failed } from '../../src/conformance/check.ts'
 import type { Platform } from '../../src/conformance/platform.ts'

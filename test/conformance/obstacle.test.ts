@@ -84,7 +84,7 @@ t.test('if the login path does not redirect to the portal, one check fails', asy
   })
 })
 
-t.test('if a login signs nobody in, the check login-works fails', async t => {
+t.test('if a login signs nobody in, the check `login-works` fails', async t => {
   const results = await judge({ setCookie: () => {} }, /^(login-works|exchange-code|page-nosniff|cookie-httponly)$/)
   t.same(briefly(results), {
     'login-works': 'failed',
@@ -116,7 +116,7 @@ t.test('for a correct client, all checks run', async t => {
 })
 
 t.test(
-  'if the client never answers the callback, one check fails, and only the checks that need no callback run',
+  'if the client never answers the callback, one check fails, and only checks that do not need the callback run',
   async t => {
     const never = new Promise<never>(() => {})
     const results = await judge({ exchange: () => never }, /^(login-works|exchange-form|start-state|cookie-secure)$/)

@@ -36,7 +36,7 @@ t.test('without a real browser, a client that needs JavaScript fails no check', 
 t.test(
   'without a real browser, a client fails no check if only the beginning of a login, the callback or the pages need JavaScript',
   async t => {
-    // A whole run takes long, so each of the three clients is judged by another third of the checks.
+    // A whole run takes long, so each of the three clients is judged by a different third of the checks.
     const seed = Number(process.env.CHECKS_SEED ?? Math.floor(Math.random() * 2 ** 32))
     const shuffled = shuffle(checks, seed)
     for (const [at, task] of (['start', 'callback', 'pages'] as const).entries()) {
@@ -67,7 +67,7 @@ t.test(
 )
 
 t.test(
-  'a correct client also passes checks in the Chromium that the conformance command would start',
+  'a correct client passes the checks if the suite starts Chromium as the conformance command does',
   { skip },
   async t => {
     const stage = await openStage()

@@ -55,7 +55,7 @@ t.test(
   },
 )
 
-t.test('the texts `why` and `fix` of a check name no RFC, because the rule names the source', async t => {
+t.test('the texts `why` and `fix` of a check do not name an RFC, because the rule names the source', async t => {
   for (const { id, why, fix } of checks) t.notMatch(`${why} ${fix}`, /\bRFC ?\d|ASVS|OWASP|CVE-|CWE-/, id)
 })
 
