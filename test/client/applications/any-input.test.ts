@@ -7,7 +7,7 @@ import { applicationRecord, collection } from './support/application-record.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
 import { rememberingApi } from './support/remembering-api.ts'
 
-// The values are different in each run, so several runs with 100 values find as much as one run with 200
+// Each run uses different values. So 100 values are enough: several runs find as many faults as one run with more
 // values.
 const runs = { numRuns: 100 }
 const anyText = fc.oneof(
@@ -119,7 +119,7 @@ t.test('F-18: any status and body of the API leads to a page with an expected st
     fc.asyncProperty(anyStatus, anyType, anyRetry, fc.oneof(anyFault, anyValue), async (status, type, retry, body) => {
       const headers = { 'content-type': type, 'retry-after': retry }
       platform.answer('GET /apps/v1', { status, headers, body: JSON.stringify(body) })
-      // The answer 401 ends the session, so each run uses its own copy of the signed-in browser.
+      // A 401 answer ends the session, so each run uses its own copy of the signed-in browser.
       return isPage(await browser.copy().get('/applications'))
     }),
     runs,
@@ -160,7 +160,7 @@ for (const [action, call] of [
         runs,
       )
       for (const { body } of platform.received(call))
-        t.ok(JSON.parse(body).data.name, 'the client must send no application without a name')
+        t.ok(JSON.parse(body).data.name, 'the client must not send an application without a name')
     },
   )
 

@@ -44,7 +44,7 @@ t.test('UP-03: all calls of one request share one deadline, and no call starts a
   t.equal(api.records.size, 0)
 })
 
-t.test('an API that does not answer the call for groups delays the form by at most two seconds', async t => {
+t.test('if the API does not answer the request for groups, this delays the form by at most two seconds', async t => {
   const { browser, platform } = await buildApplicationsClient(t)
   platform.answer('GET /identities/v1/visitor-1/links', () => {})
   await signIn(browser)
@@ -112,7 +112,7 @@ t.test('UP-04: the form is shown even if the list of groups never ends', async t
 })
 
 t.test(
-  'F-18: if the API answers the request for the list with 409, the visitor gets an error page with status 409 without the text of the API',
+  'F-18: if the API answers the request for the list with 409, the visitor gets an error page with status 409, and the page does not contain the API’s text',
   async t => {
     const { browser, platform, log } = await buildApplicationsClient(t)
     await signIn(browser)
@@ -123,14 +123,17 @@ t.test(
   },
 )
 
-t.test('if the API refuses the request for the list, the error text is not the text for one application', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
-  await signIn(browser)
-  platform.answer('GET /apps/v1', { status: 403, body: {} })
-  const page = await browser.get('/applications')
-  t.equal(page.statusCode, 403)
-  t.match(page.body, `<p class="lead">${signInTexts.api.forbidden}</p>`)
-})
+t.test(
+  'if the API refuses the request for the list, the page does not show the error text that is meant for one application',
+  async t => {
+    const { browser, platform } = await buildApplicationsClient(t)
+    await signIn(browser)
+    platform.answer('GET /apps/v1', { status: 403, body: {} })
+    const page = await browser.get('/applications')
+    t.equal(page.statusCode, 403)
+    t.match(page.body, `<p class="lead">${signInTexts.api.forbidden}</p>`)
+  },
+)
 
 t.test(
   'UP-04: the client shows a list with the largest allowed number of JSON values, and refuses a longer list',
@@ -184,7 +187,7 @@ t.test(
 )
 
 t.test(
-  'UP-14: if the API refuses the token of two calls at different times, the client renews the session once',
+  'UP-14: if two calls have the same token, and the API refuses it at different times, the client renews the session once',
   async t => {
     const { browser, platform } = await buildApplicationsClient(t)
     await signIn(browser)
@@ -195,7 +198,8 @@ t.test(
       send(response, isNew ? { body } : { status: 401, body: {} })
     }
     platform.answer('GET /apps/v1/app-1', (request, response) => accept(request, response, applicationRecord('app-1')))
-    // The API answers the request for groups only after it has sent the application for the renewed token.
+    // The API answers the request for groups only after the client has requested the application again with the renewed
+    // token.
     const link = { to: 'group-1', data: { name: 'Weather people' } }
     platform.answer('GET /identities/v1/visitor-1/links', async (request, response) => {
       await platform.waitForRequests('GET /apps/v1/app-1', 2)

@@ -11,7 +11,7 @@ import { rememberingApi } from './support/remembering-api.ts'
 const typed = { groupId: 'group-1', name: 'Tides', redirectUris: 'https://a.test/' }
 
 t.test(
-  'DO-14: to show a page, the client makes one call, or two calls if the page shows a group’s name or the session is renewed, but never three calls',
+  'DO-14: the client makes one call to show a page; it makes a second call, but never a third, for the name of a group or for a renewal',
   async t => {
     const { browser, platform, clock } = await buildApplicationsClient(t)
     const total = () => platform.received().filter(({ url }) => !url.startsWith('/.well-known/')).length
@@ -69,7 +69,7 @@ t.test(
   },
 )
 
-t.test('UP-12, UP-15: no call contains the client secret or data of the browser’s request', async t => {
+t.test('UP-12, UP-15: no call contains the client secret or data from the browser’s request', async t => {
   const clock = new TestClock()
   const { browser, platform } = await buildApplicationsClient(t, { clock, scripts: rememberingApi(clock).scripts })
   await signIn(browser)

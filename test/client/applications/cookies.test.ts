@@ -1,4 +1,4 @@
-// The pages for applications do not show what is in cookies, and set no cookies without need.
+// The pages for applications do not show the contents of cookies, and set cookies only if necessary.
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { beginLogin, clientSecret, signIn } from '../support/build-test-client.ts'
@@ -66,7 +66,7 @@ t.test('CK-17: no page of the applications sets cookies, with or without a sessi
 })
 
 t.test(
-  'CK-04: if the credentials would make the cookies of this site exceed 8 KiB, the answer to the form shows the credentials',
+  'CK-04: if a cookie with the credentials would make the cookies of this site exceed 8 KiB, the answer to the form shows the credentials instead',
   async t => {
     /** Random text that is allowed in a bearer token. */
     const ofLength = (length: number) => randomBytes(length).toString('base64url').slice(0, length)

@@ -45,7 +45,7 @@ t.test(
     t.match(
       (await other.get('/applications/app-1')).body,
       api.secrets[0]!,
-      'the secret must be shown whichever answer arrives',
+      'both answers must lead to the secret, because only one of them may arrive',
     )
   },
 )
@@ -216,29 +216,32 @@ for (const [what, answer] of Object.entries({
   'is too large': { body: JSON.stringify({ ItemList: [] }).padEnd(8 * 2 ** 20 + 1) },
   'has too many values': { body: { ItemList: Array.from({ length: 250_000 }, () => 0) } },
 })) {
-  t.test(`PG-15: if the answer to the call for the list ${what}, the client still creates the application`, async t => {
-    const { browser, platform, form, api } = await openForm(t)
-    platform.answer('GET /apps/v1', answer)
-    const other = browser.copy()
-    const created = await browser.post('/applications', form)
-    t.equal(created.headers.location, '/applications/app-1')
-    t.match((await browser.get('/applications/app-1')).body, api.secrets[0]!)
-    t.equal(
-      (await other.post('/applications', form)).headers.location,
-      '/applications/app-1',
-      'the same form must not create another application',
-    )
-    t.equal(platform.received('POST /apps/v1').length, 1)
-  })
+  t.test(
+    `PG-15: if the API’s answer to the request for the list ${what}, the client still creates the application`,
+    async t => {
+      const { browser, platform, form, api } = await openForm(t)
+      platform.answer('GET /apps/v1', answer)
+      const other = browser.copy()
+      const created = await browser.post('/applications', form)
+      t.equal(created.headers.location, '/applications/app-1')
+      t.match((await browser.get('/applications/app-1')).body, api.secrets[0]!)
+      t.equal(
+        (await other.post('/applications', form)).headers.location,
+        '/applications/app-1',
+        'the same form must not create another application',
+      )
+      t.equal(platform.received('POST /apps/v1').length, 1)
+    },
+  )
 }
 
 for (const [what, failing] of Object.entries({
-  'whose answer is lost': undefined,
-  'that the API answers with status 500': { status: 500, body: {} },
-  'whose answer is unusable': { status: 201, body: {} },
+  'but its answer is lost': undefined,
+  'but answers with status 500': { status: 500, body: {} },
+  'but its answer is unusable': { status: 201, body: {} },
 })) {
   t.test(
-    `F-28: if the client creates an application ${what}, the same form creates no second application on any replica`,
+    `F-28: if the API creates an application, ${what}, the same form does not create a second application on any replica`,
     async t => {
       const test = await openForm(t)
       const { browser, platform, form, api } = test
@@ -274,7 +277,7 @@ for (const [what, failing] of Object.entries({
 }
 
 t.test(
-  'PG-15: if the session ends while the client reads the list, the visitor gets to the login, and the client creates nothing',
+  'PG-15: if the session ends while the client reads the list, the visitor is sent to the login, and the client does not create an application',
   async t => {
     const { browser, platform, form } = await openForm(t)
     platform.answer('GET /apps/v1', { status: 401, body: {} })
@@ -303,7 +306,7 @@ t.test(
 )
 
 t.test(
-  'PG-15: if the API returns the OAuth client, the client finds an application whose OAuth client also matches the form',
+  'PG-15: if the API returns the OAuth client, the client also compares the OAuth client with the form, and finds the application',
   async t => {
     const test = await openForm(t)
     const { browser, platform, form, api } = test

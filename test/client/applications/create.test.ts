@@ -82,14 +82,14 @@ t.test(
     t.same(
       await send({ name: 'Weather' }),
       [links, ['defaultRedirectUri', 'scopes']],
-      'an empty field that the API wants',
+      'an empty field must be visible if the API requires it',
     )
   },
 )
 
 for (const [what, answer] of Object.entries({
-  'does not support the call for groups': { status: 404, body: { error: { status: 404, message: 'Not found' } } },
-  'refuses the call for groups': { status: 403, body: {} },
+  'does not support the request for groups': { status: 404, body: { error: { status: 404, message: 'Not found' } } },
+  'refuses the request for groups': { status: 403, body: {} },
   'sends a list with the status 404': { status: 404, body: collection([{ to: 'group-1' }]) },
   'sends groups in an unknown format': { body: { ItemList: 'none' } },
   'answers 500': { status: 500, body: '' },
@@ -129,7 +129,7 @@ t.test('groups are offered by name, and a group that the visitor created is pres
       ['Of a stranger', 'My own', 'Other'],
     ],
     [
-      'the only group is a stranger’s',
+      'a stranger created the only group',
       [link('group-1', 'Of a stranger', 'member')],
       '',
       [webTexts.field.choose, 'Of a stranger'],
@@ -209,7 +209,7 @@ APP_ACCESS_TOKEN_1=app-access-token-1-of-app-1
 # ${applicationsTexts.credentials.validUntilInFile('2028-02-29T12:00:00.000Z')}
 APP_ACCESS_TOKEN_2=app-access-token-2-of-app-1
 `,
-    'as a file of settings',
+    'the link must contain the settings as a file',
   )
   t.equal(textOf(first).split('Feb 29, 2028, 12:00 PM UTC').length - 1, 2)
   t.match(setCookieLine(first, '__Host-handover'), /=; Max-Age=0; Path=\//)
@@ -328,7 +328,7 @@ t.test('PG-16: the problems that the API reports are shown next to their fields,
   t.same(
     readForm(page, '/applications'),
     { ...form, ...typed, description: 'First line\nsecond “line”' },
-    'everything typed, and the same form',
+    'the page must show the same form with everything that was typed',
   )
   t.notMatch(
     textOf(page, 'problem'),
@@ -361,14 +361,14 @@ for (const [status, words] of [
 for (const [what, answer, status, words] of [
   ['fails', { status: 500, body: 'Traceback: secret-of-the-api' }, 502, upstreamTexts.api.failed],
   ['is busy', { status: 429, headers: { 'retry-after': '7' }, body: {} }, 503, upstreamTexts.api.busy(7)],
-  ['sends no application', { status: 201, body: {} }, 502, upstreamTexts.api.unexpected],
+  ['answers without an application', { status: 201, body: {} }, 502, upstreamTexts.api.unexpected],
   [
     'sends an application without a client',
     { status: 201, body: { '@id': 'app-1' } },
     502,
     upstreamTexts.api.unexpected,
   ],
-  ['answers 200 and sends no client', { status: 200, body: { '@id': 'app-1' } }, 502, upstreamTexts.api.unexpected],
+  ['answers 200, without a client', { status: 200, body: { '@id': 'app-1' } }, 502, upstreamTexts.api.unexpected],
   ['reports a conflict', { status: 409, body: { error: { status: 409, message: 'x' } } }, 409, signInTexts.api.changed],
 ] as const) {
   t.test(`if the API ${what}, the form keeps the typed text`, async t => {

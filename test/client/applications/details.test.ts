@@ -117,7 +117,7 @@ for (const [what, answer, status] of [
   ['does not know the application', { status: 404, body: { error: { status: 404, message: 'App not found.' } } }, 404],
   ['forbids the call', { status: 403, body: { error: 'forbidden' } }, 403],
   ['answers without an application', { body: {} }, 502],
-  ['answers with an id that fits into no address', { body: { '@id': '../admin' } }, 502],
+  ['answers with an id that does not fit into an address', { body: { '@id': '../admin' } }, 502],
   ['answers with a list', { body: [applicationRecord('app-1')] }, 502],
   ['answers 500', { status: 500, body: 'stack trace' }, 502],
   ['is busy', { status: 503, headers: { 'retry-after': '20' }, body: '' }, 503],

@@ -65,7 +65,7 @@ t.test('PG-14: if the session has ended, a form for a new application is kept un
   const again = await browser.get(path!)
   t.hasStrict(readForm(again, '/applications'), typed)
   t.match(textOf(again), webTexts.form.hasDraft)
-  t.same(changes(), [], 'the form must not be sent by itself')
+  t.same(changes(), [], 'the form must not be sent automatically')
 
   t.equal((await browser.post('/applications', readForm(again, '/applications'))).statusCode, 303)
   t.same(changes(), ['POST /apps/v1'])
@@ -143,36 +143,37 @@ for (const [what, description] of [
   ['kept', 'short'],
 ] as const) {
   for (const wasTold of [true, false]) {
-    const known = wasTold
-      ? 'which fields of a known client were emptied'
-      : 'which fields of an unknown client are empty'
-    t.test(`PG-14: if the session ends, a form that is ${what} still contains ${known}`, async t => {
-      const action = '/applications/app-1/edit'
-      const { api, browser, signInAgain, platform, clock } = await openFormAndWait(t, action, action)
-      const record = (isTold: boolean) =>
-        applicationRecord('app-1', {}, isTold ? { client: { ...described, scopes: 'write' } } : {})
-      platform.answer('PUT /apps/v1/app-1', { body: record(true) })
-      platform.answer('POST /api/exchangeToken', giveTokens())
-      api.records.set('app-1', record(wasTold) as never)
-      await signIn(browser)
-      const form = readForm(await browser.get(action), action)
-      clock.advance(3601)
-      platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
-      const typed = { ...form, redirectUris: 'https://a.test/', defaultRedirectUri: '', scopes: '', description }
-      const page = await browser.post(action, typed)
-      t.equal(page.statusCode, 401)
-      t.equal(/name="description"/.test(page.body), what === 'shown again')
-      // From now on, the API returns the OAuth client if it did not before, and the reverse.
-      api.records.set('app-1', record(!wasTold) as never)
-      const path = await signInAgain(page)
-      const again = readForm(what === 'kept' ? await browser.get(path!) : page, action)
-      t.equal((await browser.post(action, { ...again, description: 'short' })).statusCode, 303)
-      const { data } = JSON.parse(platform.received('PUT /apps/v1/app-1')[0]!.body)
-      t.same(
-        [data.scopes, data.defaultScopes, data.defaultRedirectUri],
-        wasTold ? ['', 'read', 'https://a.test/'] : [undefined, undefined, undefined],
-      )
-    })
+    const known = wasTold ? 'emptied the fields of a known client' : 'left the fields of an unknown client empty'
+    t.test(
+      `PG-14: if the session ends, a form that is ${what} still tells the client that the visitor has ${known}`,
+      async t => {
+        const action = '/applications/app-1/edit'
+        const { api, browser, signInAgain, platform, clock } = await openFormAndWait(t, action, action)
+        const record = (isTold: boolean) =>
+          applicationRecord('app-1', {}, isTold ? { client: { ...described, scopes: 'write' } } : {})
+        platform.answer('PUT /apps/v1/app-1', { body: record(true) })
+        platform.answer('POST /api/exchangeToken', giveTokens())
+        api.records.set('app-1', record(wasTold) as never)
+        await signIn(browser)
+        const form = readForm(await browser.get(action), action)
+        clock.advance(3601)
+        platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
+        const typed = { ...form, redirectUris: 'https://a.test/', defaultRedirectUri: '', scopes: '', description }
+        const page = await browser.post(action, typed)
+        t.equal(page.statusCode, 401)
+        t.equal(/name="description"/.test(page.body), what === 'shown again')
+        // From now on, the API returns the OAuth client only if it did not return it before.
+        api.records.set('app-1', record(!wasTold) as never)
+        const path = await signInAgain(page)
+        const again = readForm(what === 'kept' ? await browser.get(path!) : page, action)
+        t.equal((await browser.post(action, { ...again, description: 'short' })).statusCode, 303)
+        const { data } = JSON.parse(platform.received('PUT /apps/v1/app-1')[0]!.body)
+        t.same(
+          [data.scopes, data.defaultScopes, data.defaultRedirectUri],
+          wasTold ? ['', 'read', 'https://a.test/'] : [undefined, undefined, undefined],
+        )
+      },
+    )
   }
 }
 

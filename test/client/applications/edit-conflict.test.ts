@@ -122,7 +122,7 @@ for (const [what, settings] of Object.entries({
       t.strictSame(
         ['name', 'description', 'scopes'].map(name => chosen(page, name)),
         ['typed', undefined, 'stored'],
-        'only where both have changed a field the visitor must choose; elsewhere the one change is kept',
+        'the visitor must choose only for the field that both people changed; the other changes are kept',
       )
       t.equal(
         puts().filter(({ headers }) => headers['if-match'] === undefined).length,
@@ -177,7 +177,7 @@ t.test('a new client secret changes the ETag of an application but causes no con
   t.strictSame(
     puts().map(({ headers }) => headers['if-match']),
     ['"1"', '"2"'],
-    'the second update must have an If-Match header, too',
+    'the second update must also have an If-Match header',
   )
 })
 
@@ -244,14 +244,17 @@ t.test('if the chosen values contradict each other, the form is shown again with
   t.equal(fields().defaultRedirectUri, 'https://new.test/back')
 })
 
-t.test('a refused form keeps its ETag, so the client finds a conflict after the correction', async t => {
-  const { browser, form, change, fields } = await openForm(t)
-  const refused = await browser.post(action, { ...form, name: '' })
-  change({ description: 'Theirs' })
-  const page = await browser.post(action, { ...readForm(refused, action), name: 'Mine' })
-  t.equal(page.statusCode, 409)
-  t.equal(fields().name, 'Weather')
-})
+t.test(
+  'a refused form keeps its ETag, so the client still finds a conflict when the visitor sends the corrected form',
+  async t => {
+    const { browser, form, change, fields } = await openForm(t)
+    const refused = await browser.post(action, { ...form, name: '' })
+    change({ description: 'Theirs' })
+    const page = await browser.post(action, { ...readForm(refused, action), name: 'Mine' })
+    t.equal(page.statusCode, 409)
+    t.equal(fields().name, 'Weather')
+  },
+)
 
 t.test('even with a missing or forged ETag, a form overwrites only values that it has shown', async t => {
   for (const made of [
@@ -296,18 +299,21 @@ t.test('if the API fails while the client compares the values, the form keeps th
   }
 })
 
-t.test('if the API does not return the OAuth client, the client finds conflicts only in the other fields', async t => {
-  const { browser, change, platform, stored } = await openForm(t, { hasTags: false })
-  const answer = () => ({ body: applicationRecord('app-1', stored.data) })
-  platform.answer('GET /apps/v1/app-1', (_request, response) => send(response, answer()))
-  const form = readForm(await browser.get(action), action)
-  const redirectUris = 'https://typed.test/back'
-  change({ description: 'Theirs' })
-  const page = await browser.post(action, { ...form, redirectUris, name: 'Mine' })
-  t.equal(page.statusCode, 409)
-  t.strictSame(asked(page), ['name', 'description'])
-  t.equal(readForm(page, action).redirectUris, redirectUris)
-})
+t.test(
+  'if the API does not return the OAuth client, the client finds conflicts only in the fields that the API returns',
+  async t => {
+    const { browser, change, platform, stored } = await openForm(t, { hasTags: false })
+    const answer = () => ({ body: applicationRecord('app-1', stored.data) })
+    platform.answer('GET /apps/v1/app-1', (_request, response) => send(response, answer()))
+    const form = readForm(await browser.get(action), action)
+    const redirectUris = 'https://typed.test/back'
+    change({ description: 'Theirs' })
+    const page = await browser.post(action, { ...form, redirectUris, name: 'Mine' })
+    t.equal(page.statusCode, 409)
+    t.strictSame(asked(page), ['name', 'description'])
+    t.equal(readForm(page, action).redirectUris, redirectUris)
+  },
+)
 
 for (const [when, isChoosing] of [
   ['the form was sent', false],
@@ -348,7 +354,7 @@ for (const [when, isChoosing] of [
 }
 
 t.test(
-  'PG-14: if the choices are too long for a cookie, the visitor signs in with another tab, and the page then asks for the choices again',
+  'PG-14: if the choices are too long for a cookie, the visitor uses another tab to sign in, and the page then asks for the choices again',
   async t => {
     const { browser, form, change, clock, platform, choose, fields } = await openForm(t)
     const description = 'x'.repeat(1_900)

@@ -104,7 +104,7 @@ t.test('a refused form keeps its title, even if the API cannot return the applic
 })
 
 t.test(
-  'if the visitor empties the default redirect URI, the client sends the first redirect URI, and the hint of the field says this',
+  'if the visitor empties the default redirect URI, the client sends the first redirect URI, and the hint of the field says so',
   async t => {
     const { browser, page, form, sent } = await openForm(t, { returnsClient: true })
     t.match(textOf(page, 'defaultRedirectUri-hint'), applicationsTexts.form.hints.defaultRedirectUri)
@@ -114,7 +114,7 @@ t.test(
 )
 
 t.test(
-  'if the API does not return the default redirect URI, an empty field does not change it, and the hint of the field says this',
+  'if the API does not return the default redirect URI, an empty field leaves the stored URI unchanged, and the hint of the field says so',
   async t => {
     const { browser, page, form, sent } = await openForm(t, { returnsClient: false })
     t.match(textOf(page, 'defaultRedirectUri-hint'), applicationsTexts.form.hints.defaultRedirectUriUnknown)
@@ -156,14 +156,17 @@ t.test(
   },
 )
 
-t.test('a refused form still says that the OAuth client is unknown, and sends no guessed values', async t => {
-  const { browser, form, sent } = await openForm(t, { returnsClient: false })
-  const refused = await browser.post(action, { ...form, name: '' })
-  t.match(textOf(refused), applicationsTexts.form.clientUnknown)
-  const again = readForm(refused, action)
-  await browser.post(action, { ...again, name: 'Tides', redirectUris: 'https://typed.test/back' })
-  t.same(sent().data, { ...data, name: 'Tides', redirectUris: 'https://typed.test/back' })
-})
+t.test(
+  'a refused form still says that the OAuth client is unknown, and the client does not send guessed values',
+  async t => {
+    const { browser, form, sent } = await openForm(t, { returnsClient: false })
+    const refused = await browser.post(action, { ...form, name: '' })
+    t.match(textOf(refused), applicationsTexts.form.clientUnknown)
+    const again = readForm(refused, action)
+    await browser.post(action, { ...again, name: 'Tides', redirectUris: 'https://typed.test/back' })
+    t.same(sent().data, { ...data, name: 'Tides', redirectUris: 'https://typed.test/back' })
+  },
+)
 
 t.test(
   'if the API returns the OAuth client, and the visitor empties a field after the form was refused, the client sends the empty field',
@@ -188,7 +191,7 @@ t.test('the form shows the API’s error message next to each refused field, and
   t.equal(
     faultOf(page, 'defaultRedirectUri'),
     `Must be one of ${applicationsTexts.form.labels.redirectUris}.`,
-    'the page shows the label and not the API’s name of the field',
+    'the page must show the label, and not the name that the API uses for the field',
   )
   t.hasStrict(readForm(page, action), typed)
 })
@@ -211,7 +214,7 @@ for (const [what, body, words] of [
   ['a page', '<html>No</html>', signInTexts.api.refusedWithoutReason],
 ] as const) {
   t.test(
-    `UP-14: after the answer 422 with ${what}, the form shows a message above its fields, and keeps the typed text`,
+    `UP-14: after a 422 answer with ${what}, the form shows a message above its fields, and keeps the typed text`,
     async t => {
       const { browser, form, platform } = await openForm(t, { returnsClient: true })
       platform.answer('PUT /apps/v1/app-1', { status: 422, body })
@@ -257,10 +260,10 @@ for (const [what, answer, status, words] of [
     signInTexts.api.forbidden,
   ],
   ['answers with status 500', { status: 500, body: '' }, 502, upstreamTexts.api.failed],
-  ['answers something else', { status: 200, body: '<html>' }, 502, upstreamTexts.api.unexpected],
+  ['answers 200 without JSON', { status: 200, body: '<html>' }, 502, upstreamTexts.api.unexpected],
   ['is busy', { status: 503, headers: { 'retry-after': '9' }, body: '' }, 503, upstreamTexts.api.busy(9)],
 ] as const) {
-  t.test(`if the API ${what} when changes are saved, the form keeps the typed text`, async t => {
+  t.test(`if the API ${what} when the client saves changes, the form keeps the typed text`, async t => {
     const { browser, form, platform } = await openForm(t, { returnsClient: true })
     platform.answer('PUT /apps/v1/app-1', answer)
     const page = await browser.post(action, { ...form, name: 'Typed <at length>' })
@@ -279,7 +282,7 @@ t.test(
     const page = await browser.post(action, form)
     t.equal(page.statusCode, 404)
     t.match(textOf(page), applicationsTexts.notFound)
-    t.match(page.body, '"><a href="/applications">', 'the navigation marks nothing, because this page does not exist')
+    t.match(page.body, '"><a href="/applications">', 'the navigation must not mark a link as the current page')
     t.match((await browser.get('/applications/new')).body, '"><a href="/applications" aria-current="true">')
     t.notMatch(page.body, 'formToken')
     t.ok(linksOf(page).includes('/applications'))

@@ -37,7 +37,7 @@ async function start(t: Test) {
     '/applications/app-1/secret': await read('/applications/app-1/secret'),
     '/applications/app-1/delete': await read('/applications/app-1/delete'),
   }
-  /** Sends the Strict cookies, as browsers do if the request comes from a page of a sibling host. */
+  /** Sends the form with the Strict cookies, as browsers do if a page of a sibling host sends it. */
   const send = (url: string, headers: Record<string, string>) =>
     client.inject({
       method: 'POST',
@@ -107,7 +107,7 @@ t.test('PG-04: the query of a link cannot fill in a form', async t => {
 })
 
 t.test(
-  'CL-31, PG-04: a HEAD request gets the answer 405, renews no session, returns no data and sets no cookie',
+  'CL-31, PG-04: the client answers a HEAD request with 405, and does not renew a session, return data or set a cookie',
   async t => {
     const { browser, client, platform, clock } = await start(t)
     clock.advance(3601)

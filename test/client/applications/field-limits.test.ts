@@ -1,4 +1,5 @@
-// The limits of the fields: the browser gets them, the server checks them, and the page shows problems next to the field.
+// The limits of the fields. The page tells the browser the limits, the server checks them, and the page shows a problem
+// next to its field.
 
 import t, { type Test } from 'tap'
 import { applicationsTexts } from '../../../src/client/applications/texts.ts'

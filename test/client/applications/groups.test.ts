@@ -78,14 +78,22 @@ t.test('PG-16: if the name of a new group is missing or too long, the problem is
 })
 
 for (const [what, answer, words] of [
-  ['a problem of its name', { status: 422, body: { error: { status: 422, message: { name: ['Taken.'] } } } }, 'Taken.'],
-  ['too many groups', { status: 422, body: { error: { message: { groupId: ['At most 20.'] } } } }, 'At most 20.'],
+  [
+    'a message about its name',
+    { status: 422, body: { error: { status: 422, message: { name: ['Taken.'] } } } },
+    'Taken.',
+  ],
+  [
+    'a message about too many groups',
+    { status: 422, body: { error: { message: { groupId: ['At most 20.'] } } } },
+    'At most 20.',
+  ],
   ['status 404', { status: 404, body: {} }, applicationsTexts.form.problems.groupNotCreated],
   ['status 403', { status: 403, body: {} }, applicationsTexts.form.problems.groupNotCreated],
-  ['an answer without an id', { status: 201, body: {} }, applicationsTexts.form.problems.groupNotCreated],
+  ['an object without an id', { status: 201, body: {} }, applicationsTexts.form.problems.groupNotCreated],
 ] as const) {
   t.test(
-    `UP-14: if the API answers the request for a new group with ${what}, the field says so and keeps the typed text`,
+    `UP-14: if the API answers the request for a new group with ${what}, the field shows a message and keeps the typed text`,
     async t => {
       const { browser, platform, form } = await withoutGroup(t)
       platform.answer('POST /identities/v1', answer)
@@ -186,7 +194,7 @@ t.test('the page of an application shows the name and id of its group, or only t
   t.equal(await shown(), nameAndId)
   for (const answer of failures) {
     platform.answer('GET /identities/v1/visitor-1/links', answer)
-    t.equal(await shown(), nameAndId, 'the name is remembered')
+    t.equal(await shown(), nameAndId, 'the client must remember the name')
   }
   platform.answer('GET /identities/v1/visitor-1/links', { body: collection([own('group-1', '')]) })
   t.equal(await shown(), 'group-1')
@@ -223,7 +231,7 @@ t.test(
 )
 
 t.test(
-  'F-23: if the API refuses the token for the list of groups, the client renews the token once and shows the complete page',
+  'F-23: if the API refuses the access token when the client reads the groups, the client renews the session once and shows the complete page',
   async t => {
     const { browser, platform, api, groups } = await withoutGroup(t)
     api.records.set('app-1', applicationRecord('app-1'))
@@ -238,7 +246,7 @@ t.test(
 )
 
 t.test(
-  'F-23: if the API refuses the token for a new group, the client renews the token once, and the form succeeds',
+  'F-23: if the API refuses the access token when the client creates a group, the client renews the session once, and the form succeeds',
   async t => {
     const { browser, platform, create, form, made } = await withoutGroup(t)
     let calls = 0
@@ -313,5 +321,5 @@ t.test('the suggested name of the first group contains the name of the visitor',
   const form = readForm(await browser.get('/applications/new'), '/applications')
   t.equal(form.groupName, applicationsTexts.form.groupOf('Jane Doe'))
   const refused = await browser.post('/applications', { ...form, groupName: '', name: '' })
-  t.equal(readForm(refused, '/applications').groupName, '', 'a field that was emptied stays empty')
+  t.equal(readForm(refused, '/applications').groupName, '', 'a field that the visitor has emptied must stay empty')
 })

@@ -28,7 +28,7 @@ for (const id of [
   '%C3%A5',
   'x'.repeat(101),
 ]) {
-  t.test(`PG-23: an address with the id ${id} causes no request to the API`, async t => {
+  t.test(`PG-23: an address with the id ${id} does not cause a request to the API`, async t => {
     const before = platform.received().length
     const cookie = browser.cookieHeader()
     for (const path of ['', '/edit', '/delete']) {
@@ -59,7 +59,7 @@ t.test('PG-23: an id of 100 letters, digits, hyphens and underscores is used unc
   t.equal(platform.received(`GET /apps/v1/${id}`).length, 1)
 })
 
-t.test('PG-23: the client encodes the user id in the address of the call for groups', async t => {
+t.test('PG-23: the client encodes the user id in the address of the request for groups', async t => {
   const { browser, platform } = await buildApplicationsClient(t)
   const visitor = '../../admin?x=1#y/%2f'
   const token = `x.${Buffer.from(JSON.stringify({ sub: visitor })).toString('base64url')}.x`

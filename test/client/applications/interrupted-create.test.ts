@@ -1,4 +1,4 @@
-// Creating an application is interrupted: the visitor presses Stop, or the replica is killed.
+// The creation of an application is interrupted: the visitor presses Stop, or the replica is killed.
 
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
@@ -13,7 +13,7 @@ import { buildApplicationsClient } from './support/build-applications-client.ts'
 import { rememberingApi } from './support/remembering-api.ts'
 
 t.test(
-  'F-40: after the visitor has pressed Stop, the list shows the new application, and the same form creates no second application',
+  'F-40: after the visitor has pressed Stop, the list shows the new application, and the same form does not create a second application',
   async t => {
     const clock = new TestClock()
     const api = rememberingApi(clock)
@@ -33,7 +33,7 @@ t.test(
     t.match(
       (await browser.get('/applications/app-1')).body,
       api.secrets[0]!,
-      'with the secret, which nobody has seen yet',
+      'the page must show the secret, because nobody has seen it yet',
     )
     t.equal(platform.received('POST /apps/v1').length, 1)
     t.notMatch(log.join(''), '"event":"internal"')
@@ -41,7 +41,7 @@ t.test(
 )
 
 t.test(
-  'F-28: if a replica is killed while it creates an application, a second replica creates no duplicate for the same form',
+  'F-28: if a replica is killed while it creates an application, a second replica that gets the same form does not create a duplicate',
   async t => {
     const api = rememberingApi({ read: () => new Date() })
     const platform = await startScriptedPlatform(t, { ...api.scripts, 'POST /api/exchangeToken': giveTokens() })

@@ -111,7 +111,7 @@ t.test('the search ignores upper and lower case, and links to other pages keep t
   t.match(next.body, 'name="q" value="EATHER &amp; c"')
 })
 
-t.test('a short list offers no search and no sorting, unless the address contains a search or an order', async t => {
+t.test('a short list does not offer a search or sorting, unless the address contains a search or an order', async t => {
   const { browser, platform } = await buildApplicationsClient(t, {
     scripts: { 'GET /apps/v1': { body: collection(applications(7)) } },
   })
@@ -149,8 +149,12 @@ t.test('the links that sort the list keep the search, and a search keeps the ord
       .join('')
   t.equal(await orderOf('/applications'), '4321')
   t.equal(await orderOf('/applications?sort=oldest'), '1234')
-  t.equal(await orderOf('/applications?sort=name'), '3421', 'accents, capitals and numbers as people sort them')
-  t.equal(await orderOf('/applications?sort=constructor'), '4321', 'an unknown order is ignored')
+  t.equal(
+    await orderOf('/applications?sort=name'),
+    '3421',
+    'accents, capital letters and numbers must be sorted as people sort them',
+  )
+  t.equal(await orderOf('/applications?sort=constructor'), '4321', 'the client must ignore an unknown order')
   const page = await browser.get('/applications?q=tides&sort=name')
   t.same(idsOf(page), ['app-2', 'app-1'])
   t.ok(linksOf(page).includes('/applications?q=tides&sort=oldest'))
@@ -244,6 +248,6 @@ for (const [what, body] of Object.entries(otherShapes)) {
     const page = await browser.get('/applications')
     t.equal(page.statusCode, 502)
     t.match(textOf(page), upstreamTexts.api.unexpected)
-    t.ok(browser.cookie('__Host-session'), 'the visitor stays signed in')
+    t.ok(browser.cookie('__Host-session'), 'the visitor must stay signed in')
   })
 }

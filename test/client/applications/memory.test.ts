@@ -45,7 +45,7 @@ t.test('UP-04: 40 visitors who open the longest list at once do not exhaust the 
   const before = workOf(client.child.pid)
   await list()
   const worked = workOf(client.child.pid) - before
-  t.ok(worked < 3, `${worked} s for one`)
+  t.ok(worked < 3, `${worked} s for one page`)
   platform.answer('GET /apps/v1', { body: collection([applicationRecord('app-1')]) })
   t.equal((await list()).statusCode, 200)
 })
@@ -69,10 +69,10 @@ t.test(
     await platform.waitForRequests(groupsRoute, 60)
 
     client.child.kill('SIGSTOP')
-    // Node reads a text of less than 64 KiB in one step. Parsed, this one takes more than 1 MB.
+    // Node reads a text of less than 64 KiB in one step. When this text is parsed, it takes more than 1 MB.
     const text = `{"ItemList":[${Array(20_000).fill('{}').join()}]}`
     for (const response of held) response.setHeader('content-type', 'application/json').end(text)
-    // When the client goes on, the deadlines of all calls (2 seconds) have passed, and all answers have arrived.
+    // When the client continues, the deadlines of all calls (2 seconds) have passed, and all answers have arrived.
     await wait(2_500)
     client.child.kill('SIGCONT')
 

@@ -41,7 +41,7 @@ async function withApplications(t: Test) {
     api,
     save: () => send('/applications/app-1/edit', '/applications/app-1/edit'),
     remove: () => send('/applications/app-1/delete', '/applications/app-1/delete'),
-    /** The API's answer to the first try gets lost, so the second try finds the application. */
+    /** The API's answer to the first attempt is lost, so the second attempt finds the application. */
     async createTwice() {
       const form = readForm(await browser.get('/applications/new'), '/applications')
       const typed = { ...form, name: 'Tides', redirectUris: 'https://tides.test/back' }
@@ -158,7 +158,7 @@ for (const url of [
   '/applications?removed=yes',
   '/applications?notice=removed',
 ])
-  t.test(`a link to ${url} shows no notice`, async t => {
+  t.test(`a link to ${url} does not show a notice`, async t => {
     const { browser } = await withApplications(t)
     const page = await browser.get(url, { site: 'same-origin' })
     t.equal(page.statusCode, 200)
@@ -170,7 +170,7 @@ for (const url of [
   })
 
 t.test(
-  'if the client has not sealed the notice cookie, or has sealed it for another purpose, the page shows no notice',
+  'if the client has not sealed the notice cookie, or has sealed it for another purpose, the page does not show a notice',
   async t => {
     const { browser, save } = await withApplications(t)
     await save()
