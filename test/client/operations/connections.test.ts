@@ -45,7 +45,8 @@ t.test(
     const kept = []
     for (const address of [...addresses, ...addresses]) kept.push(await open(t, port, address))
     t.ok(kept.every(Boolean), 'four connections must be open')
-    for (const address of addresses) t.notOk(await open(t, port, address), `no fifth one on ${address}`)
+    for (const address of addresses)
+      t.notOk(await open(t, port, address), `a fifth connection must be refused on ${address}`)
     t.notOk(await scrape(), 'a fifth connection must also be refused on the port of the metrics')
 
     const [first] = kept
@@ -58,12 +59,12 @@ t.test(
     t.notOk(await open(t, port, addresses[0]!), 'a fifth connection must be refused')
     next?.destroy()
     t.ok(await openSoon(scrape), 'a connection to the metrics must be accepted')
-    t.notOk(await open(t, port, addresses[0]!), 'connections to the metrics must count')
+    t.notOk(await open(t, port, addresses[0]!), 'a connection to the metrics must count like any other')
 
     await client.waitForOutput('connections_full')
     const warnings = client.log().filter(({ event }) => event === 'connections_full')
     t.match(warnings, [{ level: 40, max: 4 }])
-    t.equal(warnings.length, 1, 'one line for all refused connections')
+    t.equal(warnings.length, 1, 'the log must have one line for all refused connections')
   },
 )
 

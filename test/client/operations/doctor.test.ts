@@ -11,7 +11,7 @@ import { type Script, startScriptedPlatform } from '../support/scripted-platform
 import { noSettings } from '../support/test-product.ts'
 
 /**
- * A platform that has registered this client, and settings with the addresses of the platform. `scripts` replace
+ * Starts a platform with which this client is registered, and returns settings with its addresses. `scripts` replaces
  * answers of the platform.
  */
 async function setUp(t: Test, scripts: Record<string, Script> = {}) {
@@ -136,7 +136,7 @@ t.test('with --redirect-uri the doctor checks another client, without COOKIE_KEY
   t.ok(asked.some(query => query.get('redirect_uri') === redirectUri))
   t.ok(
     asked.some(query => query.get('cancel_url') === 'http://localhost:5000/cancelled'),
-    'the doctor must use a cancel_url of the same origin',
+    'the doctor must send a cancel_url of the same origin',
   )
   t.equal(platform.received('POST /api/exchangeToken')[0]?.form.get('redirect_uri'), redirectUri)
 

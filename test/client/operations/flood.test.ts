@@ -43,7 +43,7 @@ t.test('DO-06: the client answers thousands of logins in a few seconds, and keep
   t.same(
     [...new Set(platform.received().map(({ url }) => url))],
     ['/.well-known/oauth-authorization-server'],
-    'no other call is made',
+    'the client must not make any other call',
   )
 })
 

@@ -1,4 +1,4 @@
-// The log contains no secret. The test uses everything that the client offers for every product.
+// The log contains no secret. The test uses every feature that the client has with any product.
 import t from 'tap'
 import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
@@ -68,7 +68,7 @@ t.test('LG-01, LG-02, SE-04: no code, state, token, cookie or secret is in any l
 })
 
 t.test(
-  'LG-01: if an address gets the answer 404, the log does not contain the code and the state in the address',
+  'LG-01: if the client answers 404, the log does not contain the code and the state that are in the address',
   async t => {
     const { client, log } = await buildTestClient(t)
     const canary = unguessable()

@@ -1,4 +1,4 @@
-// The log: every event has its name, its request id and a hash of its visitor, and nothing personal.
+// The log: every event has its name, its request id and a hash of its visitor, but no personal data.
 import t, { type Test } from 'tap'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { readForm } from '../support/read-form.ts'

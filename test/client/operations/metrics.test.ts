@@ -1,4 +1,4 @@
-// The metrics: counts without names, on their own port.
+// The metrics: numbers without personal data, on a port of their own.
 import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,4 @@
-// A connection that asks for thousands of pages and reads none does not disturb other connections.
+// If a connection requests thousands of pages and does not read the answers, other connections are not disturbed.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
@@ -8,7 +8,7 @@ import { askOften, openSocket } from '../../support/raw-socket.ts'
 import { buildTestClient } from '../support/build-test-client.ts'
 import { type SpawnedClient, smallHeap, spawnClient } from '../support/spawn-client.ts'
 
-/** 64 KiB of copies of one short request. */
+/** Repeats one short request until the copies fill 64 KiB. */
 function pipelined(request: string): Buffer {
   const bytes = Buffer.from(`${request} HTTP/1.1\r\nhost:x\r\n\r\n`)
   return Buffer.alloc(64 * 1024 - ((64 * 1024) % bytes.length), bytes)
@@ -55,7 +55,7 @@ for (const [request, connections] of [
   ['GET /health/ready', 30],
 ] as const) {
   t.test(
-    `DO-07: the client answers other requests while ${connections} connections pipeline ${request} and read nothing`,
+    `DO-07: the client answers other requests while ${connections} connections pipeline ${request} and do not read the answers`,
     async t => {
       t.equal((await small.get('/')).statusCode, 200)
       const flooded = flood(t, small, request, connections)
@@ -95,11 +95,11 @@ t.test('DO-07: if a connection has too many open requests, the client closes onl
 })
 
 for (const [what, request] of [
-  ['name no host', 'GET / HTTP/1.1\r\n\r\n'],
+  ['do not name a host', 'GET / HTTP/1.1\r\n\r\n'],
   ['expect something odd', 'GET / HTTP/1.1\r\nhost:x\r\nexpect: more\r\n\r\n'],
 ] as const) {
   t.test(
-    `DO-07: the limit on open requests also applies to requests that ${what}, although Node answers such requests by itself`,
+    `DO-07: the limit on open requests also applies to requests that ${what}, although Node itself answers such requests`,
     async t => {
       const { client, log } = await buildTestClient(t)
       const socket = await openSocket(client)

@@ -17,7 +17,7 @@ import { type SpawnedClient, spawnClient } from '../support/spawn-client.ts'
 // The tests mostly wait for processes.
 t.jobs = 4
 
-/** The test sets PRESTOP_DELAY to a minute. With this script the delay ends when the process gets SIGUSR2. */
+/** A test that uses this script sets PRESTOP_DELAY to a minute. The delay ends when the process gets SIGUSR2. */
 const endDelay = `
   const { setTimeout } = globalThis
   globalThis.setTimeout = (done, ms, ...more) =>
@@ -25,7 +25,8 @@ const endDelay = `
 `
 
 /**
- * Sends a form except for its last byte. `end` sends the last byte. `answer` is all data until the connection closes.
+ * Sends a form without its last byte. `end` sends the last byte. `answer` resolves to all data that arrives until the
+ * connection closes.
  */
 async function openRequest({ url }: SpawnedClient) {
   const { hostname, port } = new URL(url)
@@ -136,7 +137,7 @@ t.test('LG-07: the client keeps working if its log is closed', async t => {
 t.test('LG-07: the client keeps working if nobody reads its log', async t => {
   const client = await spawnClient(t, { LOG_LEVEL: 'trace' })
   client.child.stdout.pause()
-  // A pipe holds 64 KiB, and the two log lines of a page have about 400 bytes. The client buffers a few lines, too.
+  // A pipe holds 64 KiB, and the two log lines of a page have about 400 bytes. The client also buffers a few lines.
   t.equal((await askOften(client.url, '/nowhere', 1_000)).match(/HTTP\/1\.1 404 /g)?.length, 1_000)
   t.equal((await client.get('/')).statusCode, 200)
   client.child.kill('SIGTERM')

@@ -1,4 +1,4 @@
-// A W3C trace context is passed on to the portal and the API. Malformed ones are not.
+// The client passes a W3C trace context on to the portal and the API, unless the trace context is malformed.
 import t, { type Test } from 'tap'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { smallApi } from '../support/small-product.ts'
