@@ -68,7 +68,7 @@ t.test('a callback with any bytes as its query leads to a page', async t => {
   t.equal(platform.received('POST /api/exchangeToken').length, 0)
 })
 
-t.test('whatever returnTo a login has, it ends on this site', async t => {
+t.test('a login ends on this site, whatever returnTo contains', async t => {
   const { browser } = await buildTestClient(t, { environment })
   const piece = fc.constantFrom(
     '/',
@@ -178,7 +178,7 @@ t.test('any answer to the exchange leads to a session, or to a page that says wh
     }),
     runs,
   )
-  t.ok(sessions >= 10 && sessions <= 190, `${sessions} of them good`)
+  t.ok(sessions >= 10 && sessions <= 190, `${sessions} sessions: some answers must be good, and some must be bad`)
 })
 
 t.test(

@@ -39,7 +39,7 @@ t.test(
 )
 
 t.test(
-  'CL-27: the page at the callback is not stored, sends no Referer, loads only an icon and a style sheet, and contains no code or state',
+  'CL-27: the page at the callback is not stored, does not send a Referer, loads only an icon and a style sheet, and does not contain the code or the state',
   async t => {
     const { browser } = await buildTestClient(t)
     const started = await beginLogin(browser)
@@ -130,7 +130,7 @@ t.test('CL-33: if the API refuses every access token, the visitor gets an explan
 })
 
 t.test(
-  'if the portal refuses the renewal right after the login, neither the page nor its reload blames the cookies',
+  'if the portal refuses the renewal right after the login, the page does not blame the cookies, even after a reload',
   async t => {
     const { browser, platform } = await buildTestClient(t, { scripts })
     await signIn(browser)

@@ -1,4 +1,4 @@
-// The query of the callback: the client checks each parameter, and shows parameters only as text.
+// The query of the callback: the client checks each parameter, and shows a parameter only as text.
 
 import t from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
@@ -81,14 +81,14 @@ t.test('CL-12: the subject in the address never becomes the user id', async t =>
   t.notMatch(JSON.stringify(platform.received()), 'visitor-2')
 })
 
-t.test('CL-12: HTML in the subject is shown nowhere', async t => {
+t.test('CL-12: HTML in the subject is not shown anywhere', async t => {
   const { response } = await callback(t, good => good.replace('visitor-1', '%3Cimg+src%3Dx%3E'))
   t.equal(response.statusCode, 200)
   t.notMatch(response.body, /<img src=x/)
 })
 
 t.test(
-  'CL-13: if the callback contains an error of the portal, the page shows the error message as text, and there is no exchange',
+  'CL-13: if the callback contains an error of the portal, the page shows the error message as text, and the client does not exchange a code',
   async t => {
     const { browser, platform } = await buildTestClient(t)
     const started = await beginLogin(browser)
@@ -122,7 +122,7 @@ t.test('CL-13: the page shows only the beginning of a long error description', a
   t.ok(shown > 1 && shown <= 100, `${shown} times`)
 })
 
-t.test('CL-13: if the state is not from this browser, the page shows no text of the error', async t => {
+t.test('CL-13: if the state is not from this browser, the page does not show a text from the error', async t => {
   const { browser, platform } = await buildTestClient(t)
   const change = { code: undefined, error: 'server_error', error_description: 'call 555-1234' }
   const response = await browser.get(callbackUrl(new URLSearchParams({ state: 'forged' }), change), {

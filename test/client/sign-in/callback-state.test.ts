@@ -34,7 +34,7 @@ t.test('CL-03: a callback in a browser that did not begin the login is refused',
 })
 
 t.test(
-  'CL-21: the client refuses a valid callback of somebody else, even while the visitor’s own login is under way',
+  'CL-21: the client refuses another person’s valid callback, even while the visitor’s own login is under way',
   async t => {
     const test = await buildTestClient(t)
     const attackers = await beginLogin(test.browser)
@@ -63,7 +63,7 @@ const badQueries: Record<string, (good: string, state: string) => string> = {
   'a state with its first character changed': (good, state) =>
     good.replace(state, `${state[0] === 'A' ? 'B' : 'A'}${state.slice(1)}`),
   'a state cut short': (good, state) => good.replace(state, state.slice(0, -1)),
-  'a state of a prototype': good => good.replace(/&state=[^&]*/, '&state=__proto__'),
+  '__proto__ as its state': good => good.replace(/&state=[^&]*/, '&state=__proto__'),
 }
 
 for (const [what, spoil] of Object.entries(badQueries)) {
@@ -167,10 +167,10 @@ t.test('CL-05: if the visitor has a session, the page for a used callback links 
 })
 
 for (const [outcome, change] of [
-  ['an error of the portal', { code: undefined, error: 'server_error' }],
-  ['a refusal of the visitor', { code: undefined, error: 'access_denied' }],
+  ['an error from the portal', { code: undefined, error: 'server_error' }],
+  ['a refusal by the visitor', { code: undefined, error: 'access_denied' }],
   ['a callback for another client', { client_id: 'another-client' }],
-  ['a callback of another portal', { iss: 'https://other-portal.test' }],
+  ['a callback from another portal', { iss: 'https://other-portal.test' }],
 ] as const) {
   t.test(`CL-05: after ${outcome} the state cannot be used again, even with a copy of the login cookie`, async t => {
     const { browser, platform } = await buildTestClient(t)

@@ -79,7 +79,7 @@ t.test('the tokens of a connection go to the product, and the session stays as i
   t.same(
     browser.names().filter(name => name.startsWith('__Host-login-')),
     [],
-    'the login cookie is gone',
+    'the login cookie must be deleted',
   )
 })
 
@@ -158,7 +158,7 @@ t.test('a visitor who declines at the portal goes back to the page of the produc
   t.same(connected, [])
 })
 
-t.test('the function connect works only in a POST, with a session and a user id', async t => {
+t.test('the function connect works only in a POST, and only with a session and a user id', async t => {
   const { browser, platform, client } = await start(t)
   t.equal((await browser.get('/connect', { site: 'same-origin' })).statusCode, 500)
   t.equal((await browser.post('/connect', {}, { site: 'cross-site' })).statusCode, 403)
@@ -199,7 +199,7 @@ t.test(
     t.match(
       await renewConnection('misconfigured'),
       { outcome: 'later' },
-      'a wrong secret of this client ends no connection',
+      'a wrong client secret must not end a connection',
     )
     platform.answer('POST /api/exchangeToken', { body: { access_token: 'x', token_type: 'mac', expires_in: 1 } })
     t.match(await renewConnection('nonsense'), { outcome: 'later' })
@@ -207,7 +207,7 @@ t.test(
 )
 
 t.test(
-  'two simultaneous calls of renewConnection share one renewal; if the portal sends no new refresh token, the old refresh token stays',
+  'two simultaneous calls of renewConnection share one renewal; if the portal does not send a new refresh token, the client keeps the old one',
   async t => {
     const { client, platform } = await start(t)
     platform.answer('POST /api/exchangeToken', giveTokens({ ...given, refresh_token: undefined }))

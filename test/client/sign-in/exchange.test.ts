@@ -90,13 +90,13 @@ for (const [what, state] of Object.entries({
   'null as its state': null,
   'no state': undefined,
 })) {
-  t.test(`CL-17: a token response with ${what} begins no session`, async t => {
+  t.test(`CL-17: a token response with ${what} does not begin a session`, async t => {
     await fails(t, { state })
   })
 }
 
 t.test(
-  'CL-17: if the state in a token response is a list that contains the right state, no session begins',
+  'CL-17: if the state in a token response is a list that contains the right state, the client does not begin a session',
   async t => {
     const { browser, platform } = await buildTestClient(t)
     platform.answer('POST /api/exchangeToken', (request, response) =>
@@ -115,11 +115,14 @@ for (const token_type of ['Bearer', 'bearer', 'BEARER']) {
   })
 }
 
-t.test('CL-18: the client ignores members that the platform does not name, and accepts any value in them', async t => {
-  const more = { scope: '', id_token: 'x', nested: { list: [1, { deep: null }] }, expires_at: 'never' }
-  const { response } = await loginAnswered(more)
-  t.equal(response.statusCode, 200)
-})
+t.test(
+  'CL-18: the client ignores members that the platform does not define, and accepts any value in them',
+  async t => {
+    const more = { scope: '', id_token: 'x', nested: { list: [1, { deep: null }] }, expires_at: 'never' }
+    const { response } = await loginAnswered(more)
+    t.equal(response.statusCode, 200)
+  },
+)
 
 t.test('CL-18: in a token response, the members of inner objects may have any names', async t => {
   const { response } = await loginAnswered({ extra: { state: 'x', access_token: 'y', list: [{ expires_in: 1 }] } })
@@ -127,20 +130,26 @@ t.test('CL-18: in a token response, the members of inner objects may have any na
 })
 
 for (const token_type of ['mac', 'Bearer ', '', null, 7, undefined]) {
-  t.test(`CL-18: a token response with the token_type ${JSON.stringify(token_type)} begins no session`, async t => {
-    await fails(t, { token_type })
-  })
+  t.test(
+    `CL-18: a token response with the token_type ${JSON.stringify(token_type)} does not begin a session`,
+    async t => {
+      await fails(t, { token_type })
+    },
+  )
 }
 
 for (const access_token of ['', 123, 'a b', 'a\r\nX: y', 'é', 'a\u0000', null, ['a'], {}, undefined]) {
-  t.test(`CL-18: a token response with the access_token ${JSON.stringify(access_token)} begins no session`, async t => {
-    await fails(t, { access_token })
-  })
+  t.test(
+    `CL-18: a token response with the access_token ${JSON.stringify(access_token)} does not begin a session`,
+    async t => {
+      await fails(t, { access_token })
+    },
+  )
 }
 
 for (const refresh_token of [7, 'a b', 'a\r\nX: y', {}]) {
   t.test(
-    `CL-18: a token response with the refresh_token ${JSON.stringify(refresh_token)} begins no session`,
+    `CL-18: a token response with the refresh_token ${JSON.stringify(refresh_token)} does not begin a session`,
     async t => {
       await fails(t, { refresh_token })
     },
@@ -148,7 +157,7 @@ for (const refresh_token of [7, 'a b', 'a\r\nX: y', {}]) {
 }
 
 for (const body of ['null', '[]', '"x"', '7', '', '{', '<html></html>', '{"access_token":"a"}']) {
-  t.test(`CL-18: a token response with the body ${JSON.stringify(body)} begins no session`, async t => {
+  t.test(`CL-18: a token response with the body ${JSON.stringify(body)} does not begin a session`, async t => {
     await fails(t, body)
   })
 }
@@ -207,12 +216,15 @@ for (const [sent, kept] of [
 }
 
 for (const expires_in of [0, -1, -0.5, '3600', '', null, true, {}, [3600], undefined]) {
-  t.test(`CL-19: a token response with the expires_in ${JSON.stringify(expires_in)} begins no session`, async t => {
-    await fails(t, { expires_in })
-  })
+  t.test(
+    `CL-19: a token response with the expires_in ${JSON.stringify(expires_in)} does not begin a session`,
+    async t => {
+      await fails(t, { expires_in })
+    },
+  )
 }
 
-t.test('CL-19: a token response with an infinite expires_in begins no session', async t => {
+t.test('CL-19: a token response with an infinite expires_in does not begin a session', async t => {
   const { browser, platform } = await buildTestClient(t)
   platform.answer('POST /api/exchangeToken', (request, response) =>
     send(response, { body: JSON.stringify(tokenAnswer(request)).replace(':3600', ':1e309') }),

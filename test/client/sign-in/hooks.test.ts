@@ -61,7 +61,7 @@ t.test('afterSignIn runs before the answer, with a visitor who can call the API'
 })
 
 t.test(
-  'if the API refuses the new token in afterSignIn, the visitor stays signed in, and the client renews nothing',
+  'if the API refuses the new token in afterSignIn, the visitor stays signed in, and the client does not renew the session',
   async t => {
     const { browser, platform, log } = await buildWith(t, {
       async afterSignIn({ api }) {
@@ -134,7 +134,7 @@ t.test('the hooks receive the time at which the visitor has to sign in again', a
       ['in', inDays(1 / 24)],
       ['out', inDays(1 / 24)],
     ],
-    'without a refresh token, the end of the access token',
+    'without a refresh token, the time must be the end of the access token',
   )
 })
 
@@ -146,7 +146,7 @@ t.test('if a product registers its pages late, the client waits for the product 
     },
   })
   const stranger = await browser.get('/page', { site: 'same-origin' })
-  t.equal(stranger.statusCode, 302, 'the pages need a session')
+  t.equal(stranger.statusCode, 302, 'the pages must need a session')
   await signIn(browser)
   t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
 })

@@ -57,7 +57,7 @@ t.test(
     const again = await browser.get(path!, { site: 'same-origin' })
     t.equal(readForm(again, '/note').note, note)
     t.match(textOf(again), webTexts.form.hasDraft)
-    t.same(sent(), [], 'the form must not be sent by itself')
+    t.same(sent(), [], 'the form must not be sent automatically')
 
     t.equal((await browser.post('/note', readForm(again, '/note'))).statusCode, 303)
     t.same(sent(), [note])
@@ -123,13 +123,16 @@ t.test(
   },
 )
 
-t.test('PG-14: a form with a forged token leaves no draft, so nobody can plant a draft', async t => {
-  const { browser } = await openFormAndWait(t)
-  const page = await browser.post('/note', { note, formToken: 'forged' })
-  t.equal(page.statusCode, 401)
-  t.equal(setCookieLine(page, '__Host-handover'), undefined)
-  t.match(textOf(page), webTexts.form.signInFirst)
-})
+t.test(
+  'PG-14: the client does not keep a draft of a form with a forged token, so nobody can plant a draft',
+  async t => {
+    const { browser } = await openFormAndWait(t)
+    const page = await browser.post('/note', { note, formToken: 'forged' })
+    t.equal(page.statusCode, 401)
+    t.equal(setCookieLine(page, '__Host-handover'), undefined)
+    t.match(textOf(page), webTexts.form.signInFirst)
+  },
+)
 
 t.test(
   'PG-14: if a form was open for more than a day, the client shows the form again with the typed text and a new form token',
@@ -183,7 +186,7 @@ t.test(
     const page = await browser.post('/note', { ...form, note })
     t.equal(page.statusCode, 409)
     t.match(textOf(page), webTexts.form.otherVisitor)
-    t.match(page.body, webTexts.page.signedInAs('<b>visitor-2</b>'), 'the page says who is signed in')
+    t.match(page.body, webTexts.page.signedInAs('<b>visitor-2</b>'), 'the page must say who is signed in')
     t.ok(linksOf(page).includes('/note'), 'the page must link to a new form')
     t.equal(platform.received().length, calls)
   },
@@ -297,7 +300,11 @@ for (const [when, open] of Object.entries({
       t.match(page.body, `<title>${signInTexts.sessionEnded.title} · Small product</title>`)
       t.equal(readForm(page, '/note').note, long)
       t.match(page.body, /<a class="button" href="\/login\?returnTo=%2Fnote" target="_blank" rel="noopener">/)
-      t.equal(log.filter(line => line.includes('"event":"form_not_shown"')).length, 1, 'the log says so')
+      t.equal(
+        log.filter(line => line.includes('"event":"form_not_shown"')).length,
+        1,
+        'the log must say that the form could not be shown',
+      )
       t.notMatch(log.join(''), 'xxxxx')
 
       await signInAgain(page)
@@ -360,7 +367,7 @@ for (const [what, text] of [
   ['does not fit into a cookie', long],
 ] as const)
   t.test(
-    `PG-21: if the session ends while the client shows a refused form with a text that ${what}, the page links to the login`,
+    `PG-21: if the session ends before the client can show a refused form with a text that ${what}, the page links to the login`,
     async t => {
       const { browser, form, log } = await endWhileHandled(t, asking)
       const page = await browser.post('/note', { ...form, note: text })
@@ -438,19 +445,22 @@ for (const [when, open] of Object.entries({
     },
   )
 
-t.test('a script that accepts JSON and has no session gets the answer 401 as JSON, and no draft is left', async t => {
-  const { browser, form, sent } = await openFormAndWait(t, withPlainPost)
-  for (const [path, fields] of [
-    ['/plain', {}],
-    ['/note', { ...form, note }],
-  ] as const) {
-    const answer = await browser.post(path, fields, { headers: { accept: 'application/json' } })
-    t.equal(answer.statusCode, 401)
-    t.match(answer.headers['content-type'], /^application\/json/)
-    t.match(answer.json(), { error: { code: 'sign_in_required', message: signInTexts.signInRequired } })
-    t.equal(setCookieLine(answer, '__Host-handover'), undefined)
-  }
-  const list = await browser.get('/page', { site: 'same-origin', headers: { accept: 'application/json' } })
-  t.equal(list.statusCode, 401)
-  t.same(sent(), [])
-})
+t.test(
+  'a script that accepts JSON and has no session gets a 401 answer in JSON, and the client does not keep a draft',
+  async t => {
+    const { browser, form, sent } = await openFormAndWait(t, withPlainPost)
+    for (const [path, fields] of [
+      ['/plain', {}],
+      ['/note', { ...form, note }],
+    ] as const) {
+      const answer = await browser.post(path, fields, { headers: { accept: 'application/json' } })
+      t.equal(answer.statusCode, 401)
+      t.match(answer.headers['content-type'], /^application\/json/)
+      t.match(answer.json(), { error: { code: 'sign_in_required', message: signInTexts.signInRequired } })
+      t.equal(setCookieLine(answer, '__Host-handover'), undefined)
+    }
+    const list = await browser.get('/page', { site: 'same-origin', headers: { accept: 'application/json' } })
+    t.equal(list.statusCode, 401)
+    t.same(sent(), [])
+  },
+)

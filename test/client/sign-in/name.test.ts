@@ -1,4 +1,4 @@
-// The visitor's name (the portal's /api/me): the client asks for it once after a login, and works without it.
+// The visitor's name (the portal's /api/me): the client asks for the name once after a login, and works without a name.
 
 import t, { type Test } from 'tap'
 import { startTexts } from '../../../src/client/start-texts.ts'
@@ -44,23 +44,26 @@ t.test('name-once: the client asks for the name once, with the access token, and
 
 for (const [what, answer] of Object.entries<Script>({
   'is refused': { status: 403, body: { error: 'Permission denied' } },
-  'gets the answer 404': { status: 404, body: '' },
+  'gets a 404 answer': { status: 404, body: '' },
   'gets a redirect': { status: 302, headers: { location: 'http://elsewhere.test/' }, body: '' },
-  'is of another type': { body: { firstName: { toString: 'Jane' }, lastName: ['Doe'] } },
-  'is a list': { body: ['Jane'] },
-  'is empty': { body: { firstName: ' ', lastName: '\u202e\u0000' } },
-  'is in an answer with status 500': { status: 500, body: { firstName: 'Jane' } },
-  'is never answered': () => {},
+  'gets values of other types': { body: { firstName: { toString: 'Jane' }, lastName: ['Doe'] } },
+  'gets a list': { body: ['Jane'] },
+  'gets an empty name': { body: { firstName: ' ', lastName: '\u202e\u0000' } },
+  'gets a name with status 500': { status: 500, body: { firstName: 'Jane' } },
+  'never gets an answer': () => {},
   'breaks off': (_request, response) => response.destroy(),
 })) {
-  t.test(`name-is-optional: if the name ${what}, the login succeeds and the page shows the id`, async t => {
-    const { browser } = await buildWithName(t, answer)
-    const [{ body }, took] = await timed(signIn(browser))
-    t.match(body, webTexts.continue.title)
-    t.ok(took.own < 3, 'within the deadline of a second')
-    t.equal(await nameOn(browser), 'visitor-1')
-    t.match(textOf(await browser.get('/')), startTexts.welcomeWithoutName)
-  })
+  t.test(
+    `name-is-optional: if the request for the name ${what}, the login succeeds and the page shows the id`,
+    async t => {
+      const { browser } = await buildWithName(t, answer)
+      const [{ body }, took] = await timed(signIn(browser))
+      t.match(body, webTexts.continue.title)
+      t.ok(took.own < 3, 'the login must not wait much longer than the deadline of one second')
+      t.equal(await nameOn(browser), 'visitor-1')
+      t.match(textOf(await browser.get('/')), startTexts.welcomeWithoutName)
+    },
+  )
 }
 
 for (const [what, name] of Object.entries({ ...hostileTexts, 'of 10,000 characters': 'x'.repeat(10_000) })) {

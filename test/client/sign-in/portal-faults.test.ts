@@ -12,7 +12,7 @@ const one = await buildTestClient(t)
 
 /**
  * A failed login: the portal answers the exchange with `answer`. Checks that there is no session and no second
- * exchange. Returns the log, too.
+ * exchange. Also returns the log.
  */
 async function failedLogin(t: Test, answer: Script) {
   const browser = one.browser.copy()
@@ -27,7 +27,7 @@ async function failedLogin(t: Test, answer: Script) {
   t.same(
     setCookieLines(response).map(line => line.split('; Path')[0]),
     [cleared],
-    'the login has ended without a session',
+    'the login must end without a session',
   )
   t.equal(one.platform.received('POST /api/exchangeToken').length, asked + 1)
   return { response, log: one.log.slice(logged) }
@@ -83,7 +83,7 @@ for (const [status, error] of [
   [302, 'invalid_grant'],
 ] as const) {
   t.test(
-    `UP-14: the client treats an answer ${status} with tokens and the error ${error} as unexpected, not as a refusal`,
+    `UP-14: the client treats a ${status} answer with tokens and the error ${error} as unexpected, not as a refusal`,
     async t => {
       // RFC 6749 5.2: only an answer with status 400 or more is a refusal, whatever its body says.
       const { response, log } = await failedLogin(t, (request, response) =>

@@ -164,7 +164,7 @@ const {
 
 for (const [what, document] of Object.entries(unreadable)) {
   t.test(
-    `metadata-remembered: if ${what}, the client uses the last good document and soon tries to read a new document`,
+    `metadata-remembered: if ${what}, the client uses the last valid document and soon tries to read the document again`,
     async t => {
       const offer = {
         code_challenge_methods_supported: ['S256'],
@@ -180,7 +180,7 @@ for (const [what, document] of Object.entries(unreadable)) {
       t.equal(
         (await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode,
         400,
-        'an answer without iss',
+        'a callback without iss must be refused',
       )
       const again = await beginLogin(browser)
       t.equal((await browser.get(callbackUrl(again, { iss: platform.url }), { site: 'cross-site' })).statusCode, 200)
@@ -243,7 +243,10 @@ for (const [what, [document, logged]] of Object.entries(failing)) {
         documentWith({ code_challenge_methods_supported: ['S256'], revocation_endpoint: 'listed' }),
       )
       platform.answer('POST /api/revokeToken', { body: {} })
-      t.ok((await beginLogin(browser.copy())).get('code_challenge'), 'no time has passed')
+      t.ok(
+        (await beginLogin(browser.copy())).get('code_challenge'),
+        'the next login must read the metadata, although no time has passed',
+      )
 
       platform.answer(route, document)
       await signIn(browser)
@@ -273,7 +276,7 @@ for (const [what, [document, logged]] of Object.entries(failing)) {
 }
 
 t.test(
-  'metadata-kept: if the client could not read the metadata document when it started and at every login, a sign-out tries again',
+  'metadata-kept: if the client could not read the metadata document when it started, nor at any login, it tries again at a sign-out',
   async t => {
     const { browser, platform } = await buildWith(t, { status: 503, body: {} })
     await signIn(browser)
@@ -349,7 +352,7 @@ for (const [iss, status] of [
   [undefined, 200],
 ] as const) {
   t.test(
-    `CL-23: if the metadata document does not announce iss, a callback with the iss ${iss ?? '(missing)'} gets ${status}`,
+    `CL-23: if the metadata document does not announce iss, a callback whose iss is ${iss ?? 'missing'} gets a ${status} answer`,
     async t => {
       const { browser, platform, started } = await buildWith(t, documentWith({}))
       const change = { iss: iss === 'the portal' ? platform.url : iss }
@@ -368,7 +371,7 @@ for (const [iss, status] of [
   [undefined, 400],
 ] as const) {
   t.test(
-    `CL-23: if the metadata document announces iss, a callback with the iss ${iss ?? '(missing)'} gets ${status}`,
+    `CL-23: if the metadata document announces iss, a callback whose iss is ${iss ?? 'missing'} gets a ${status} answer`,
     async t => {
       const announced = documentWith({ authorization_response_iss_parameter_supported: true })
       const { browser, platform, started } = await buildWith(t, announced)

@@ -39,7 +39,7 @@ t.test('CL-25: if an address contains returnTo twice, the login leads to the hom
 const deepLinks = [...leaving, ...leavingLater, ...staying].filter(value => /^\/[!-~]*$/.test(value))
 
 for (const path of [...deepLinks, '/page//evil.test/', '/page/..//evil.test/', '/page?//evil.test/']) {
-  t.test(`CL-25: a deep link to ${path} leads to no other site`, async t => {
+  t.test(`CL-25: a deep link to ${path} does not lead to another site`, async t => {
     for (const site of ['cross-site', 'same-origin']) {
       const answer = await exchangeRaw(client, rawGet(path, { 'sec-fetch-site': site }))
       t.match(answer, /^HTTP\/1\.1 [234]/)
@@ -67,8 +67,8 @@ const failures: Record<string, [change: Record<string, string | undefined>, exch
   'the connection drops': [{}, (_request, response) => response.destroy(), 502],
   'the token response is for another login': [{}, giveTokens({ state: 'another' }), 502],
   'the access token is too long': [{}, giveTokens({ access_token: 'x'.repeat(6_000) }), 502],
-  'the answer has no code': [{ code: undefined }, giveTokens(), 400],
-  'the answer is of another issuer': [{ iss: 'https://evil.test' }, giveTokens(), 400],
+  'the callback has no code': [{ code: undefined }, giveTokens(), 400],
+  'the callback is from another issuer': [{ iss: 'https://evil.test' }, giveTokens(), 400],
   'the portal answers with an error': [{ code: undefined, error: 'server_error' }, giveTokens(), 400],
   'the visitor declines': [{ code: undefined, error: 'access_denied' }, giveTokens(), 200],
 }

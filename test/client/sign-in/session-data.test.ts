@@ -120,8 +120,8 @@ t.test('another sign-in loads the session data again', async t => {
   t.equal(timesLoaded(), 2)
 })
 
-t.test('up to 500 bytes of session data are kept; larger data is left out, and the log says so', async t => {
-  // {"role":"…"} has 11 characters besides the text. ä has two bytes.
+t.test('the client keeps session data of up to 500 bytes; it drops larger data, and the log says so', async t => {
+  // {"role":"…"} has 11 characters in addition to the text. ä has two bytes.
   for (const [role, isKept] of [
     ['x'.repeat(489), true],
     ['x'.repeat(490), false],
@@ -129,16 +129,16 @@ t.test('up to 500 bytes of session data are kept; larger data is left out, and t
     ['ä'.repeat(245), false],
   ] as const) {
     const { browser, read, errors, log } = await start(t, async () => ({ role }))
-    t.equal((await signIn(browser)).statusCode, 200, 'the sign-in works')
+    t.equal((await signIn(browser)).statusCode, 200, 'the sign-in must work')
     t.same(await read(), isKept ? { role } : {})
-    t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200, 'the pages work')
+    t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200, 'the pages must work')
     if (isKept) {
       t.same(errors(), [])
     } else {
       t.equal(errors()[0].level, 50)
       t.match(errors()[0].cause.message, /loadSessionData returned 501 bytes of JSON\. .* room for 500/)
     }
-    t.notMatch(log.join(''), role.slice(0, 20), 'the data itself is not logged')
+    t.notMatch(log.join(''), role.slice(0, 20), 'the data itself must not be logged')
   }
 })
 
@@ -178,7 +178,7 @@ t.test('if the API refuses the access token while session data is loaded, the re
 })
 
 t.test(
-  'if the access token leaves no room for the data in the cookie, the session works, and the cookie has no data',
+  'if the access token leaves no room for the data in the cookie, the session works, and the cookie does not contain the data',
   async t => {
     const { browser, platform, read, timesLoaded, log } = await start(t, async () => ({ role: 'x'.repeat(480) }))
     const long = accessTokenOf('visitor-1', { padding: 'x'.repeat(2_300) })

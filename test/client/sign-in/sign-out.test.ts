@@ -34,7 +34,7 @@ async function buildSignedIn(t: Test, revoke: Script = { body: {} }, settings: S
   return test
 }
 
-t.test('CK-13: a GET request to /logout gets the answer 405, and signs nobody out', async t => {
+t.test('CK-13: a GET request to /logout gets a 405 answer, and does not sign the visitor out', async t => {
   const { browser } = await buildSignedIn(t)
   const response = await browser.get('/logout', { site: 'same-origin' })
   t.equal(response.statusCode, 405)
@@ -176,7 +176,7 @@ for (const [what, beforeSignOut] of [
     t.same(browser.names(), ['__Host-signed-out'])
     t.equal(platform.received(revokeRoute).length, 1)
     t.notMatch(log.join(''), 'revocation_failed')
-    t.match(log.join(''), '"event":"hook_failed"', 'the log must have the failure')
+    t.match(log.join(''), '"event":"hook_failed"', 'the log must contain the failure')
   })
 
 t.test('RF-11: if the portal’s metadata does not list revocation, the client does not revoke tokens', async t => {
@@ -211,7 +211,7 @@ for (const [what, revoke] of Object.entries({
     t.ok(took.own < 3, `${took.own} s`)
     t.equal(response.statusCode, 303)
     t.same(browser.names(), ['__Host-signed-out'])
-    t.match(log.join(''), '"event":"revocation_failed"', 'the log must have the failure')
+    t.match(log.join(''), '"event":"revocation_failed"', 'the log must contain the failure')
   })
 }
 
@@ -283,7 +283,7 @@ for (const [what, site, headers] of [
       t.equal(page.headers.location, undefined)
       t.match(page.body, signInTexts.signedOut.title)
       t.match(page.body, `href="${url}"`)
-      t.same(setCookieLines(page), [], 'no login may begin')
+      t.same(setCookieLines(page), [], 'the page must not begin a login')
       const chosen = site
         ? await browser.get(url, { site: 'same-origin' })
         : await client.inject({ url, headers: { cookie, referer: 'http://localhost:3000/login' } })
@@ -299,7 +299,7 @@ t.test(
   },
 )
 
-t.test('logout-not-silent: the cookie that marks a sign-out is short-lived, and ends with the next login', async t => {
+t.test('logout-not-silent: the cookie that marks a sign-out is short-lived, and the next login deletes it', async t => {
   const { browser, clock } = await buildSignedIn(t)
   const line = setCookieLine(await browser.post('/logout'), '__Host-signed-out=') ?? ''
   t.match(line, /; Max-Age=\d{2,3}; Path=\/; HttpOnly; Secure; SameSite=Lax$/)

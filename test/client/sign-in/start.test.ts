@@ -82,7 +82,7 @@ t.test(
     // 128 bits fill 21 1/3 characters. At each of the 21 places, every character must occur. No two state values may
     // begin with the same eight characters.
     for (let place = 0; place < 21; place++)
-      t.equal(new Set(states.map(state => state[place])).size, 64, `character ${place} is random`)
+      t.equal(new Set(states.map(state => state[place])).size, 64, `character ${place} must be random`)
     t.equal(new Set(states.map(state => state.slice(0, 8))).size, 10_000)
   },
 )
@@ -162,7 +162,7 @@ t.test(
   },
 )
 
-t.test('CL-31: a HEAD request starts no login', async t => {
+t.test('CL-31: a HEAD request does not begin a login', async t => {
   const { client } = await buildTestClient(t)
   const response = await client.inject({ method: 'HEAD', url: '/login' })
   t.not(response.statusCode, 302)
@@ -203,7 +203,7 @@ const { client, platform, browser } = await buildTestClient(t)
 
 for (const path of ['/login', '/exchangeToken']) {
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'] as const) {
-    t.test(`CL-31: ${method} ${path} gets the answer 405 with Allow: GET`, async t => {
+    t.test(`CL-31: ${method} ${path} gets a 405 answer with Allow: GET`, async t => {
       const response = await client.inject({ method, url: path, headers: { 'sec-fetch-site': 'same-origin' } })
       t.equal(response.statusCode, 405)
       t.equal(response.headers.allow, 'GET')
@@ -219,7 +219,7 @@ for (const path of ['/login', '/exchangeToken']) {
       t.equal(response.statusCode, 403)
       t.same(setCookieLines(response), [])
       t.equal(platform.received('POST /api/exchangeToken').length, 0)
-      t.ok(setCookieLine(await browser.get('/login'), '__Host-login-'), 'a navigation begins a login')
+      t.ok(setCookieLine(await browser.get('/login'), '__Host-login-'), 'a navigation must begin a login')
     })
   }
 }
@@ -280,7 +280,7 @@ t.test('CL-07: a login takes almost no time, even if the browser is full of forg
   }
   await repeat(10)
   const took = Math.min(await repeat(10), await repeat(10), await repeat(10))
-  t.ok(took < 10, `${took} ms a login`)
+  t.ok(took < 10, `${took} ms for a login`)
 })
 
 t.test('CL-07: a login unseals each cookie at most once, even if many cookies are forged', async t => {

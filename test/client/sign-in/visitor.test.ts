@@ -57,7 +57,7 @@ t.test('the header has the links that the product makes for the visitor', async 
   const { browser } = await buildTestClient(t, { product, scripts })
   const start = await browser.get('/')
   t.equal(start.statusCode, 200)
-  t.notOk(linksOf(start).includes('/page'), 'no links for a stranger')
+  t.notOk(linksOf(start).includes('/page'), 'a stranger must not get the links')
   await signIn(browser)
   for (const path of ['/', '/page', '/note']) {
     const page = await browser.get(path, { site: 'same-origin' })

@@ -10,7 +10,7 @@ const paths = ['/', '/page', '/note', '/login', '/cancelled', '/exchangeToken?co
 
 /**
  * Names of cookies. Another program on this host can set cookies with these names, but this client never does. The
- * client must send no Set-Cookie header with such a name.
+ * client must not send a Set-Cookie header with such a name.
  */
 const foreignNames = [
   '__Host-refresh-é',

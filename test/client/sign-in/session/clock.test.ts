@@ -1,4 +1,4 @@
-// The clock of the machine jumps: a day ahead after a pause, or back when somebody corrects it.
+// The clock of the machine jumps: a day ahead after the machine was paused, or back when somebody corrects the clock.
 import t from 'tap'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../../support/build-test-client.ts'
 import { setCookieLines } from '../../support/read-response.ts'

@@ -60,10 +60,10 @@ t.test(
         .split('; ')
         .filter(cookie => cookie.startsWith(prefix))
         .join('; ').length
-    t.ok(bytesOf('__Host-session') > 4_990, 'this token is as long as a token can be')
+    t.ok(bytesOf('__Host-session') > 4_990, 'this token must be as long as a token can be')
     t.ok(bytesOf('__Host-session') <= 5_000, `${bytesOf('__Host-session')} bytes`)
     t.ok(bytesOf('__Host-refresh-') > 290, 'this refresh token must be as long as a refresh token can be')
-    t.ok(bytesOf('__Host-refresh-') <= 301, 'with the equals sign between name and value')
+    t.ok(bytesOf('__Host-refresh-') <= 301, '300 bytes, and the equals sign between name and value')
 
     clock.advance(30 * 24 * 3600 - 30)
     t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
@@ -198,7 +198,7 @@ t.test('CK-04: all cookies of the client and 4 KB of foreign cookies fit into on
   t.match(cookie, '__Host-session-2=')
   t.match(cookie, '__Host-refresh-')
   t.equal(cookie.match(/__Host-login-/g)?.length, 5)
-  t.ok(cookie.length < 10.8 * 1024, 'the largest cookies that docs/design/sessions.md promises')
+  t.ok(cookie.length < 10.8 * 1024, 'the cookies must not be larger than docs/design/sessions.md promises')
   const answer = await exchangeRaw(client, rawGet('/page', { cookie: `${cookie}; other=${'x'.repeat(4096)}` }))
   t.match(answer, /^HTTP\/1\.1 200 OK\r\n/)
   t.match(answer, 'first thing')
@@ -211,7 +211,7 @@ t.test('CK-04: without a draft or credentials, the client’s own cookies stay b
   t.ok(browser.cookieHeader().length < 8192, `${browser.cookieHeader().length} bytes`)
 })
 
-t.test('CK-04: repeated sign-ins leave no additional cookies', async t => {
+t.test('CK-04: repeated sign-ins do not leave additional cookies', async t => {
   const { browser, platform, clock } = await buildWithToken(t, 200)
   for (let index = 0; index < 20; index++) {
     platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token: `refresh-token-${index}` }))

@@ -94,22 +94,25 @@ t.test('CK-08: no page, header or address shows a token or the client secret', a
   }
 })
 
-t.test('CK-17: only answers that change a session set cookies, and they are not stored', async t => {
-  const { browser } = await buildTestClient(t, { scripts })
-  const responses = [await signIn(browser)]
-  // The first page after the login may delete cookies. Later pages change nothing.
-  await browser.get('/page', { site: 'same-origin' })
-  const style = /href="(\/assets\/[^"]+\.css)"/.exec((await browser.get('/', { site: 'same-origin' })).body)![1]!
-  for (const page of [...pages.filter(page => page !== '/login'), style]) {
-    const response = await browser.get(page, { site: 'same-origin' })
-    t.same(setCookieLines(response), [], page)
-  }
-  responses.push(await browser.get('/login'), await browser.post('/logout'))
-  for (const { headers } of responses) {
-    t.ok(headers['set-cookie'])
-    t.equal(headers['cache-control'], 'no-store')
-  }
-})
+t.test(
+  'CK-17: an answer sets cookies only if it changes a session, and browsers may not store this answer',
+  async t => {
+    const { browser } = await buildTestClient(t, { scripts })
+    const responses = [await signIn(browser)]
+    // The first page after the login may delete cookies. Later pages change nothing.
+    await browser.get('/page', { site: 'same-origin' })
+    const style = /href="(\/assets\/[^"]+\.css)"/.exec((await browser.get('/', { site: 'same-origin' })).body)![1]!
+    for (const page of [...pages.filter(page => page !== '/login'), style]) {
+      const response = await browser.get(page, { site: 'same-origin' })
+      t.same(setCookieLines(response), [], page)
+    }
+    responses.push(await browser.get('/login'), await browser.post('/logout'))
+    for (const { headers } of responses) {
+      t.ok(headers['set-cookie'])
+      t.equal(headers['cache-control'], 'no-store')
+    }
+  },
+)
 
 t.test('CK-17: without a session, only signing in sets cookies', async t => {
   const { browser } = await buildTestClient(t)

@@ -76,7 +76,7 @@ for (const [what, renewal] of Object.entries(passing)) {
 }
 
 t.test(
-  'F-17: if the portal is too busy to renew, the page shows the portal’s Retry-After, and the session stays',
+  'F-17: if the portal is too busy to renew, the page shows the portal’s Retry-After, and the session continues',
   async t => {
     const { browser, clock } = await buildSignedIn(t, {
       status: 503,
@@ -97,9 +97,9 @@ const final: Record<string, Script> = {
   'invalid_grant with 401': { status: 401, body: { error: 'invalid_grant' } },
   unsupported_grant_type: { status: 400, body: { error: 'unsupported_grant_type' } },
   unauthorized_client: { status: 400, body: { error: 'unauthorized_client' } },
-  'the answer 404 with an HTML page': { status: 404, headers: { 'content-type': 'text/html' }, body: '<html></html>' },
-  'the answer 405': { status: 405, body: {} },
-  'the answer 501': { status: 501, body: {} },
+  'a 404 answer with an HTML page': { status: 404, headers: { 'content-type': 'text/html' }, body: '<html></html>' },
+  'a 405 answer': { status: 405, body: {} },
+  'a 501 answer': { status: 501, body: {} },
 }
 
 for (const [what, renewal] of Object.entries(final)) {
@@ -121,7 +121,7 @@ for (const [what, renewal] of Object.entries(final)) {
   )
 
   t.test(
-    `RF-05: if the access token has expired, ${what} ends the session, and the visitor gets to the login`,
+    `RF-05: if the access token has expired, ${what} ends the session, and the visitor is sent to the login`,
     async t => {
       const { browser, clock, renewals } = await newVisitor(renewal)
       clock.advance(3601)
@@ -143,7 +143,7 @@ t.test('RF-05: an error page for the portal or the API offers to sign in again a
     const href = `/login?${new URLSearchParams({ returnTo })}`
     t.match(page.body, `<a href="${href}">${signInTexts.signInAgain}</a>`, path)
     t.match(page.body, /<form[^>]* method="post" action="\/logout">[\s\S]*<\/button>/, path)
-    t.equal(page.body.split(`${webTexts.page.signOut}</button>`).length, 2, `${path} offers it once`)
+    t.equal(page.body.split(`${webTexts.page.signOut}</button>`).length, 2, `${path} must offer to sign out once`)
   }
   platform.answer('GET /things', { status: 500, body: {} })
   await offers('/page?q=1', 502, '/page?q=1')
@@ -176,7 +176,11 @@ t.test(
     ] as const) {
       const page = await browser.get(path, { site: 'same-origin' })
       t.equal(page.statusCode, 404, path)
-      t.notMatch(page.body, signInTexts.signInAgain, `${path} does not exist, so signing in again would not help`)
+      t.notMatch(
+        page.body,
+        signInTexts.signInAgain,
+        `${path} must not offer to sign in again, because this would not help`,
+      )
       t.equal(page.body.split(`${webTexts.page.signOut}</button>`).length - 1, offers, path)
       t.equal(page.body.includes('action="/logout"'), offers === 1, path)
     }

@@ -14,7 +14,7 @@ async function addReplica(t: Test, { platform, clock, config }: Signed) {
 
 /**
  * A portal that rotates refresh tokens. For `graceSeconds` after a renewal, the portal answers the previous refresh
- * token with the same new token again. Any older token revokes all tokens of this login.
+ * token with the same new token again. If a client sends any older token, the portal revokes all tokens of this login.
  */
 function rotatingPortal({ clock }: Signed, graceSeconds: number) {
   let count = 0
@@ -39,7 +39,7 @@ function rotatingPortal({ clock }: Signed, graceSeconds: number) {
 }
 
 t.test(
-  'RF-02: if twenty pages are opened at once just after the access token has expired, two replicas show all of them',
+  'RF-02: if twenty pages are opened at the same time, just after the access token has expired, two replicas show all of them',
   async t => {
     const test = await buildSignedIn(t)
     const { browser, client, platform, clock, renewals } = test
@@ -68,17 +68,20 @@ t.test(
   },
 )
 
-t.test('RF-03: a request with the old cookie gets the result of a renewal that has ended shortly before', async t => {
-  const { browser, clock, renewals } = await buildSignedIn(t)
-  clock.advance(3601)
-  const late = browser.copy()
-  await openPage(browser)
-  clock.advance(0.01)
-  const page = await openPage(late)
-  t.equal(page.statusCode, 200)
-  t.ok(setCookieLine(page, '__Host-session='))
-  t.equal(renewals().length, 1)
-})
+t.test(
+  'RF-03: a request with the old cookie gets the result of a renewal that ended shortly before the request',
+  async t => {
+    const { browser, clock, renewals } = await buildSignedIn(t)
+    clock.advance(3601)
+    const late = browser.copy()
+    await openPage(browser)
+    clock.advance(0.01)
+    const page = await openPage(late)
+    t.equal(page.statusCode, 200)
+    t.ok(setCookieLine(page, '__Host-session='))
+    t.equal(renewals().length, 1)
+  },
+)
 
 t.test(
   'RF-03: the result of a renewal is shared only for a short time, and the failure of a renewal is not shared with later requests',
@@ -144,7 +147,7 @@ t.test('if the API answers 401 after a renewal, the same request renews again wi
   const portal = rotatingPortal(test, 10)
   platform.answer(tokenRoute, portal.script)
   platform.answer('GET /things', (_request, response) => {
-    // The API takes so long that the first refresh token can no longer be used again.
+    // The API answers so late that the portal no longer accepts the first refresh token a second time.
     clock.advance(11)
     platform.answer(tokenRoute, giveTokens({ access_token: good, refresh_token: 'newest' }))
     platform.answer('GET /things', apiFor(good))
@@ -188,7 +191,7 @@ for (const [when, seconds, tokens] of [
   )
 
 t.test(
-  'RF-04: if two replicas renew after the answer 401 of the API, the slower replica does not delete the renewed session',
+  'RF-04: if two replicas renew after a 401 answer from the API, the slower replica does not delete the renewed session',
   async t => {
     const test = await buildSignedIn(t)
     const { browser, platform, clock } = test
@@ -232,39 +235,43 @@ t.test('CK-18: a slow answer to an older request does not overwrite the newer se
   t.equal(platform.received('GET /things').at(-1)?.headers.authorization, `Bearer ${renewedToken}`)
 })
 
-t.test('CK-13: a renewal that ends after the sign-out signs nobody in, and its tokens are revoked', async t => {
-  let begin: () => void
-  let end: () => void
-  const begun = new Promise<void>(resolve => {
-    begin = resolve
-  })
-  const ended = new Promise<void>(resolve => {
-    end = resolve
-  })
-  const { browser, platform, clock } = await buildSignedIn(t, async (request, response) => {
-    begin()
-    await ended
-    send(response, { body: tokenAnswer(request, { access_token: renewedToken, refresh_token: 'second' }) })
-  })
-  platform.answer('GET /.well-known/oauth-authorization-server', ({ headers }, response) =>
-    send(response, {
-      body: { issuer: `http://${headers.host}`, revocation_endpoint: `http://${headers.host}/api/revokeToken` },
-    }),
-  )
-  // After this time the client no longer remembers that the metadata listed no revocation.
-  clock.advance(3 * 3600)
-  const tab = browser.copy()
-  const loading = openPage(tab)
-  await begun
-  platform.answer('POST /api/revokeToken', { status: 503, body: {} })
-  await browser.post('/logout')
-  platform.answer('POST /api/revokeToken', { body: {} })
-  end!()
-  const page = await loading
-  t.equal(page.statusCode, 302)
-  t.notOk(page.cookies.some(({ name, value }) => /^__Host-(session|refresh)/.test(name) && value))
-  t.same(
-    platform.received('POST /api/revokeToken').map(({ form }) => form.get('token')),
-    ['first', 'second'],
-  )
-})
+t.test(
+  'CK-13: a renewal that ends after the sign-out does not sign anybody in, and its tokens are revoked',
+  async t => {
+    let begin: () => void
+    let end: () => void
+    const begun = new Promise<void>(resolve => {
+      begin = resolve
+    })
+    const ended = new Promise<void>(resolve => {
+      end = resolve
+    })
+    const { browser, platform, clock } = await buildSignedIn(t, async (request, response) => {
+      begin()
+      await ended
+      send(response, { body: tokenAnswer(request, { access_token: renewedToken, refresh_token: 'second' }) })
+    })
+    platform.answer('GET /.well-known/oauth-authorization-server', ({ headers }, response) =>
+      send(response, {
+        body: { issuer: `http://${headers.host}`, revocation_endpoint: `http://${headers.host}/api/revokeToken` },
+      }),
+    )
+    // The metadata that the client has read so far does not list revocation. After this time, the client reads the
+    // metadata again.
+    clock.advance(3 * 3600)
+    const tab = browser.copy()
+    const loading = openPage(tab)
+    await begun
+    platform.answer('POST /api/revokeToken', { status: 503, body: {} })
+    await browser.post('/logout')
+    platform.answer('POST /api/revokeToken', { body: {} })
+    end!()
+    const page = await loading
+    t.equal(page.statusCode, 302)
+    t.notOk(page.cookies.some(({ name, value }) => /^__Host-(session|refresh)/.test(name) && value))
+    t.same(
+      platform.received('POST /api/revokeToken').map(({ form }) => form.get('token')),
+      ['first', 'second'],
+    )
+  },
+)

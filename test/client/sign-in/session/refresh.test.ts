@@ -7,25 +7,28 @@ import { setCookieLine } from '../../support/read-response.ts'
 import { giveTokens, type Script, send, tokenAnswer } from '../../support/scripted-platform.ts'
 import { buildSignedIn, openPage, refreshCookieNames, renewedToken, tokenRoute } from '../support/build-signed-in.ts'
 
-t.test('CK-09: a second after the access token has expired, the client renews it once and shows the page', async t => {
-  const { browser, clock, platform, renewals, config } = await buildSignedIn(t)
-  clock.advance(3601)
-  t.notOk(browser.cookie('__Host-session'))
-  const page = await openPage(browser)
-  t.equal(page.statusCode, 200)
-  t.equal(renewals().length, 1)
-  t.same(Object.fromEntries(renewals()[0]!.form), {
-    grant_type: 'refresh_token',
-    refresh_token: 'first',
-    client_id: config.clientId,
-    client_secret: config.clientSecret.reveal(),
-  })
-  t.equal(platform.received('GET /things')[0]?.headers.authorization, `Bearer ${renewedToken}`)
-  await openPage(browser)
-  t.equal(renewals().length, 1)
-})
+t.test(
+  'CK-09: a second after the access token has expired, the client renews the session once and shows the page',
+  async t => {
+    const { browser, clock, platform, renewals, config } = await buildSignedIn(t)
+    clock.advance(3601)
+    t.notOk(browser.cookie('__Host-session'))
+    const page = await openPage(browser)
+    t.equal(page.statusCode, 200)
+    t.equal(renewals().length, 1)
+    t.same(Object.fromEntries(renewals()[0]!.form), {
+      grant_type: 'refresh_token',
+      refresh_token: 'first',
+      client_id: config.clientId,
+      client_secret: config.clientSecret.reveal(),
+    })
+    t.equal(platform.received('GET /things')[0]?.headers.authorization, `Bearer ${renewedToken}`)
+    await openPage(browser)
+    t.equal(renewals().length, 1)
+  },
+)
 
-t.test('CK-09: without the refresh cookie the visitor is led to the login', async t => {
+t.test('CK-09: without the refresh cookie, the visitor is sent to the login', async t => {
   const { browser, clock, renewals } = await buildSignedIn(t)
   for (const name of refreshCookieNames(browser)) browser.cookies.delete(name)
   clock.advance(3601)
@@ -90,7 +93,7 @@ t.test('RF-07: a session that was never renewed ends after thirty days', async t
   t.equal(page.cookies.find(({ name }) => name === '__Host-session')?.maxAge, 30 * 24 * 3600)
 })
 
-t.test('if the client knows when the visitor has to sign in again, every page says so', async t => {
+t.test('if the client knows when the visitor has to sign in again, every page shows this time', async t => {
   const { browser, clock } = await buildSignedIn(t)
   const told = async (path: string) =>
     /<footer>[^<]*<p>[^<]*<time datetime="([^"]+)"/.exec((await browser.get(path, { site: 'same-origin' })).body)?.[1]
@@ -120,7 +123,7 @@ t.test(
 )
 
 t.test(
-  'RF-10: if access tokens expire after five seconds, one request causes at most one renewal, and the client renews at most once in two seconds',
+  'RF-10: if access tokens expire after five seconds, one request causes at most one renewal, and the client renews at most once every two seconds',
   async t => {
     const { browser, clock, platform, renewals } = await buildSignedIn(t)
     let count = 0

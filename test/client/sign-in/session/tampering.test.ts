@@ -19,7 +19,7 @@ type Signed = Awaited<ReturnType<typeof buildSignedIn>>
 const pageWith = ({ browser }: Signed, cookie: string) =>
   browser.copy().get('/page', { site: 'same-origin', headers: { cookie } })
 
-/** Checks that the visitor is led to the login, and that the sent session cookies are deleted. */
+/** Checks that the visitor is sent to the login, and that the answer deletes the session cookies of the request. */
 async function isSignedOut(t: Test, test: Signed, cookie: string) {
   const response = await pageWith(test, cookie)
   t.equal(response.statusCode, 302)
@@ -64,7 +64,7 @@ t.test(
   },
 )
 
-t.test('CK-05: a refresh cookie with one changed byte renews nothing', async t => {
+t.test('CK-05: the client does not renew a session with a refresh cookie in which one byte is changed', async t => {
   const test = await buildSignedIn(t)
   const bytes = Buffer.from(test.refresh, 'base64url')
   for (let index = 0; index < bytes.length; index++) {
@@ -133,8 +133,8 @@ const odd: Record<string, string> = {
   'a name without a value': '__Host-session=',
   'a value without a name': '=__Host-session',
   'UTF-8': '__Host-session=caf\u00c3\u00a9; \u00e2\u009c\u0093=1',
-  'a cookie with the name of a prototype': '__proto__=1; constructor=2; toString=3; hasOwnProperty=4',
-  'the name of a prototype in a cookie’s name': '__Host-login-__proto__=1; __Host-refresh-__proto__=1',
+  'cookies with the names of properties of every object': '__proto__=1; constructor=2; toString=3; hasOwnProperty=4',
+  '__proto__ in the name of a cookie': '__Host-login-__proto__=1; __Host-refresh-__proto__=1',
   'quotation marks': '__Host-session="x"; __Host-handover="{}"',
   'a hundred sessions': Array.from({ length: 100 }, (_, index) => `__Host-session-${index}=x`).join('; '),
   'a hundred logins': Array.from({ length: 100 }, (_, index) => `__Host-login-${index}=x`).join('; '),
@@ -146,7 +146,7 @@ const odd: Record<string, string> = {
 const { client } = await buildTestClient(t)
 
 for (const [what, cookie] of Object.entries(odd)) {
-  t.test(`CK-10: ${what} causes no server error`, async t => {
+  t.test(`CK-10: ${what} in the Cookie header does not cause a server error`, async t => {
     for (const path of ['/', '/page', '/login', '/cancelled?state=x', '/exchangeToken?state=x&code=y&subject=z']) {
       const answer = await exchangeRaw(client, rawGet(path, { cookie }))
       t.match(answer, /^HTTP\/1\.1 [234]/, path)
@@ -157,8 +157,8 @@ for (const [what, cookie] of Object.entries(odd)) {
 }
 
 for (const [what, order] of [
-  ['first with an invalid value', (good: string) => `__Host-session=bad; __Host-session=${good}`],
-  ['first with a valid value', (good: string) => `__Host-session=${good}; __Host-session=bad`],
+  ['the first one is invalid', (good: string) => `__Host-session=bad; __Host-session=${good}`],
+  ['the first one is valid', (good: string) => `__Host-session=${good}; __Host-session=bad`],
 ] as const) {
   t.test(
     `CK-10: if a request has two session cookies (${what}), the client shows the page or the login, without a loop`,
@@ -177,7 +177,7 @@ for (const [what, order] of [
       t.equal(await openWithBad(), 200, 'renewed')
       await signIn(browser)
       for (const name of browser.names()) if (name.startsWith('__Host-refresh-')) browser.cookies.delete(name)
-      t.equal(await openWithBad(), 401, 'without a renewal the visitor must get an explanation')
+      t.equal(await openWithBad(), 401, 'if the client cannot renew the session, the visitor must get an explanation')
     },
   )
 }
@@ -206,7 +206,7 @@ for (const [what, spoil] of Object.entries({
       const first = await browser.get('/page', { site: 'same-origin' })
       t.equal(first.statusCode, 401, 'just after a login the visitor must get an explanation and no further redirect')
       t.notOk(browser.names().includes('__Host-session'))
-      t.ok(browser.cookie(`__Host-login-${started.get('state')}`), 'F-29: other cookies stay')
+      t.ok(browser.cookie(`__Host-login-${started.get('state')}`), 'F-29: the client must not delete other cookies')
       const second = await browser.get('/page', { site: 'same-origin' })
       t.same(setCookieLines(second), [])
       t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)

@@ -86,7 +86,7 @@ t.test('F-25: the client accepts the payloads of these tests if they have the cu
  */
 const otherVersions = {
   'the next version': (payload: object) => ({ ...payload, v: 2 }),
-  'the version before': (payload: object) => ({ ...payload, v: 0 }),
+  'the previous version': (payload: object) => ({ ...payload, v: 0 }),
   'no version': (payload: object) => ({ ...payload, v: undefined }),
   'the version as a text': (payload: object) => ({ ...payload, v: '1' }),
   'the fields in an array': (payload: object) => Object.values(payload),
@@ -95,27 +95,30 @@ const otherVersions = {
 }
 
 for (const [what, change] of Object.entries(otherVersions)) {
-  t.test(`F-25: session and refresh cookies with ${what} lead to the sign-in, and are deleted`, async t => {
-    const { browser, clock, platform, setSession, setRefresh } = await buildWithSealer(t)
-    const { session, refresh } = payloads(clock)
-    setSession(change(session))
-    setRefresh(change(refresh))
-    for (const path of ['/', '/note']) {
-      const page = await browser.copy().get(path, { site: 'same-origin' })
-      t.ok(page.statusCode < 400, path)
-      t.notMatch(page.body, /Signed in as|Jane Doe|visitor-1/, path)
-    }
-    const page = await openPage(browser)
-    t.equal(page.statusCode, 302)
-    t.equal(page.headers.location, '/login?returnTo=%2Fpage')
-    t.match(setCookieLine(page, '__Host-session=')!, /^__Host-session=; Max-Age=0/)
-    t.match(setCookieLine(page, refreshName)!, /=; Max-Age=0/)
-    t.equal(platform.received(tokenRoute).length, 0, 'no token of the cookies must be sent to the portal')
-    t.equal(platform.received('GET /things').length, 0, 'no token of the cookies must be sent to the API')
+  t.test(
+    `F-25: if the session and refresh cookies have ${what}, the visitor is sent to the login, and the cookies are deleted`,
+    async t => {
+      const { browser, clock, platform, setSession, setRefresh } = await buildWithSealer(t)
+      const { session, refresh } = payloads(clock)
+      setSession(change(session))
+      setRefresh(change(refresh))
+      for (const path of ['/', '/note']) {
+        const page = await browser.copy().get(path, { site: 'same-origin' })
+        t.ok(page.statusCode < 400, path)
+        t.notMatch(page.body, /Signed in as|Jane Doe|visitor-1/, path)
+      }
+      const page = await openPage(browser)
+      t.equal(page.statusCode, 302)
+      t.equal(page.headers.location, '/login?returnTo=%2Fpage')
+      t.match(setCookieLine(page, '__Host-session=')!, /^__Host-session=; Max-Age=0/)
+      t.match(setCookieLine(page, refreshName)!, /=; Max-Age=0/)
+      t.equal(platform.received(tokenRoute).length, 0, 'no token of the cookies must be sent to the portal')
+      t.equal(platform.received('GET /things').length, 0, 'no token of the cookies must be sent to the API')
 
-    t.equal((await signIn(browser, '/page')).statusCode, 200)
-    t.equal((await openPage(browser)).statusCode, 200)
-  })
+      t.equal((await signIn(browser, '/page')).statusCode, 200)
+      t.equal((await openPage(browser)).statusCode, 200)
+    },
+  )
 
   t.test(`F-25: a session with ${what} is renewed if its refresh cookie can be read`, async t => {
     const { browser, clock, platform, setSession, setRefresh } = await buildWithSealer(t)
@@ -127,7 +130,7 @@ for (const [what, change] of Object.entries(otherVersions)) {
   })
 
   t.test(
-    `F-25: a refresh cookie with ${what} renews nothing, and its session lasts until the access token expires`,
+    `F-25: a refresh cookie with ${what} does not renew the session, which lasts until the access token expires`,
     async t => {
       const { browser, clock, platform, setSession, setRefresh } = await buildWithSealer(t)
       const { session, refresh } = payloads(clock)
