@@ -25,13 +25,13 @@ export type Settings = {
   platform?: ScriptedPlatform
   environment?: Record<string, string>
   clock?: TestClock
-  /** The test's own connections instead of the client's. */
+  /** Replaces the client's connections with connections of the test. */
   dispatcher?: Dispatcher
   observeRequests?: (client: FastifyInstance) => void
   requestDeadlineMs?: number
   /** The product of the client. The default is smallProduct. */
   product?: TestProduct
-  /** Builds the client instead of `product`. */
+  /** A function that builds the client. If it is set, `product` is not used. */
   build?: (config: Config, options: ServerOptions) => Promise<FastifyInstance>
 }
 
@@ -45,7 +45,7 @@ export class TestClock {
 
 export type TestClient = Awaited<ReturnType<typeof buildTestClient>>
 
-/** Builds the client with the small product, for tests of everything that does not depend on the product. */
+/** Builds the client with the small product, for all tests that do not depend on the product. */
 export function buildTestClient(t: Test, settings: Settings = {}) {
   return buildClientAsItIs(t, { product: smallProduct, ...settings })
 }
@@ -82,7 +82,8 @@ export async function buildClientAsItIs(t: Test, settings: Settings = {}) {
     : await buildClient(readConfig({ ...productEnvironment, ...environment }, productSettings), options)
   await client.ready()
   t.teardown(() => client.close())
-  // The client requests the metadata in the background. Wait for this request, because otherwise a test could count it.
+  // The client requests the metadata in the background. Wait for this request here, because otherwise a test could
+  // count it as its own.
   if (config.loginInternalUrl === platform.url && !dispatcher) await platform.waitForRequests(metadata, asked + 1)
   return { client, config, platform, clock, log, browser: new TestBrowser(client, publicUrl, clock.read) }
 }
@@ -95,14 +96,17 @@ function scripts(): Record<string, Script> {
   }
 }
 
-/** GET /login, and the parameters that the portal would see. */
+/** Requests /login, and returns the parameters that the portal would get. */
 export async function beginLogin(browser: TestBrowser, returnTo?: string): Promise<URLSearchParams> {
   const query = returnTo === undefined ? '' : `?${new URLSearchParams({ returnTo })}`
   const response = await browser.get(`/login${query}`)
   return new URL(String(response.headers.location)).searchParams
 }
 
-/** The address to which the portal sends the browser back. `change` replaces parameters; undefined leaves one out. */
+/**
+ * The address to which the portal sends the browser back. `change` replaces parameters. A parameter with the value
+ * undefined is left out.
+ */
 export function callbackUrl(started: URLSearchParams, change: Record<string, string | undefined> = {}): string {
   const parameters = {
     code: 'Code0123456789Code0123456789ab',

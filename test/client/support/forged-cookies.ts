@@ -1,7 +1,7 @@
 // Cookies that another program on this host has set, under names that this client uses.
 import type { TestBrowser } from '../../support/test-browser.ts'
 
-/** Adds as many cookies as still fit into Node's 16 KiB of headers. Returns how many. */
+/** Adds cookies until they fill Node's limit of 16 KiB for all headers. Returns the number of added cookies. */
 export function plantCookies(browser: TestBrowser, prefix: string, nameLength: number, value: string): number {
   const room = 15_500 - browser.cookieHeader().length
   const count = Math.floor(room / (prefix.length + nameLength + value.length + 3))

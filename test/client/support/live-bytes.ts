@@ -1,4 +1,4 @@
-// The memory of this process as Node counts it. The system's count never goes down, so it would hide later changes.
+// The memory of this process as Node counts it. The system's number never goes down, so it would hide later changes.
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 

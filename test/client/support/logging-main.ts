@@ -1,4 +1,4 @@
-// Starts the client with a product that logs its own events. The client could use the same event names.
+// Starts the client with a product that logs its own events, some of them with names of the client's events.
 import { start } from '../../../src/client/main.ts'
 import { logEvent } from '../../../src/client/operations/request-log.ts'
 import { smallProduct } from './small-product.ts'

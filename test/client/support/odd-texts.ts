@@ -28,7 +28,10 @@ export const oddPatterns = [
 /** Repeats `pattern` as often as it fits into `length` characters. */
 export const repeatTo = (length: number, pattern: string) => pattern.repeat(Math.floor(length / pattern.length))
 
-/** The shortest CPU time of up to ten tries, in ms. Slow code is slow each time, but garbage collection delays only some of the tries. */
+/**
+ * The shortest CPU time of up to ten tries, in ms. Slow code is slow in every try, but garbage collection delays only
+ * some tries.
+ */
 export async function fastest(work: () => Promise<{ statusCode: number }>) {
   let ms = Number.POSITIVE_INFINITY
   let statusCode = 0

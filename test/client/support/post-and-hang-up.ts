@@ -5,7 +5,7 @@ import { openSocket, rawGet } from '../../support/raw-socket.ts'
 import type { TestBrowser } from '../../support/test-browser.ts'
 import { publicUrl } from './build-test-client.ts'
 
-/** Closes the connection when `asked` resolves. From then on, errors of the request are ignored. */
+/** Closes the connection when `asked` resolves. After that, errors of the request are ignored. */
 export async function postAndHangUp(
   client: FastifyInstance,
   browser: TestBrowser,

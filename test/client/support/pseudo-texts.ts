@@ -1,6 +1,6 @@
-// The English texts in a made-up language: `[!! Sígn ín !!]`. With PSEUDO_TEXTS=1 all tests run with the made-up texts. A
-// test that fails only then contains an English text that it should import. An English word on such a page is missing in
-// the files of texts. Tests that start a process import this file into the process.
+// The English texts in a made-up language: `[!! Sígn ín !!]`. With PSEUDO_TEXTS=1 all tests run with the made-up texts.
+// A test that fails only with them contains an English text that it should import. If a page then shows an English
+// word, this word is missing from the files of texts. Tests that start a process import this file into the process.
 import { globSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { unescapeHtml } from './read-form.ts'
@@ -67,8 +67,8 @@ const shownAttributes = /\s(?:title|aria-label|alt|placeholder|data-busy|data-em
 
 /**
  * Finds English words on a page in the made-up language: in its title, its text, and the attributes that people read or
- * hear. An English word on such a page is missing in the files of texts. `data` are names and values that do not come
- * from the texts. The function ignores times and typed text.
+ * hear. Such a word is missing from the files of texts. `data` contains names and values that do not come from the
+ * texts. The function ignores times and typed text.
  */
 export function findUntranslated({ body }: { body: string }, data: string[]): string[] {
   const timeless = body.replace(/<time\b.*?<\/time>/gs, ' ')

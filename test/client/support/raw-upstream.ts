@@ -3,14 +3,14 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'
 
-/** Answers with any bytes. `request` is the received data, and `count` the number of requests so far. */
+/** Answers with any bytes. `request` is the received data, and `count` is the number of requests so far. */
 export type RawScript = (socket: Socket, request: string, count: number) => unknown
 
 export type RawUpstream = Awaited<ReturnType<typeof startRawUpstream>>
 
 /**
- * Calls `script` for each complete request. Requests for the portal's metadata get the answer 404 and are not counted,
- * because the platform publishes no metadata.
+ * Calls `script` for each complete request. Requests for the portal's metadata get a 404 answer and are not counted,
+ * because the platform does not publish metadata.
  */
 export async function startRawUpstream(t: Test, script: RawScript) {
   const sockets = new Set<Socket>()

@@ -17,8 +17,8 @@ export const leaving = [
 ]
 
 /**
- * Chromium stays on the site. But the normalised path begins with two slashes. If a browser opens this path, it leaves
- * the site.
+ * Chromium stays on the site, but the normalised path begins with two slashes. A browser that opens the normalised path
+ * leaves the site.
  */
 export const leavingLater = ['/.//evil.test/', '/..//evil.test/', '/a/../..//evil.test/']
 

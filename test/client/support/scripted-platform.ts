@@ -16,8 +16,8 @@ export type Received = {
 }
 
 /**
- * An answer, or a function that sends the answer. The default status is 200, the default content type is JSON, and an
- * object as body is sent as JSON.
+ * An answer, or a function that sends the answer. The default status is 200, and the default content type is JSON. If
+ * the body is an object, it is sent as JSON.
  */
 export type Script =
   | { status?: number; headers?: Record<string, string | string[]>; body?: unknown }
@@ -26,9 +26,9 @@ export type Script =
 export type ScriptedPlatform = Awaited<ReturnType<typeof startScriptedPlatform>>
 
 /**
- * Starts one server for the portal and the API on a free port. The server answers only the routes in `scripts`. A key is
- * a method and a path without a query, such as `POST /api/exchangeToken`. A request to another route fails the test. By
- * default the portal publishes no metadata and returns no name of the visitor.
+ * Starts one server for the portal and the API on a free port. The server answers only the routes in `scripts`. A key
+ * is a method and a path without a query, such as `POST /api/exchangeToken`. A request to another route fails the test.
+ * By default, the portal does not publish metadata, and does not return the visitor's name.
  */
 export async function startScriptedPlatform(t: Test, scripts: Record<string, Script> = {}, host = '127.0.0.1') {
   const script = new Map<string, Script>(

@@ -39,7 +39,9 @@ export const smallHeap = [
   `NODE_COMPILE_CACHE=${process.env.NODE_COMPILE_CACHE ?? ''}`,
 ]
 
-/** Resolves when the client listens. The client gets the given settings, and nothing of this machine's environment. */
+/**
+ * Resolves when the client listens. The client gets the given settings, and nothing from this machine's environment.
+ */
 export async function spawnClient(
   t: Test,
   environment: Record<string, string>,
@@ -61,8 +63,8 @@ export async function spawnClient(
       CLIENT_ID: clientId,
       CLIENT_SECRET: clientSecret,
       COOKIE_KEYS: randomBytes(32).toString('base64url'),
-      // The compile cache makes starts faster. If a client has a limit on file descriptors, it has no descriptor left
-      // for the cache.
+      // With the compile cache, the client starts faster. If a client has a limit on file descriptors, it has no
+      // descriptor left for the cache.
       ...(!prefix && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
       ...(program === productMain && productEnvironment),
       ...environment,

@@ -5,8 +5,8 @@ import type { Config } from '../../../src/client/config.ts'
 import { defineSettings } from '../../../src/client/read-settings.ts'
 
 /**
- * The settings of a product that has none. A test with `noSettings` does not depend on the settings of the client's own
- * product.
+ * The settings of a product without settings. A test with `noSettings` does not depend on the settings of the client's
+ * own product.
  */
 export const noSettings = defineSettings({ list: [], read: () => ({}) })
 
