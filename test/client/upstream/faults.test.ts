@@ -43,7 +43,7 @@ const unreachable: Record<string, Fault> = {
     rawAnswer(`${body.length.toString(16)}\r\n${body}\r\n`, chunked),
   ),
   'F-13: something that is not HTTP': answerAndClose(() => 'hello\r\n\r\n'),
-  'F-13: an answer of another protocol': answerAndClose(() => Buffer.from([0x15, 3, 1, 0, 2, 2, 0x50])),
+  'F-13: an answer in another protocol': answerAndClose(() => Buffer.from([0x15, 3, 1, 0, 2, 2, 0x50])),
   'F-13: a chunk whose length is not a number': answer(body => rawAnswer(`zz\r\n${body}\r\n0\r\n\r\n`, chunked)),
   'F-13: two Content-Length headers': answer(body => rawAnswer(body, { headers: { 'Content-Length': '3' } })),
   'F-13: a negative Content-Length': answer(body => rawAnswer(body, { headers: { 'content-length': '-1' } })),
@@ -88,7 +88,7 @@ const harmless: Record<string, Fault> = {
     Buffer.concat([Buffer.from('HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n'), rawAnswer(body)]),
   ),
   'F-13: more bytes after the body': answer(body => Buffer.concat([rawAnswer(body), Buffer.from('HTTP/1.1 200 O')])),
-  'F-13: an answer of HTTP/1.0': answerAndClose(body =>
+  'F-13: an answer in HTTP/1.0': answerAndClose(body =>
     rawAnswer(body, { headers: { 'content-length': undefined } })
       .toString()
       .replace('HTTP/1.1', 'HTTP/1.0'),
@@ -114,7 +114,7 @@ for (const [faults, words] of [
 ] as const) {
   for (const [what, fault] of Object.entries(faults)) {
     t.test(
-      `${what} (in answer to the exchange): the visitor gets a page with a link to sign in again, and the client sends no second request`,
+      `${what} (in answer to the exchange): the visitor gets a page with a link to sign in again, and the client does not send the request again`,
       async t => {
         portal.script = (socket, request) => fault(socket, tokens(request))
         const before = portal.requests.length
@@ -127,7 +127,7 @@ for (const [faults, words] of [
         t.equal(setCookieLine(page, '__Host-session'), undefined)
         t.equal(setCookieLine(page, '__Host-refresh'), undefined)
         t.match(setCookieLine(page, '__Host-login-'), '=; Max-Age=0')
-        t.equal(portal.requests.length, before + 1, 'the exchange is sent once')
+        t.equal(portal.requests.length, before + 1, 'the client must send the exchange once')
 
         portal.script = (socket, request) => socket.write(rawAnswer(tokens(request)))
         t.equal((await signIn(browser)).statusCode, 200, 'the next answer is good again')
@@ -143,7 +143,7 @@ for (const [faults, words] of [
       t.match(textOf(page), upstreamTexts.api[words])
       t.match(textOf(page), around(webTexts.errorPage.requestId)[0].trim())
       t.match(page.body, 'action="/logout"')
-      t.ok(api.requests.length <= before + 2, 'at most two calls')
+      t.ok(api.requests.length <= before + 2, 'the client must make at most two calls')
       t.ok(browser.cookie('__Host-session'))
 
       api.script = socket => socket.write(rawAnswer(things))

@@ -24,12 +24,12 @@ t.test('UP-08: while 500 pages wait for the API, the other pages work, and after
     t.ok(took.own < 0.2, `${path}: ${took.own} s`)
   }
   t.equal((await signIn(browser.copy())).statusCode, 200)
-  t.ok(api.openConnections() <= 64, 'the number of connections is limited')
+  t.ok(api.openConnections() <= 64, 'the client must limit the number of connections')
 
   const [answers, took] = await pages
   const statuses = answers.map(({ statusCode }) => statusCode)
   t.same([...new Set(statuses)].sort(), [503, 504])
-  t.equal(statuses.filter(status => status === 503).length, 500 - 256, 'the other pages are refused at once')
+  t.equal(statuses.filter(status => status === 503).length, 500 - 256, 'the client must refuse the other pages at once')
   t.ok(took.own < 13, `UP-03: the deadline includes the wait for a connection: ${took.own} s`)
 
   api.script = socket => socket.write(things)
@@ -51,7 +51,7 @@ t.test(
     const statuses = new Set<number>()
     for (let count = 0; count < 200; count++) statuses.add((await browser.get('/page')).statusCode)
     t.same([...statuses], [200])
-    t.ok(api.connections > 20, 'connections were closed')
+    t.ok(api.connections > 20, 'the API must have closed some connections')
   },
 )
 
@@ -75,7 +75,7 @@ t.test(
     const api = await startRawUpstream(t, socket => socket.write(things))
     const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
     await signIn(browser)
-    t.equal((await browser.get('/page')).statusCode, 200, 'the connection is open')
+    t.equal((await browser.get('/page')).statusCode, 200, 'this request must open the connection')
     const form = readForm(await browser.get('/note'), '/note')
     api.script = socket => socket.resetAndDestroy()
     const page = await browser.post('/note', form)
@@ -123,7 +123,7 @@ for (const status of [429, 503]) {
         ['0', undefined, undefined],
         ['-5', undefined, undefined],
         ['Wed, 21 Oct 2037 07:28:00 GMT', 3600, '3600'],
-        // A date has whole seconds, and some time passes before the client reads it.
+        // A date contains only whole seconds, and some time passes before the client reads the date.
         [inSeconds(90), 'about 90', /^(8\d|90)$/],
         [inSeconds(-60), undefined, undefined],
         ['99 GMT', undefined, undefined],
@@ -140,7 +140,7 @@ for (const status of [429, 503]) {
         if (expected) t.match(page.headers['retry-after'], expected, header)
         else t.notOk('retry-after' in page.headers, header)
       }
-      t.equal(platform.received('GET /things').length, 10, 'one call for each page')
+      t.equal(platform.received('GET /things').length, 10, 'the client must make one call for each page')
     },
   )
 }
@@ -165,5 +165,5 @@ t.test('DO-14: to show a page, the client makes one call, and one more call if t
   t.equal(await calls(browser.get('/page')), 2, 'the renewal must add one call')
   platform.answer('GET /things', { status: 401, body: {} })
   clock.advance(11)
-  t.equal(await calls(browser.get('/page')), 3, 'the page must make a call, a renewal, and the call again')
+  t.equal(await calls(browser.get('/page')), 3, 'the page must cause a call, a renewal, and the same call again')
 })

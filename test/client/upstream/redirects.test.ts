@@ -1,5 +1,5 @@
-// Only the settings decide to which addresses the client sends requests. The client follows no redirects and calls no
-// other addresses.
+// Only the settings decide to which addresses the client sends requests. The client does not follow redirects, and does
+// not call other addresses.
 
 import t, { type Test } from 'tap'
 import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
@@ -16,7 +16,7 @@ async function start(t: Test) {
 
 for (const status of [301, 302, 303, 307, 308, 300, 304]) {
   t.test(
-    `UP-02, F-14: if the portal answers the exchange with ${status}, the client does not follow the redirect, and no session begins`,
+    `UP-02, F-14: if the portal answers the exchange with ${status}, the client does not follow the redirect and does not begin a session`,
     async t => {
       const { browser, platform, listener } = await start(t)
       platform.answer('POST /api/exchangeToken', { status, headers: { location: `${listener.url}/steal` }, body: '' })
@@ -45,7 +45,7 @@ for (const status of [301, 302, 303, 307, 308, 300, 304]) {
 
 for (const status of [301, 302, 303, 307, 308]) {
   t.test(
-    `UP-02: if a renewal, a revocation or the metadata gets a ${status}, the client does not follow the redirect`,
+    `UP-02: if the portal answers a renewal, a revocation or a request for its metadata with ${status}, the client does not follow the redirect`,
     async t => {
       const { browser, platform, listener, clock } = await start(t)
       const redirect = { status, headers: { location: `${listener.url}/steal` }, body: '' }
@@ -127,7 +127,7 @@ t.test('UP-01: the client never calls an address from a request, a token, a call
   t.equal(
     platform.received('POST /api/revokeToken').length,
     1,
-    'the token must be revoked at the portal of the settings',
+    'the client must revoke the token at the portal that the settings name',
   )
   t.equal(listener.connections, 0)
 })

@@ -9,7 +9,7 @@ import { setCookieLines } from '../support/read-response.ts'
 import { giveTokens, send } from '../support/scripted-platform.ts'
 import { smallApi } from '../support/small-product.ts'
 
-/** A text that must appear nowhere. */
+/** A text that must not appear anywhere. */
 const canary = `canary${randomBytes(12).toString('hex')}`
 
 async function start(t: Test) {
@@ -39,7 +39,7 @@ t.test('UP-14: if the API answers 401, the client renews the session once, and t
 })
 
 t.test(
-  'F-23: if the access token expires during a slow call, the client renews it once, and the page is shown',
+  'F-23: if the access token expires during a slow call, the client renews the session once and shows the page',
   async t => {
     const { browser, platform, clock, log } = await start(t)
     platform.answer('GET /things', async (_request, response) => {
@@ -70,7 +70,7 @@ t.test('UP-14: the session continues if the API fails after a renewal', async t 
 })
 
 t.test(
-  'UP-14: if the API always answers 401, the client makes two calls and one renewal, and then leads the visitor to the login',
+  'UP-14: if the API always answers 401, the client makes two calls and one renewal, and then sends the visitor to the login',
   async t => {
     const { browser, platform } = await start(t)
     platform.answer('GET /things', unauthorized)
@@ -100,7 +100,7 @@ t.test(
 )
 
 t.test(
-  'UP-14: if the API answers 401 and there is no refresh token, the client makes no second call, and the visitor goes to the login',
+  'UP-14: if the API answers 401 and there is no refresh token, the client does not repeat the call, and the visitor is sent to the login',
   async t => {
     const { browser, platform } = await start(t)
     platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token: undefined }))
@@ -177,11 +177,11 @@ const bodies: Record<string, { headers: Record<string, string>; body: unknown }>
   text: { headers: { 'content-type': 'text/plain' }, body: `Traceback ${canary}` },
   'a large body': { headers: {}, body: JSON.stringify({ error: canary.repeat(8_000) }) },
 }
-/** The tests share this client if the visitor is still signed in after the test and logins still work. */
+/** Tests share this client if, after each of them, the visitor is still signed in and logins still work. */
 const one = await start(t)
 
 for (const status of [400, 402, 405, 409, 418, 422, 500, 501, 502, 504, 599]) {
-  t.test(`F-18: if the API answers ${status}, nothing of the body is shown or logged`, async t => {
+  t.test(`F-18: if the API answers ${status}, the client neither shows nor logs any part of the body`, async t => {
     const { browser, platform, log } = one
     for (const [what, answer] of Object.entries(bodies)) {
       platform.answer('GET /things', { status, ...answer })
@@ -206,7 +206,7 @@ t.test('PG-20: an error page has a fixed message and a request id, and no intern
   t.notMatch(page.body, /\bat \/|node_modules|ECONN|UND_ERR|SocketError|127\.0\.0\.1:|\.ts\b/)
   const id = /<code>([\w-]+)<\/code>/.exec(page.body)![1]
   const line = log.map(entry => JSON.parse(entry)).find(({ event }) => event === 'api_unreachable')
-  t.equal(line?.reqId, id, 'the log has the cause with this request id')
+  t.equal(line?.reqId, id, 'the log must contain the cause with this request id')
   t.match(line?.cause, { name: 'SocketError', code: 'UND_ERR_SOCKET', message: 'other side closed' })
 })
 
@@ -233,7 +233,7 @@ t.test(
 )
 
 t.test(
-  'UP-12: the client passes nothing of the browser’s request on to the platform, except a harmless request id',
+  'UP-12: the client does not pass data from the browser’s request on to the platform, except a harmless request id',
   async t => {
     const { browser, platform } = await start(t)
     const headers = {

@@ -63,7 +63,7 @@ for (const [what, [certificate, code]] of Object.entries(bad)) {
       t.equal(browser.cookie('__Host-session'), undefined)
       t.same(portal.received, [])
       const fault = log.map(line => JSON.parse(line)).find(({ event }) => event === 'portal_certificate')
-      t.equal(fault?.cause?.code, code, 'LG-04: the log names the fault of the certificate')
+      t.equal(fault?.cause?.code, code, 'LG-04: the log must name the problem of the certificate')
     },
   )
 
@@ -85,7 +85,7 @@ t.test('UP-09: a certificate of a trusted authority is accepted', async t => {
   t.equal((await browser.get('/page')).statusCode, 200)
 })
 
-t.test('F-05: after a thousand bad certificates, the client holds hardly more memory than before', async t => {
+t.test('F-05: after a thousand bad certificates, the client uses hardly more memory than before', async t => {
   const api = await startTls(t, makeCertificate(here))
   const { browser } = await buildTestClient(t, { environment: { API_URL: api.url, LOG_LEVEL: 'silent' } })
   await signIn(browser)

@@ -21,10 +21,10 @@ async function answering(t: Test) {
   }
 }
 
-/** A list and `count` values in it. */
+/** A list that contains `count` values. The list itself counts as one more value. */
 const listOf = (count: number, value: string) => `[${Array.from({ length: count }, () => value).join()}]`
 
-t.test('UP-04: the client reads a list of 250,000 values, and refuses a list with one more value', async t => {
+t.test('UP-04: the client reads an answer with 250,000 values, and refuses an answer with one more value', async t => {
   const status = await answering(t)
   for (const value of ['0', '{}', '[ ]', '""', '"],[{\\"\\\\"']) {
     t.equal(await status(listOf(249_999, value)), 200, value)
@@ -68,7 +68,7 @@ for (const [what, body] of Object.entries({
   'as many values as the limit allows': listOf(124_999, `{"@id":"${'x'.repeat(40)}"}`),
 })) {
   t.test(
-    `UP-04: while 40 visitors at once load ${what}, a client with 256 MiB of memory answers other visitors`,
+    `UP-04: while 40 visitors load ${what} at the same time, a client with 256 MiB of memory answers other visitors`,
     async t => {
       platform.answer('GET /things', { body: Buffer.from(body) })
       await signIn(small.browser)
@@ -80,7 +80,7 @@ for (const [what, body] of Object.entries({
       const before = workOf(small.child.pid)
       const page = await small.browser.get('/page', { site: 'same-origin' })
       const worked = workOf(small.child.pid) - before
-      t.ok(worked < 3, `${worked} s for one`)
+      t.ok(worked < 3, `${worked} s for one page`)
       if (page.statusCode === 502) t.match(textOf(page), upstreamTexts.api.unexpected)
       t.comment(`${what}: ${memoryOf(small.child.pid)} MiB`)
       platform.answer('GET /things', smallApi['GET /things']!)
@@ -105,7 +105,10 @@ t.test('UP-04: answers that are read at the same time take at most 64 MiB of mem
   t.match(textOf(first), upstreamTexts.api.overloaded)
   goOn.resolve()
   const statuses = (await Promise.all(asking)).map(({ statusCode }) => statusCode)
-  t.ok(statuses.filter(status => status === 503).length <= 4, `eight fit: ${statuses.join(' ')}`)
+  t.ok(
+    statuses.filter(status => status === 503).length <= 4,
+    `the memory must be enough for eight answers: ${statuses.join(' ')}`,
+  )
   // The status is 504 if a slow machine had no time to read the answer before the deadline.
   for (const status of statuses) t.ok([200, 503, 504].includes(status), `${status}`)
   t.equal((await browser.get('/page')).statusCode, 200, 'the memory must be free again')
