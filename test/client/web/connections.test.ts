@@ -11,7 +11,7 @@ import { exchangeRaw, openSocket, rawGet } from '../../support/raw-socket.ts'
 import { timed } from '../../support/stopwatch.ts'
 import { buildTestClient, publicUrl } from '../support/build-test-client.ts'
 
-// Each test waits most of the time.
+// The tests wait most of the time, so several of them run at the same time.
 t.jobs = 4
 
 const health = rawGet('/health/live', { connection: 'keep-alive' })
@@ -34,7 +34,7 @@ t.test('F-45: the client keeps an idle connection for 72 seconds, longer than a 
 })
 
 t.test(
-  'F-45: a connection can be used again, even if it was idle for longer than the time limit of an answer',
+  'F-45: a connection can be used again, even if it was idle for longer than the time limit for an answer',
   async t => {
     const { client } = await buildTestClient(t)
     await client.listen({ host: '127.0.0.1', port: 0 })
@@ -49,7 +49,7 @@ t.test(
   },
 )
 
-t.test('F-45: if a sender waits for 100 Continue, the client sends this answer', async t => {
+t.test('F-45: if a sender waits for a 100 Continue answer, the client sends it', async t => {
   const { client } = await buildTestClient(t)
   const socket = await openSocket(client)
   const head =
@@ -78,7 +78,7 @@ t.test(
   'DO-02: if headers or a body arrive very slowly, the client answers with 408, and other requests do not wait',
   async t => {
     const { client } = await buildTestClient(t)
-    // The seconds include the interval in which Node checks its deadlines.
+    // The seconds include the interval at which Node checks its deadlines.
     const cases = [
       ['headers', 'GET / HTTP/1.1\r\nhost: localhost:3000\r\nx-slow: ', 10],
       ['a body', `${form}content-length: 20000\r\n\r\na=`, 15],
@@ -107,7 +107,7 @@ async function ignoreTheEnd(client: FastifyInstance, start: string) {
   socket.write(start)
   await once(socket, 'end')
   const timer = setInterval(() => socket.write('x'), 100)
-  const tooLong = setTimeout(5_000, 'it is open after 5 seconds', { ref: false })
+  const tooLong = setTimeout(5_000, 'it is still open after 5 seconds', { ref: false })
   // `once` of node:events would reject if the connection is reset.
   const cut = new Promise<string>(resolve => socket.once('close', () => resolve('closed')))
   const [closed, took] = await timed(Promise.race([cut, tooLong]))
@@ -117,7 +117,7 @@ async function ignoreTheEnd(client: FastifyInstance, start: string) {
 }
 
 t.test(
-  'DO-02: after the answer 408, 400 or 431, the client closes the connection, even if the sender keeps sending',
+  'DO-02: after a 408, 400 or 431 answer, the client closes the connection, even if the sender keeps sending',
   async t => {
     const { client } = await buildTestClient(t)
     await client.listen({ host: '127.0.0.1', port: 0 })
@@ -138,7 +138,7 @@ t.test(
 )
 
 t.test(
-  'DO-02: if the body of a request arrives after the answer 408, the client does not carry out the request',
+  'DO-02: if the body of a request arrives after a 408 answer, the client does not carry out the request',
   async t => {
     const handled: string[] = []
     const observeRequests = (app: FastifyInstance) =>
@@ -160,7 +160,7 @@ t.test(
   },
 )
 
-t.test('DO-03: a sender that keeps sending gets the whole answer 431 before the connection is reset', async t => {
+t.test('DO-03: a sender that keeps sending gets the complete 431 answer before the connection is reset', async t => {
   const { client } = await buildTestClient(t)
   const accepted = once(client.server, 'connection') as Promise<[Socket]>
   const socket = await openSocket(client)

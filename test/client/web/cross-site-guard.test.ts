@@ -19,7 +19,7 @@ async function start(t: Test, settings: Parameters<typeof buildTestClient>[1] = 
     '/note': { ...readForm(await browser.get('/note'), '/note'), note: 'typed' },
     '/logout': {},
   }
-  /** Sends the Strict cookies, as browsers do if a page of a sibling host sends the request. */
+  /** Sends a form with the Strict cookies, as browsers do if a page of a sibling host sends it. */
   const send = (url: string, headers: Headers) =>
     client.inject({
       method: 'POST',

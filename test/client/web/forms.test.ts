@@ -146,7 +146,7 @@ t.test('if the API fails while a refused form is shown again, everything that wa
   t.match(textOf(refused, 'problem'), 'Too dull.')
   const again = readForm(refused, '/note')
   t.equal(again.note, 'two\nlines')
-  t.equal(again.formToken, form.formToken, 'the form can be sent again')
+  t.equal(again.formToken, form.formToken, 'the form must have the same token, so that it can be sent again')
 })
 
 t.test('the pages have the name and the links of the product', async t => {

@@ -24,7 +24,7 @@ t.test(
 )
 
 t.test(
-  'head-as-get: the client answers a HEAD request from another site to an address at which it also accepts GET from other sites',
+  'head-as-get: if an address accepts GET requests from other sites, the client also answers HEAD requests from other sites to it',
   async t => {
     const { client } = await buildTestClient(t)
     for (const site of ['cross-site', 'same-site', 'none'])
@@ -33,7 +33,7 @@ t.test(
 )
 
 t.test(
-  'CL-31, PG-04: a HEAD request to any other page gets the answer 405, renews no session, begins no login and sets no cookie',
+  'CL-31, PG-04: the client answers a HEAD request to any other page with 405, and does not renew a session, begin a login or set a cookie',
   async t => {
     const { browser, client, platform, clock } = await buildTestClient(t)
     await signIn(browser)

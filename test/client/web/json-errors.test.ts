@@ -112,7 +112,7 @@ for (const [what, { method, url, headers, status, code, message }] of Object.ent
       ...(method === 'POST' && { payload: '{}' }),
     })
 
-  t.test(`if a script asks for JSON, ${what} is answered with ${status} in JSON`, async t => {
+  t.test(`if a script asks for JSON, the client reports ${what} with status ${status} in JSON`, async t => {
     const test = await start(t)
     for (const accept of Object.values(accepted)) {
       const answer = await send(test, accept)
@@ -121,10 +121,14 @@ for (const [what, { method, url, headers, status, code, message }] of Object.ent
       t.same(Object.keys(answer.json()), ['error'], accept)
       t.match(answer.json().error, { code, message }, accept)
       t.same(Object.keys(answer.json().error), ['code', 'message', 'requestId'], accept)
-      t.equal(answer.json().error.requestId, 'request-1', 'the id by which the error is found in the log')
+      t.equal(
+        answer.json().error.requestId,
+        'request-1',
+        'the answer must contain the request id, which is also in the log',
+      )
       t.ok(
         test.log.some(line => JSON.parse(line).event === code && JSON.parse(line).reqId === 'request-1'),
-        'the error is logged',
+        'the log must contain the error',
       )
       t.equal(answer.headers['cache-control'], 'no-store')
       t.equal(answer.headers['x-content-type-options'], 'nosniff')
@@ -134,7 +138,7 @@ for (const [what, { method, url, headers, status, code, message }] of Object.ent
     }
   })
 
-  t.test(`if a request does not ask for JSON, ${what} is answered with ${status} and a page`, async t => {
+  t.test(`if a request does not ask for JSON, the client reports ${what} with status ${status} on a page`, async t => {
     const test = await start(t)
     for (const [accept, value] of Object.entries(declined)) {
       const answer = await send(test, value)
@@ -146,7 +150,7 @@ for (const [what, { method, url, headers, status, code, message }] of Object.ent
   })
 }
 
-t.test('without a session a script gets the answer 401 in JSON instead of a redirect to the login', async t => {
+t.test('without a session, a script gets a 401 answer in JSON instead of a redirect to the login', async t => {
   const { client } = await start(t)
   const answer = await client.inject({ method: 'GET', url: '/page', headers: { ...own, accept: 'application/json' } })
   t.equal(answer.statusCode, 401)

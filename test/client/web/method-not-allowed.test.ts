@@ -1,5 +1,5 @@
-// An address that exists for another method gets the answer 405 with Allow, whatever syntax the product uses for its
-// paths.
+// If an address exists only for other methods, the client answers 405 with an Allow header, whatever syntax the product
+// uses for its paths.
 
 import t from 'tap'
 import { webTexts } from '../../../src/client/web/texts.ts'
@@ -41,7 +41,7 @@ for (const [url, allow] of [
   ['/mixed/1', 'DELETE, PUT'],
   ['/mixed/1/2', 'PUT'],
 ] as const)
-  t.test(`AP-20: POST ${url} gets the answer 405, and the Allow header names the methods of that path`, async t => {
+  t.test(`AP-20: POST ${url} gets a 405 answer, and the Allow header names the methods of that path`, async t => {
     const { client } = await buildTestClient(t, { product })
     const answer = await client.inject({ method: 'POST', url, headers })
     t.equal(answer.statusCode, 405)
@@ -61,7 +61,7 @@ for (const url of [
   '/nowhere',
   '/nowhere?/files/report.pdf',
 ])
-  t.test(`POST ${url.slice(0, 40)} gets the answer 404, because no route has that path`, async t => {
+  t.test(`POST ${url.slice(0, 40)} gets a 404 answer, because no route has that path`, async t => {
     const { client } = await buildTestClient(t, { product })
     const answer = await client.inject({ method: 'POST', url, headers })
     t.equal(answer.statusCode, 404)
@@ -69,7 +69,7 @@ for (const url of [
   })
 
 t.test(
-  'if several routes have the same path and different constraints, the Allow header names the methods of all of them',
+  'if several routes have the same path and different constraints, the Allow header names the methods of all these routes',
   async t => {
     const constrained: TestProduct = {
       ...smallProduct,

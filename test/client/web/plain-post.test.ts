@@ -58,7 +58,7 @@ const refused: Record<string, Record<string, string>> = {
   'an unknown sender': {},
 }
 for (const [what, headers] of Object.entries(refused)) {
-  t.test(`PG-01: a POST that belongs to no form is refused if it comes from ${what}`, async t => {
+  t.test(`PG-01: a POST that does not belong to a form is refused if it comes from ${what}`, async t => {
     const { post, platform } = await start(t)
     const before = platform.received().length
     for (const [url, body, type] of [
@@ -74,7 +74,7 @@ for (const [what, headers] of Object.entries(refused)) {
   })
 }
 
-t.test('a public POST that belongs to no form works without a session', async t => {
+t.test('a public POST that does not belong to a form works without a session', async t => {
   const { post } = await start(t)
   t.equal((await post('/feedback', 'text=hello', { ...form, ...own }, '')).statusCode, 303)
 })
@@ -88,7 +88,7 @@ t.test('JSON is accepted only in the scope that has the parser', async t => {
   }
 })
 
-t.test('a body that is not JSON gets the answer 400, and the answer does not repeat the body', async t => {
+t.test('a body that is not JSON gets a 400 answer, which does not repeat the body', async t => {
   const { post, platform } = await start(t)
   for (const body of ['{"name": canary', '', '{"__proto__":{"canary":1}}']) {
     const answer = await post('/things.json', body, { ...json, ...own })
@@ -99,7 +99,7 @@ t.test('a body that is not JSON gets the answer 400, and the answer does not rep
   t.same(platform.received('POST /things'), [])
 })
 
-t.test('without a session, a POST that belongs to no form is refused and changes nothing', async t => {
+t.test('without a session, a POST that does not belong to a form is refused and changes nothing', async t => {
   const { post, platform } = await start(t)
   const answer = await post('/things.json', '{"name":"one"}', { ...json, ...own }, '')
   t.equal(answer.statusCode, 401)

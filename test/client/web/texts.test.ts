@@ -150,7 +150,7 @@ t.test('no template contains words', async t => {
     )
   }
   const script = readFileSync('views/client/assets/script.js', 'utf8').replace(/\/\/.*/g, '')
-  t.same(script.match(/'[A-Z][a-z]+[^']*'/g) ?? [], [], 'the script must contain no words')
+  t.same(script.match(/'[A-Z][a-z]+[^']*'/g) ?? [], [], 'the script must not contain words')
 })
 
 t.test('every page of the login, of forms and of errors contains only words from the texts and data', async t => {

@@ -58,7 +58,7 @@ t.test('a visitor uploads a file of 3 MiB to a route that raises its limit', asy
   )
 })
 
-t.test('a script that uploads a longer file than the route allows gets the answer 413 in JSON', async t => {
+t.test('if a script uploads a longer file than the route allows, it gets a 413 answer in JSON', async t => {
   const { browser } = await start(t)
   for (const [path, bytes] of [
     ['/upload', 4.5 * megabyte],
@@ -94,7 +94,7 @@ for (const [what, headers] of [
   ],
 ] as const)
   t.test(
-    `if a visitor without a session sends a body ${what}, the client refuses the body before it arrives, and closes the connection`,
+    `if a visitor without a session sends a body ${what}, the client refuses the request before the body arrives, and closes the connection`,
     async t => {
       const { client, platform } = await start(t)
       const calls = platform.received().length
@@ -151,7 +151,7 @@ t.test('a route can raise two deadlines: the time for its calls, and the time fo
   t.ok((await browser.fetch('/time')).json() > 59_000)
   t.ok((await browser.fetch('/usual-time')).json() <= 25_000)
 
-  // Instead of 15 seconds.
+  // The test shortens the usual 15 seconds.
   Object.assign(client.server, { headersTimeout: 500, requestTimeout: 500 })
   const cookie = `cookie: ${browser.cookieHeader()}\r\n`
   const form = 'content-type: application/x-www-form-urlencoded\r\ncontent-length: 3\r\n'
@@ -167,10 +167,10 @@ t.test('a route can raise two deadlines: the time for its calls, and the time fo
   const late = await send('/patient')
   t.match(await usual.answer, /^HTTP\/1\.1 408 /)
   patient.socket.write('b')
-  t.match(await patient.answer, /^HTTP\/1\.1 200 /, 'the body arrived after the usual time')
+  t.match(await patient.answer, /^HTTP\/1\.1 200 /, 'this route must wait for the body longer than other routes')
   t.match(
     await late.answer,
     /^HTTP\/1\.1 408 /,
-    'a body that arrives after the deadline of the route must get the answer 408',
+    'a body that arrives after the deadline of the route must get a 408 answer',
   )
 })
