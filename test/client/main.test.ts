@@ -20,7 +20,7 @@ const good = {
 }
 
 function start(t: Test, environment: Record<string, string | undefined>, program = small) {
-  // Only these settings, and nothing from this machine's environment except the compile cache.
+  // The process gets only these settings, and nothing from this machine's environment except the compile cache.
   const { NODE_COMPILE_CACHE } = process.env
   const child = spawn(process.execPath, [program], {
     env: { ...good, NODE_COMPILE_CACHE, ...environment },

@@ -30,8 +30,8 @@ export const livePage: FastifyPluginAsync<LiveOptions> = async (app, { store, po
 }
 
 /**
- * Ends when `signal` is aborted. After a second, the browser opens the stream again, and the client checks the session
- * again.
+ * The stream ends when `signal` is aborted. After a second, the browser opens a new stream, and the client checks the
+ * session again.
  */
 async function* latestNotes(store: Store, userId: string, signal: AbortSignal) {
   const latest = () => `data: ${JSON.stringify(store.find(userId, ''))}\n\n`

@@ -56,7 +56,7 @@ t.test(
 )
 
 t.test(
-  'the setting of the example names the moderators; a moderator sees all notes, and another visitor gets the answer 403 and no link',
+  'the setting of the example names the moderators; a moderator sees all notes, and another visitor gets a 403 answer, and does not see the link',
   async t => {
     const { browser, file } = await buildExample(t, ['visitor-1'])
     const store = openStore(file)
@@ -199,7 +199,7 @@ t.test('the event stream contains every new note, and ends when the server stops
   t.ok(file)
 })
 
-t.test('if the session has ended, every route answers requests of a script with 401 and an error code', async t => {
+t.test('if the session has ended, every route answers the request of a script with 401 and an error code', async t => {
   const { browser } = await buildExample(t)
   const json = { method: 'POST', json: { note: 'milk' } } as const
   for (const answer of [
@@ -213,7 +213,7 @@ t.test('if the session has ended, every route answers requests of a script with 
   }
 })
 
-t.test('an imported file may be longer than the usual limit, and adds a note for each line', async t => {
+t.test('an imported file may be longer than the usual limit, and each of its lines becomes a note', async t => {
   const { browser } = await buildExample(t)
   await signIn(browser)
   const send = (text: string) => {

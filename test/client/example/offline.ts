@@ -4,7 +4,7 @@ import type { Connection } from '../../../src/client/sign-in/sign-in.ts'
 import { applicationList, findUserId, type Store } from './notes.ts'
 import { notesTexts } from './texts.ts'
 
-/** The methods that this file uses of `Pool` from the package `pg`. */
+/** The methods of `Pool` (package `pg`) that this file uses. */
 type Query = (text: string, values?: unknown[]) => Promise<{ rows: Record<string, unknown>[] }>
 export type Pool = { query: Query; connect(): Promise<{ query: Query; release(): void }> }
 

@@ -18,7 +18,7 @@ export const notesTexts = {
   file: 'A text file with one note in each line',
   import: 'Import',
   noFile: 'Choose a file.',
-  mayCount: 'This site can count your applications every night, also while you are away.',
+  mayCount: 'This site can count your applications every night, even while you are away.',
   allow: 'Allow this',
   counts: 'This site counts your applications every night.',
   stop: 'Stop counting',
