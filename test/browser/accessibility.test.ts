@@ -9,11 +9,15 @@ import { tooWide } from './support/too-wide.ts'
 import { longestWords, visitEveryPage } from './support/visit-every-page.ts'
 
 const isPage = (path: string) => !/^\/(assets\/|health\/|favicon\.ico)/.test(path)
-/** Turns on the rule that buttons and links must have 24 px. By default, axe does not check this rule. */
+/**
+ * Turns on the rule that buttons and links must be at least 24 px wide and high. By default, axe does not check this
+ * rule.
+ */
 const withTargets = { rules: { 'target-size': { enabled: true } } }
 
 /**
- * Runs in the page. Returns how many pixels the page is too wide, with text of the usual size and of twice the size.
+ * Runs in the page. Returns by how many pixels the page is too wide: with text of the usual size, and with text of
+ * twice that size.
  */
 const look = `(() => {
   const { style } = document.documentElement
@@ -56,12 +60,12 @@ t.test(
     const asked = log.map(line => JSON.parse(line) as { event?: string; method?: string; route?: string })
     for (const route of routes) {
       const { method, url } = route
-      // The path /login shows no page, because it always redirects to the portal.
+      // The path /login does not show a page, because it always redirects to the portal.
       const hasPage = method === 'GET' && url !== '/login'
       if (hasPage)
         t.ok(
           paths.some(path => isPathOf(route, path)),
-          `${url} was looked at`,
+          `the test must open ${url}`,
         )
       else
         t.ok(

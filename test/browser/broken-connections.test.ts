@@ -11,8 +11,8 @@ const isCallback = ({ seen }: Exchange) => seen.url.startsWith('/exchangeToken')
 const isCreation = ({ seen }: Exchange) => seen.method === 'POST' && seen.url === '/applications'
 
 /**
- * Breaks the connections of the first matching requests, before the request reaches the client. With `after`, breaks
- * them after the client has answered.
+ * Breaks the connections of the first matching requests before these requests reach the client. With `after`, it breaks
+ * the connections after the client has answered.
  */
 function cutFirst(front: Front, fits: (exchange: Exchange) => boolean, { times = 1, after = false } = {}): void {
   let cuts = 0
@@ -94,7 +94,7 @@ t.test(
     t.equal(
       front.takeSeen().filter(request => request.includes('/exchangeToken')).length,
       1,
-      'the link of the page must lead to one more exchange',
+      'the link on the page must lead to a second exchange',
     )
   },
 )
@@ -162,7 +162,7 @@ t.test(
     t.equal(
       await page.getByLabel('Name', { exact: true }).inputValue(),
       'Weather station',
-      'what was typed is still there',
+      'the form must still contain the typed text',
     )
     t.equal(await countApplications(page, publicUrl), 1)
   },

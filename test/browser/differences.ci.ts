@@ -232,7 +232,7 @@ t.test(
     for (const line of lines) t.comment(line)
     t.ok(
       readFileSync('docs/browsers.md', 'utf8').includes(lines.join('\n')),
-      'the table in docs/browsers.md must be the table above',
+      'the table in docs/browsers.md must be equal to the table above',
     )
   },
 )

@@ -20,8 +20,8 @@ const ways: { engine: Engine; scheme: Scheme; isWhole: boolean }[] = [
 ]
 /** Says why the tests do not run WebKit over http. */
 const leftOut =
-  'WebKit, http: left out. It keeps no Secure cookie on plain http, not even on loopback (WebKit bug 281149), so nobody ' +
-  'can sign in. The portal explains it.'
+  'WebKit, http: left out. It does not keep Secure cookies on plain http, not even on loopback (WebKit bug 281149), ' +
+  'so nobody can sign in. The portal explains this.'
 
 type Visit = Both & { tab: Tab }
 
@@ -89,7 +89,7 @@ const journeys: Record<string, (t: Test, visit: Visit) => Promise<void>> = {
     front.takeSeen()
     await tab.reload()
     await tab.see('Edit')
-    t.notOk((await tab.text()).includes(secret), 'a secret is shown once')
+    t.notOk((await tab.text()).includes(secret), 'the page must show a secret only once')
     t.notOk(front.takeSeen().some(request => request.startsWith('POST')))
     await tab.goto(`${publicUrl}/applications`)
     await tab.see('2 applications')
@@ -105,14 +105,14 @@ const journeys: Record<string, (t: Test, visit: Visit) => Promise<void>> = {
     front.takeSeen()
     await tab.back()
     await tab.see('You are signed out')
-    t.notMatch(await tab.text(), 'Lists and creates', 'Back shows nothing of the session')
+    t.notMatch(await tab.text(), 'Lists and creates', 'Back must not show a page of the session')
     t.ok(
       front.takeSeen().some(request => request.startsWith('GET /applications/')),
-      'the page was asked for again',
+      'the browser must request the page again',
     )
   },
 
-  async 'session end with a draft'(t, visit) {
+  async 'a session that ends while a form is open'(t, visit) {
     const { tab, publicUrl, person, clientId, lab, log } = visit
     await signIn(visit)
     await tab.goto(`${publicUrl}/applications/new`)
@@ -128,7 +128,7 @@ const journeys: Record<string, (t: Test, visit: Visit) => Promise<void>> = {
     t.equal(await tab.valueOf('Name'), 'Weather station')
     t.notOk(
       log.some(line => line.includes('application_created')),
-      'not sent by itself',
+      'the browser must not send the form automatically',
     )
     await tab.click('button', 'Create application')
     await tab.see('Weather station is registered')
@@ -183,7 +183,7 @@ const journeys: Record<string, (t: Test, visit: Visit) => Promise<void>> = {
     await list.see('Pause')
     await list.evaluate('document.body.dataset.opened = "once"')
     await signIn({ ...visit, tab: visitor })
-    // The list was empty, so a new row moves no other row. In this case, the page shows the new login at once.
+    // The list was empty, so a new row does not move any other row. In this case, the page shows the new login at once.
     await list.see('Signed in at step')
     t.equal(await list.evaluate('document.body.dataset.opened'), 'once', 'the page must not be reloaded')
   },

@@ -44,14 +44,14 @@ t.test(
     await send(page)
     await page.getByRole('heading', { name: 'Your session has ended' }).waitFor()
     await page.getByRole('link', { name: 'Sign in and continue' }).click()
-    t.ok(page.url().startsWith(portalUrl), 'the portal is reached')
+    t.ok(page.url().startsWith(portalUrl), 'the link must lead to the portal')
 
     await enterPassword(page, person)
     await page.getByText('It has not been sent yet.').waitFor()
     t.same(await read(page), typed)
     t.notOk(
       log.some(line => line.includes('application_created')),
-      'not sent by itself',
+      'the browser must not send the form automatically',
     )
 
     await send(page)
@@ -130,7 +130,7 @@ t.test(
 )
 
 t.test(
-  'F-41: on the page of a new application, the Back button leads to an empty form and sends nothing',
+  'F-41: on the page of a new application, the Back button leads to an empty form, and does not send a form',
   { skip },
   async t => {
     const { page, front, publicUrl, troubles } = await startVisit(t, {

@@ -49,7 +49,7 @@ t.test('PG-07: names and descriptions with markup are shown as text on every pag
     t.equal(await page.getByLabel('Search by name or client ID').inputValue(), vector, 'search')
     t.equal(await page.locator('ul.list .name').textContent(), vector, 'list')
   }
-  t.same(troubles, [], 'no dialog, no violation of the policy')
+  t.same(troubles, [], 'there must be no dialog, and no violation of the policy')
 })
 
 t.test(

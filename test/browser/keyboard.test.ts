@@ -30,10 +30,10 @@ async function tabTo(t: Test, page: Page, name: string | RegExp): Promise<void> 
     const found = (await page.evaluate(focused)) as Focused
     if (found.tag === 'BODY') continue
     const text = found.name.trim()
-    if (!found.hasOutline || !found.isInView) t.fail(`${found.tag} ${text} at ${page.url()} is not seen`, found)
+    if (!found.hasOutline || !found.isInView) t.fail(`${found.tag} ${text} at ${page.url()} is not visible`, found)
     if (typeof name === 'string' ? text === name : name.test(text)) return
   }
-  throw new Error(`No Tab leads to ${name} at ${page.url()}.`)
+  throw new Error(`Pressing Tab does not lead to ${name} at ${page.url()}.`)
 }
 
 async function press(t: Test, page: Page, name: string | RegExp): Promise<void> {
@@ -109,7 +109,7 @@ t.test(
 )
 
 t.test(
-  'if somebody else has changed the application, the visitor can choose the values to keep with only the keyboard',
+  'if somebody else has changed the application, the visitor needs only the keyboard to choose which values to keep',
   { skip },
   async t => {
     const { both, page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
@@ -138,7 +138,7 @@ t.test(
 )
 
 t.test(
-  'if the visitor presses Tab once on a page, a link that skips to the content gets the focus',
+  'if the visitor presses Tab once on a page, the focus is on a link that skips to the content',
   { skip },
   async t => {
     const { page, troubles } = await startVisit(t, { at: '/applications' })

@@ -18,7 +18,7 @@ t.test(
     t.match(
       await page.locator('footer time').innerText(),
       /^\w{3} \d{1,2}, \d{4}, \d\d:\d\d [AP]M UTC$/,
-      'times are told in UTC',
+      'the page must show times in UTC',
     )
 
     await page.getByRole('link', { name: 'New application' }).click()
@@ -75,11 +75,15 @@ t.test(
     const there = { locale: 'de-DE', timezoneId: 'Asia/Tokyo' }
     const { page, clientId, publicUrl, troubles } = await startVisit(t, { at: '/applications', browser: there })
     await page.goto(`${publicUrl}/applications/${clientId}`)
-    // The page is in English, so its times are in English, too.
+    // The page is in English, so its times are also in English.
     const format = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Asia/Tokyo' })
     const exactOf = async (time: Locator) => format.format(new Date((await time.getAttribute('datetime')) ?? ''))
     const ages = await page.locator('main time').all()
-    t.equal(ages.length, 2, 'created, and the age of the client secret: nobody has changed the application since')
+    t.equal(
+      ages.length,
+      2,
+      'the page must show only when the application and its client secret were created, because nobody has changed it',
+    )
     for (const age of ages) {
       t.equal(await age.getAttribute('title'), await exactOf(age))
       t.match(await age.innerText(), /^(just now|\d+ (second|minute)s? ago)\s+\(/)
@@ -130,7 +134,7 @@ t.test(
     t.same(await choices.locator('option').allInnerTexts(), ['The first redirect URI', ...entered])
     await choices.selectOption(entered[1]!)
     await page.getByLabel('Redirect URIs').fill(`${entered[1]}, ${entered[0]}`)
-    t.equal(await choices.inputValue(), entered[1], 'the choice stays when the list changes')
+    t.equal(await choices.inputValue(), entered[1], 'the choice must not change when the list changes')
     await page.getByRole('button', { name: 'Create application' }).click()
     await page.getByRole('link', { name: 'Done' }).click()
     await page.getByText(`${entered[1]} default`).waitFor()
@@ -226,39 +230,35 @@ t.test(
   },
 )
 
-t.test(
-  'if the visitor leaves a form with changes, the browser asks for confirmation, and otherwise it does not ask',
-  { skip },
-  async t => {
-    const { context, page, publicUrl } = await startVisit(t, { at: '/applications/new' })
-    context.removeAllListeners('dialog')
-    let questions = 0
-    page.on('dialog', async dialog => {
-      questions++
-      t.equal(dialog.type(), 'beforeunload')
-      // The visitor stays.
-      await dialog.dismiss()
-    })
-    const cancel = () => page.getByRole('link', { name: 'Cancel' }).click({ noWaitAfter: true })
+t.test('the browser asks for confirmation only if the visitor leaves a form with changes', { skip }, async t => {
+  const { context, page, publicUrl } = await startVisit(t, { at: '/applications/new' })
+  context.removeAllListeners('dialog')
+  let questions = 0
+  page.on('dialog', async dialog => {
+    questions++
+    t.equal(dialog.type(), 'beforeunload')
+    // The visitor stays.
+    await dialog.dismiss()
+  })
+  const cancel = () => page.getByRole('link', { name: 'Cancel' }).click({ noWaitAfter: true })
 
-    await cancel()
-    await page.waitForURL(`${publicUrl}/applications`)
-    t.equal(questions, 0, 'nothing was typed')
+  await cancel()
+  await page.waitForURL(`${publicUrl}/applications`)
+  t.equal(questions, 0, 'the browser must not ask if nothing was typed')
 
-    await page.goto(`${publicUrl}/applications/new`)
-    // The test types with key presses, because browsers ask for confirmation only if the visitor has pressed a key or a
-    // button.
-    await page.getByLabel('Name', { exact: true }).pressSequentially('Weather station')
-    await Promise.all([page.waitForEvent('dialog'), cancel()])
-    t.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'Weather station', 'the visitor stayed')
+  await page.goto(`${publicUrl}/applications/new`)
+  // The test types with key presses, because browsers ask for confirmation only if the visitor has pressed a key or a
+  // button.
+  await page.getByLabel('Name', { exact: true }).pressSequentially('Weather station')
+  await Promise.all([page.waitForEvent('dialog'), cancel()])
+  t.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'Weather station', 'the visitor stayed')
 
-    await page.getByLabel('Redirect URIs').fill('http://example.test/not-https')
-    await page.getByRole('button', { name: 'Create application' }).click()
-    await page.getByRole('alert').waitFor()
-    t.equal(questions, 1, 'sending the form asks nothing')
+  await page.getByLabel('Redirect URIs').fill('http://example.test/not-https')
+  await page.getByRole('button', { name: 'Create application' }).click()
+  await page.getByRole('alert').waitFor()
+  t.equal(questions, 1, 'the browser must not ask when the form is sent')
 
-    await page.getByLabel('Name', { exact: true }).click()
-    await Promise.all([page.waitForEvent('dialog'), cancel()])
-    t.equal(questions, 2, 'the text of a refused form exists only on this page')
-  },
-)
+  await page.getByLabel('Name', { exact: true }).click()
+  await Promise.all([page.waitForEvent('dialog'), cancel()])
+  t.equal(questions, 2, 'the browser must ask, because the text of a refused form exists only on this page')
+})

@@ -30,7 +30,11 @@ t.test(
 
     const callback = front.seen.find(({ url }) => url.startsWith('/exchangeToken'))
     t.equal(callback?.status, 200, 'the callback answers with a page')
-    t.notMatch(callback?.headers.cookie, '__Host-session', 'the browser must send no Strict cookie with the callback')
+    t.notMatch(
+      callback?.headers.cookie,
+      '__Host-session',
+      'the browser must not send a Strict cookie with the callback',
+    )
     const [first, ...others] = front.seen.filter(({ url }) => url === '/applications')
     t.same(others, [], 'the browser must request the signed-in page once')
     t.equal(first?.status, 200)

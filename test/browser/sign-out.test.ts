@@ -5,7 +5,7 @@ import { signIn } from './support/sign-in.ts'
 import { startVisit } from './support/start-visit.ts'
 
 t.test(
-  'CK-13, PG-11: after a sign-out, the Back button shows no signed-in page and does not sign the visitor in',
+  'CK-13, PG-11: after a sign-out, the Back button does not show a signed-in page, and does not sign the visitor in',
   { skip },
   async t => {
     const { context, page, publicUrl, front, troubles } = await startVisit(t, {
@@ -64,7 +64,7 @@ t.test(
     t.equal(
       new URL(publicUrl).hostname,
       new URL(portalUrl).hostname,
-      'one host: the browser sends all its cookies to both',
+      'client and portal must be on one host, to which the browser sends all cookies',
     )
     await signIn(page, both)
     const before = await context.cookies(publicUrl)

@@ -156,7 +156,7 @@ for (const javaScriptEnabled of [true, false])
       const group = (name: string) => page.getByRole('group', { name, exact: true })
       t.ok(
         await group('Name').getByLabel('In your form Tides').isChecked(),
-        'the own value must be selected if nobody else has changed the field',
+        'the value of this tab must be selected if nobody else has changed the field',
       )
       t.ok(
         await group('Scopes').getByLabel('Saved now weather:read').isChecked(),

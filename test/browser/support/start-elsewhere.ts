@@ -1,4 +1,4 @@
-// Starts another site than the client's site. The other site records its requests, and links or redirects to the
+// Starts a site other than the client's site. This other site records its requests, and links or redirects to the
 // address that a test sets.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'

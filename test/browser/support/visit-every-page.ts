@@ -1,5 +1,4 @@
-// Opens every page of the client. If a page has several states that look different, the function opens the page in each
-// state.
+// Opens every page of the client. If a page has several states that look different, it is opened in each state.
 import type { Page } from 'playwright-core'
 import { addApplication, addGroup, addPerson, changeApplication } from '../../journey/support/add-person.ts'
 import type { Both } from '../../journey/support/start-both.ts'
