@@ -68,7 +68,7 @@ async function listNames(page: Page, publicUrl: string): Promise<string[]> {
 }
 
 t.test(
-  'compose.yaml: a person signs in, all containers stop with status 0, and when they start again, all data is still there',
+  'compose.yaml: a person can sign in; all containers stop with status 0; and when they start again, all data is still there',
   { skip },
   async t => {
     const files = ['compose.yaml', ...(await build('database'))]
@@ -98,9 +98,9 @@ t.test(
     t.ok(names.includes('Weather station'))
 
     const logins = (headers: Record<string, string>) => fetch(`${labUrl}/lab/v1/logins`, { headers })
-    t.equal((await logins({})).status, 401, 'the laboratory asks for its token')
+    t.equal((await logins({})).status, 401, 'the laboratory must ask for its token')
     const answer = await logins({ authorization: `Bearer ${labToken}` })
-    t.match(await answer.json(), { logins: [{ outcome: 'signed in' }] }, 'the laboratory has recorded the login')
+    t.match(await answer.json(), { logins: [{ outcome: 'signed in' }] }, 'the laboratory must have recorded the login')
     const lab = await openPage(t, { httpCredentials: { username: 'anything', password: labToken } })
     t.equal(
       (await lab.page.goto(labUrl))?.status(),
@@ -127,8 +127,12 @@ t.test(
 
     await setup.up()
     await until('the client is ready again', isReady(publicUrl))
-    t.strictSame(await readSecrets(setup), { publicUrl, person, labUrl, labToken }, 'the secrets are the same')
-    t.strictSame(await listNames(page, publicUrl), names, 'the visitor is signed in, and everything is there')
+    t.strictSame(await readSecrets(setup), { publicUrl, person, labUrl, labToken }, 'the secrets must be the same')
+    t.strictSame(
+      await listNames(page, publicUrl),
+      names,
+      'the visitor must be signed in, and all applications must be there',
+    )
     t.same(troubles, [])
   },
 )
@@ -186,7 +190,7 @@ t.test(
     const { page, context } = await openPage(t, { ignoreHTTPSErrors: true })
 
     const balanced = () =>
-      until('the balancer sends requests to living containers only', async () => {
+      until('the balancer sends requests only to running containers', async () => {
         for (const name of ['client', 'portal', 'api'])
           for (let i = 0; i < 4; i++)
             if ((await post(HTTPS_PORT, `${name}.localhost`, '/health/live')) >= 500) return false
@@ -231,7 +235,7 @@ t.test(
         const pressed = pressCreate(page)
         await applications.somebodyWaits()
         process.kill(findBusy(clients), 'SIGKILL')
-        t.equal((await answered).status(), 502, 'the visitor sees an error of the balancer')
+        t.equal((await answered).status(), 502, 'the visitor must see an error from the balancer')
         await pressed
         await applications.letGo()
         const other = await context.newPage()
@@ -262,8 +266,7 @@ t.test(
       'RF-02: if one of two clients dies while it renews a session, the visitor stays signed in at the other client',
       async t => {
         for (const round of ['once', 'and once more']) {
-          // Deletes the session cookie. The browser does the same when the access token expires. The refresh token
-          // stays.
+          // Deletes the session cookie, as the browser does when the access token expires. The refresh token remains.
           await context.clearCookies({ name: /^__Host-session/ })
           const clients = await setup.clientProcesses()
           const tokens = await setup.holdWrites('spent_refresh_tokens')
@@ -280,7 +283,7 @@ t.test(
     )
 
     await t.test(
-      'while the database is stopped, pages and logins get the answer 503, and after the database has started again, everything works',
+      'while the database is stopped, pages and logins get a 503 answer; after the database has started again, everything works',
       async t => {
         const visitor = await openPage(t, { ignoreHTTPSErrors: true })
         await visitor.page.goto(publicUrl)
@@ -308,13 +311,13 @@ t.test(
     )
 
     const reused = await setup.query('select count(*) from grants where revoked_at is not null')
-    t.equal(reused, '0', 'the portal has ended no session')
+    t.equal(reused, '0', 'the portal must not have ended a session')
   },
 )
 
 /**
- * Sends a POST without a body, and resolves with the status. The request is a POST, like a form of a browser, because
- * not every version of the proxy repeats a POST.
+ * Sends a POST without a body, and resolves to the status. The request is a POST, like a form of a browser, because not
+ * every version of the proxy repeats a POST.
  */
 async function post(port: string, servername: string, path: string): Promise<number> {
   const headers = { host: `${servername}:${port}`, connection: 'close' }

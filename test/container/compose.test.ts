@@ -17,7 +17,7 @@ const setups = { 'compose.yaml': single, 'compose.yaml with compose.scale.yaml':
 /** Returns the volumes of a service, each as [name, folder, mode]. */
 const mountsOf = (service: Service) => (service.volumes ?? []).map(volume => volume.split(':'))
 
-/** Makes the secrets in a new folder, as when the command runs for the first time. */
+/** Makes the secrets in a new folder, as the command does when it runs for the first time. */
 function newSecrets(t: Test) {
   const folder = mkdtempSync(join(tmpdir(), 'secrets-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
@@ -46,7 +46,8 @@ for (const [name, setup] of Object.entries({ ...setups, 'compose.sandbox.yaml': 
 
   t.test(`${name} is valid according to the schema of the Compose Specification`, async t => {
     const schema = readFileSync('test/container/compose-spec.schema.json', 'utf8')
-    // Removes "id" and "$schema" from the schema, because it uses an old draft, whose "id" and "$schema" Ajv refuses.
+    // Removes "id" and "$schema" from the schema. The schema uses an old draft, and Ajv refuses the "id" and "$schema"
+    // of that draft.
     const withoutIds = JSON.parse(schema, (key, value) =>
       /^(id|\$schema)$/.test(key) && typeof value === 'string' ? undefined : value,
     )
@@ -62,9 +63,9 @@ for (const [name, setup] of Object.entries({ ...setups, 'compose.sandbox.yaml': 
       for (const [service, settings] of services) {
         t.match(settings.user, /^[1-9]\d*:[1-9]\d*$/, service)
         t.match(settings, { read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] }, service)
-        t.ok(settings.mem_limit && settings.cpus && settings.pids_limit, `${service} has limits`)
+        t.ok(settings.mem_limit && settings.cpus && settings.pids_limit, `${service} must have limits`)
         t.notOk(settings.privileged)
-        if (service !== 'proxy') t.notOk(settings.cap_add, `${service} must get no capability back`)
+        if (service !== 'proxy') t.notOk(settings.cap_add, `${service} must not get a capability back`)
       }
     },
   )
@@ -124,7 +125,7 @@ for (const [name, setup] of Object.entries(setups)) {
   })
 
   t.test(
-    `in ${name} the client and the sandbox accept their settings, and settings that both have are equal`,
+    `in ${name} the client and the sandbox accept their settings, and the settings that both have are equal`,
     async t => {
       const { client, sandbox } = configsOf(t, setup)
       t.equal(client.clientId, sandbox.seed?.clientId)
@@ -144,7 +145,7 @@ for (const [name, setup] of Object.entries(setups)) {
 }
 
 t.test(
-  'compose.sandbox.yaml starts an empty sandbox that keeps no data after a stop, and requires LAB_TOKEN',
+  'compose.sandbox.yaml starts an empty sandbox, which requires LAB_TOKEN and does not keep data after a stop',
   async t => {
     t.strictSame(Object.keys(alone.services), ['sandbox'])
     const { environment, ports, tmpfs, volumes, restart } = alone.services.sandbox!
@@ -217,7 +218,7 @@ t.test(
     t.same(
       names.map(name => readFileSync(name, 'utf8')),
       values,
-      'a second start changes nothing',
+      'a second start must not change anything',
     )
     const other = newSecrets(t)
     for (const name of [
@@ -246,7 +247,7 @@ t.test('make-secrets prints how to sign in, and if there is a laboratory, how to
   t.ok(lines.includes(`Lab token: ${labToken}`))
   const { lab } = readSandboxConfig(environmentOf(single.services.sandbox!, folder))
   t.equal(lab?.token?.reveal(), labToken, 'the sandbox must require the printed token')
-  t.notMatch(told(scaled), /Lab/, 'two sandboxes have no laboratory')
+  t.notMatch(told(scaled), /Lab/, 'two sandboxes must not have a laboratory')
 })
 
 t.test(

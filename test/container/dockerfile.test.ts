@@ -47,7 +47,7 @@ t.test('CT-03: only the files that the images need are sent to Docker for the bu
   const [first, ...rest] = readFileSync('.dockerignore', 'utf8')
     .split('\n')
     .filter(line => line && !line.startsWith('#'))
-  t.equal(first, '*', 'everything is left out')
+  t.equal(first, '*', 'by default, no file may be sent')
   for (const line of rest)
     t.match(
       line,
@@ -103,7 +103,7 @@ for (const target of targets) {
 
 t.test(
   'the image of the conformance suite contains the sandbox, and its first argument chooses the program to run',
-  { skip: !targets.includes('sandbox') && 'this has no sandbox' },
+  { skip: !targets.includes('sandbox') && 'this project has no sandbox' },
   async t => {
     t.equal(stages.find(({ name }) => name === 'conformance')?.base, 'sandbox')
     t.same(JSON.parse(texts('conformance', 'ENTRYPOINT').at(-1) ?? ''), ['node', 'docker/programs.ts'])
@@ -118,7 +118,7 @@ t.test(
 
 t.test('every dependency in package.json is imported by a file in src', async t => {
   const whole = JSON.parse(readFileSync('package.json', 'utf8'))
-  // The demo is left out here: it is in no image, and may use packages for developers.
+  // The test leaves the demo out, because the demo is not in any image and may use packages for developers.
   const sources = globSync('src/**/*.ts', { exclude: ['src/demo*.ts'] }).map(path => readFileSync(path, 'utf8'))
   t.same(Object.keys(keepPackages(whole, sources).dependencies), Object.keys(whole.dependencies).sort())
 })

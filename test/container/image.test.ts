@@ -1,5 +1,5 @@
-// Builds and runs the images. If no image can be built here, the tests are skipped and say why, but in CI they fail.
-// Tests that need no image are in dockerfile.test.ts.
+// Builds and runs the images. If no image can be built here, the tests are skipped and say why. In CI, they fail
+// instead. Tests that need no image are in dockerfile.test.ts.
 import { execFile, execFileSync, spawn } from 'node:child_process'
 import { globSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
@@ -89,7 +89,7 @@ for (const target of ['client', 'sandbox'] as const) {
       const bytes = files.reduce((sum, path) => sum + statSync(join(root, 'app', path)).size, 0)
       // The largest sizes, as docs/container.md promises.
       const promised = target === 'client' ? 5_000_000 : 10_000_000
-      t.ok(bytes < promised, `all files together must have less than ${promised} bytes, and have ${bytes}`)
+      t.ok(bytes < promised, `all files together have ${bytes} bytes, and must have less than ${promised}`)
     },
   )
 }
@@ -168,11 +168,11 @@ t.test(
       const { status, stop } = containers[name]
       const { Healthcheck } = imageOf(name).config
       t.match(status(), /^Uid:\t65532\t65532\t65532\t65532$/m, name)
-      t.match(status(), /^NSpid:\t\d+\t1$/m, `${name} is process 1`)
+      t.match(status(), /^NSpid:\t\d+\t1$/m, `${name} must be process 1`)
       t.match(status(), /^CapEff:\t0+$/m)
       t.match(status(), /^CapBnd:\t0+$/m)
       t.match(status(), /^NoNewPrivs:\t1$/m)
-      t.ok(await isHealthy(Healthcheck.Test, environments[name]), `${name} is healthy`)
+      t.ok(await isHealthy(Healthcheck.Test, environments[name]), `${name} must be healthy`)
       t.equal(await stop(), 0, name)
       t.notOk(
         await isHealthy(Healthcheck.Test, environments[name]),

@@ -14,7 +14,7 @@ import { giveTokens, startScriptedPlatform } from '../client/support/scripted-pl
 import { findFreePort } from '../support/free-port.ts'
 import { instructionsOf, readDockerfile } from './support/read-dockerfile.ts'
 
-// On a busy machine, the sandbox needs much time to hash passwords.
+// The time limit is long, because the sandbox needs much time to hash passwords on a busy machine.
 t.setTimeout(120_000)
 
 const watch = fileURLToPath(new URL('support/watch-process.ts', import.meta.url))
@@ -163,7 +163,7 @@ t.test(
       for (const [, address] of html.matchAll(/<(?:link|script|img|iframe)\b[^>]*?\b(?:href|src)="([^"]+)"/g)) {
         const asset = new URL(address!, url)
         t.equal(asset.origin, new URL(url).origin, `${url} loads ${address}`)
-        t.equal((await visit(asset.href)).status, 200, `${address} is there`)
+        t.equal((await visit(asset.href)).status, 200, `${address} must exist`)
       }
     }
     for (const { output } of [client, sandbox]) t.notMatch(output(), 'refused to connect')

@@ -38,8 +38,8 @@ const floors: Record<string, string[]> = {
 
 /**
  * Returns a sentence if the version is too old. Returns undefined if the version is new enough, or if the package is
- * not in the list. If the list contains no version with the same major number, the version must be newer than all
- * versions in the list.
+ * not in the list. If the list does not contain a version with the same major number, the version must be newer than
+ * all versions in the list.
  */
 function tooOld(name: string, version: string): string | undefined {
   const known = floors[name]
@@ -130,19 +130,19 @@ t.test(
 )
 
 t.test(
-  'the CI workflow has only read access, stores no token, limits the time of its jobs, and uses no expression in shell commands',
+  'the CI workflow has only read access, does not store a token, limits the time of its jobs, and does not use expressions in shell commands',
   async t => {
     t.same(workflow.permissions, { contents: 'read' })
     t.same(Object.keys(workflow.jobs), ['ci', 'image', 'matrix'])
     for (const [name, job] of Object.entries(workflow.jobs)) {
-      t.equal(job.permissions, undefined, `${name} must ask for no further permissions`)
+      t.equal(job.permissions, undefined, `${name} must not ask for further permissions`)
       t.ok(job['timeout-minutes'] <= 60, name)
     }
     for (const { uses, with: input } of steps)
       if (uses?.startsWith('actions/checkout@')) t.equal(input?.['persist-credentials'], false)
     t.notMatch(read(workflowPath), /pull_request_target|secrets\./)
     for (const { run = '' } of steps) {
-      t.notMatch(run, /\$\{\{/, 'no expression in a shell command')
+      t.notMatch(run, /\$\{\{/, 'a shell command must not contain an expression')
       for (const [, script] of run.matchAll(/npm run ([\w:]+)/g)) t.ok(manifest.scripts[script!], `npm run ${script}`)
     }
   },

@@ -21,7 +21,7 @@ export function whyNoImage(): string | undefined {
   }
   return buildah('images', '--format', '{{.Name}}:{{.Tag}}').includes(base)
     ? undefined
-    : `buildah has no ${base}, and nothing is downloaded for a test: ".ci/make-base-image" brings it`
+    : `buildah has no ${base}, and tests download nothing: run ".ci/make-base-image" to make it`
 }
 
 export type Image = {
@@ -56,8 +56,8 @@ export function buildImage(t: Test, target: string, { isFresh = false } = {}): I
 }
 
 /**
- * NODE_EXTRA_CA_CERTS names a certification authority that this machine needs to download packages. npm needs this
- * authority during the build, too. The image does not contain it.
+ * NODE_EXTRA_CA_CERTS names a certification authority that this machine needs to download packages. npm also needs this
+ * authority during the build. The image does not contain the authority.
  */
 function volumesForNpm(t: Test): string[] {
   const authority = process.env.NODE_EXTRA_CA_CERTS
@@ -74,8 +74,8 @@ function buildah(...args: string[]): string {
 
 /**
  * Runs the image's own command as process 1, on a read-only disk, without capabilities, as a user that the image does
- * not contain. The folder `writable` is empty, is in memory, and can be written to. The container uses the network of
- * this machine.
+ * not contain. The folder `writable` is an empty folder in memory, and the container can write to it. The container
+ * uses the network of this machine.
  */
 export async function runImage(
   t: Test,
@@ -105,8 +105,8 @@ export async function runImage(
     if (outside.exitCode !== null) throw new Error(`The container ended early: ${output}`)
   }
   const pid = Number(readFileSync(`/proc/${outside.pid}/task/${outside.pid}/children`, 'utf8'))
-  // Kills process 1 of the container. It does not end together with the outer process: the signal for this is lost when
-  // the user changes.
+  // Kills process 1 of the container. This process does not end together with the outer process, because the signal
+  // that would end it is lost when the user changes.
   t.teardown(async () => {
     if (outside.exitCode === null) process.kill(pid, 'SIGKILL')
     await ended

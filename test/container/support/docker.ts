@@ -20,7 +20,7 @@ export function whyNoCompose(): string | undefined {
   try {
     execFileSync('docker', ['info'], { stdio: 'ignore' })
   } catch {
-    return 'no Docker answers: start it, or put ".ci/with-docker" in front of the command'
+    return 'Docker does not answer: start it, or put ".ci/with-docker" in front of the command'
   }
   try {
     const version = execFileSync('docker', ['compose', 'version', '--short'], { encoding: 'utf8' })
@@ -83,7 +83,7 @@ export async function buildImages(t: Test): Promise<StandIns> {
   return standIns
 }
 
-/** Tests download no image. If Docker does not have the base image, buildah gives its own copy to Docker. */
+/** Tests do not download images. If Docker does not have the base image, buildah gives its own copy to Docker. */
 async function bringBase(folder: string): Promise<void> {
   if (await hasImage(base)) return
   const archive = join(folder, 'base.tar')
@@ -92,8 +92,8 @@ async function bringBase(folder: string): Promise<void> {
 }
 
 /**
- * NODE_EXTRA_CA_CERTS names a certification authority that this machine needs to download packages. npm needs this
- * authority during the build, too.
+ * NODE_EXTRA_CA_CERTS names a certification authority that this machine needs to download packages. npm also needs this
+ * authority during the build.
  */
 async function makeBaseWithAuthority(folder: string): Promise<string> {
   const authority = process.env.NODE_EXTRA_CA_CERTS
@@ -177,7 +177,7 @@ export function openSetup(t: Test, files: string[], environment: Record<string, 
 
     /**
      * Locks a table. While the table is locked, a program that writes to the table waits, but only for 1 second. A
-     * Docker command takes too long for this, so call none before the lock is released.
+     * Docker command takes longer than that, so do not run one before the lock is released.
      */
     async holdWrites(table: string) {
       const held = spawn('docker', ['compose', ...options, ...psql, openPsql], {
@@ -222,7 +222,7 @@ export type Inspected = {
  * connection for each request and closes it after the answer.
  */
 export function findBusy(clients: number[]): number {
-  // A line for an established connection to the local port 3000. The other end is not the container itself.
+  // Matches an established connection to the local port 3000. The other end must not be the container itself.
   const connection = /^ *\d+: [0-9A-F]{8}:0BB8 (?!0100007F)[0-9A-F]{8}:[0-9A-F]{4} 01 /m
   const busy = clients.find(pid => connection.test(readFileSync(`/proc/${pid}/net/tcp`, 'utf8')))
   if (busy === undefined) throw new Error('No client has a request in progress.')
