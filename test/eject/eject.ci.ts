@@ -1,5 +1,6 @@
-// Checks a starter for each combination of options, in addition to eject.test.ts: lint finds no problem, the starter
-// can be started, and its guide is right. .ci/test-starter runs all tests of the starter that is made without options.
+// Checks a starter for each combination of options, in addition to eject.test.ts: lint does not find a problem, the
+// starter can be started, and its guide is right. .ci/test-starter runs all tests of the starter that is made without
+// options.
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import t from 'tap'
@@ -89,7 +90,7 @@ for (const { options, begin, check, part } of sizes)
       linkPackages(project)
       begin?.(project)
       const { status, output } = project.run('npm', 'run', ...check)
-      t.equal(status, 0, `npm run ${check[0]} finds nothing: ${output}`)
+      t.equal(status, 0, `npm run ${check[0]} must not find a problem: ${output}`)
       passesTests(t, project, ...part)
     },
   )

@@ -42,8 +42,8 @@ const never = [
 ]
 
 /**
- * `stays` and `goes` are paths that the starter has and does not have. `login` is a test file of the starter that signs
- * a visitor in, and `stop` is a test file that stops the client.
+ * `stays` are paths that the starter must have, and `goes` are paths that it must not have. `login` is a test file of
+ * the starter that signs a visitor in, and `stop` is a test file that stops the client.
  */
 const sizes = [
   {
@@ -87,9 +87,9 @@ for (const { options, stays, goes, login, stop } of sizes)
       const ejected = project.eject('--name', 'my-client', ...options)
       t.equal(ejected.status, 0, ejected.output)
       t.match(ejected.output, 'my-client is ready')
-      for (const path of [...always, ...stays]) t.ok(has(path), `${path} is there`)
+      for (const path of [...always, ...stays]) t.ok(has(path), `${path} must exist`)
       for (const path of [...never, ...goes]) {
-        t.notOk(has(path), `${path} is gone`)
+        t.notOk(has(path), `${path} must not exist`)
       }
       const { name, dependencies, scripts } = JSON.parse(read('package.json'))
       t.equal(name, 'my-client')
@@ -106,7 +106,8 @@ for (const { options, stays, goes, login, stop } of sizes)
         t.equal(script in scripts, hasSandbox, `npm run ${script}`)
       for (const script of ['start', 'dev', 'doctor', 'setup', 'test', 'types', 'validate'])
         t.ok(script in scripts, `npm run ${script}`)
-      for (const script of ['eject', 'bench', 'screenshots']) t.notOk(script in scripts, `npm run ${script} is gone`)
+      for (const script of ['eject', 'bench', 'screenshots'])
+        t.notOk(script in scripts, `npm run ${script} must not exist`)
       for (const dependency of ['kysely', 'pg', 'jose', '@fastify/swagger'])
         t.equal(dependency in dependencies, hasSandbox, dependency)
       t.match(read('README.md'), '# my-client')
@@ -115,7 +116,7 @@ for (const { options, stays, goes, login, stop } of sizes)
       t.match(read('Dockerfile'), 'FROM runtime AS client')
       t.match(read('Dockerfile'), 'image.title="my-client"')
       t.notMatch(read('Dockerfile'), /sandbox|application|two images/i)
-      t.notMatch(read('.env.example'), /127\.0\.0\.1|:400\d/, 'the settings name no address of the sandbox')
+      t.notMatch(read('.env.example'), /127\.0\.0\.1|:400\d/, 'the settings must not contain an address of the sandbox')
       t.match(read('compose.yaml'), 'image: my-client')
       t.match(read('.ci/run'), 'npm run validate')
       t.notMatch(read('.ci/run'), /starter|chromium/)
@@ -129,7 +130,7 @@ for (const { options, stays, goes, login, stop } of sizes)
       writeFileSync(join(project.folder, 'tsconfig.json'), JSON.stringify(tsconfig))
       // Without garbage collection, tsc is faster, but needs half a gigabyte more memory.
       const { status, output } = run('env', 'GOGC=off', 'node', '--run', 'types')
-      t.equal(status, 0, `node --run types finds nothing: ${output}`)
+      t.equal(status, 0, `node --run types must not find a problem: ${output}`)
       cpSync(ownTypes, checkedTypes, { recursive: true })
       passesTests(t, project, 'test/layout.test.ts', 'test/client/browser.test.ts', login, ...(stop ? [stop] : []))
     },
@@ -141,7 +142,7 @@ t.test('if the name is missing or an option is unknown, npm run eject prints an 
     const { status, output } = eject(...options)
     t.equal(status, 1)
     t.match(output, 'Give your client a name: npm run eject -- --name my-client [--bare] [--sandbox]')
-    t.notMatch(output, /^ +at /m, 'the output must contain no stack trace')
+    t.notMatch(output, /^ +at /m, 'the output must not contain a stack trace')
     t.ok(has('src/sandbox'))
   }
 })
@@ -278,7 +279,7 @@ t.test(
       const { status, output } = ejectWith(project, variables, ...options)
       t.equal(status, 1, what)
       t.match(output, says)
-      t.notMatch(output, /^ +at /m, 'the output must contain no stack trace')
+      t.notMatch(output, /^ +at /m, 'the output must not contain a stack trace')
       t.same(listFiles(folder), before, 'no file may change')
 
       for (const path of Object.keys(before).filter(path => !(path in whole)))
@@ -311,7 +312,7 @@ t.test('npm run eject does not change .env, node_modules and data', async t => {
   t.same(readdirSync(join(folder, 'data')), ['sandbox.db'])
   t.match(project.run('git', 'status', '--porcelain').output, /^ D src\/sandbox\//m)
   t.equal(project.run('git', 'checkout', '--', 'src').status, 0)
-  t.ok(has('src/sandbox'), 'git brings back the removed files')
+  t.ok(has('src/sandbox'), 'git must restore the removed files')
 })
 
 t.test('on Windows, npm run eject starts npm.cmd in a shell', async t => {

@@ -1,5 +1,5 @@
-// Tests the page of the bare starter, also for the case that the API fails. `npm run eject -- --bare` keeps this
-// test as test/client/home.test.ts.
+// Tests the page of the bare starter, including failures of the API. `npm run eject -- --bare` keeps this test as
+// test/client/home.test.ts.
 import t from 'tap'
 import { home } from '../../scripts/starter/bare/home.ts'
 import { homeTexts } from '../../scripts/starter/bare/home-texts.ts'
@@ -38,7 +38,7 @@ t.test(
 )
 
 t.test(
-  'if the API fails, the page of the bare client answers with an error, and if the API refuses the token, with 401',
+  'if the API fails, the page of the bare client answers with an error; if the API refuses the token, the page answers 401',
   async t => {
     const { browser, platform } = await buildTestClient(t, { product, scripts })
     await signIn(browser)

@@ -67,7 +67,7 @@ function makeStarter(t: Test, reference: Project, revision: string, ...options: 
   return starter
 }
 
-/** The starters, by revision and options. Tests copy a starter from here, because it takes seconds to make one. */
+/** The starters, by revision and options. Tests copy a starter from here, because making one takes seconds. */
 const starters = new Map<string, Project>()
 
 function openStarter(test: Test, reference: Project, revision: string, ...options: string[]): Project {
@@ -89,7 +89,7 @@ function write({ folder }: Project, path: string, text: string): void {
 function change(project: Project, path: string, how: (text: string) => string): void {
   const text = project.read(path)
   const changed = how(text)
-  if (changed === text) throw new Error(`${path} is as it was.`)
+  if (changed === text) throw new Error(`${path} has not changed.`)
   write(project, path, changed)
 }
 
@@ -160,7 +160,7 @@ for (const options of [[], ['--bare', '--sandbox']])
       t.same(
         [...paths].filter(path => upgraded[path] !== fresh[path]),
         [],
-        'no other file differs',
+        'no other file may differ',
       )
       t.match(upgraded['package.json'], 'set-cookie-parser')
       t.notMatch(upgraded['package-lock.json'], 'fast-check')
@@ -244,7 +244,7 @@ t.test('if an upgrade cannot finish, it says why and changes nothing', async t =
   const elsewhere = openFolder(t)
   const obstacles: { what: string; folder?: string; breakIt?: () => void; says: RegExp }[] = [
     { what: 'the folder does not exist', folder: join(elsewhere, 'none'), says: /There is no folder/ },
-    { what: 'the folder is no checkout', folder: elsewhere, says: /rev-parse failed/ },
+    { what: 'the folder is not a checkout', folder: elsewhere, says: /rev-parse failed/ },
     { what: 'the checkout has no history', folder: shallow, says: /does not have [0-9a-f]{40}.*git fetch --unshallow/ },
     {
       what: 'the checkout is older',
@@ -281,14 +281,14 @@ t.test('if an upgrade cannot finish, it says why and changes nothing', async t =
   const head = reference.run('git', 'rev-parse', 'HEAD').output.trim()
   for (const { what, folder = reference.folder, breakIt, says } of obstacles) {
     breakIt?.()
-    // Except for three obstacles, the owner has committed everything.
+    // The owner commits each change, except in three cases.
     if (!/not committed|in the way|no record/.test(what)) commitAll(starter, what)
     const before = listFiles(starter)
     const { status: code, output } = upgrade(starter, folder)
     t.equal(code, 1, what)
     t.match(output, says)
     t.match(output, /Nothing was changed\.\n$/)
-    t.notMatch(output, /^ +at /m, 'the output must contain no stack trace')
+    t.notMatch(output, /^ +at /m, 'the output must not contain a stack trace')
     t.same(listFiles(starter), before, 'no file may change')
     starter.run('git', 'reset', '--hard', '--quiet')
     starter.run('git', 'clean', '--force', '--quiet', '-d')

@@ -76,7 +76,7 @@ for (const proxy of ['nginx', 'caddy', 'haproxy'] as const) {
       t.match(output, /\d{2,} passed, 0 failed/)
       if (proxy === 'haproxy') return
       const log = await logWithoutReplicas(proxy, folder, url, cert)
-      t.match(log, '/applications', 'the error log names the address that failed')
+      t.match(log, '/applications', 'the error log must name the address that failed')
       t.notMatch(log, 'code=')
       if (proxy === 'caddy') return
       const accessLog = readFileSync(join(folder, 'access.log'), 'utf8')

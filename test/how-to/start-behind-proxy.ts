@@ -1,6 +1,6 @@
 // Starts two replicas of the client behind nginx, caddy or haproxy. The proxy's configuration comes from
-// docs/how-to/behind-a-proxy.md. Usage: node test/how-to/start-behind-proxy.ts nginx FOLDER.
-// FOLDER has certificate.pem and key.pem.
+// docs/how-to/behind-a-proxy.md. Usage: node test/how-to/start-behind-proxy.ts nginx FOLDER. FOLDER must contain
+// certificate.pem and key.pem.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -74,7 +74,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.on(signal, () => {
     for (const child of children) child.kill(signal)
   })
-// If one of the processes ends, all are stopped.
+// If one of the processes ends, all others are stopped.
 for (const child of children)
   child.on('close', code => {
     for (const other of children) other.kill()

@@ -78,7 +78,7 @@ export function addRequiredSetting({ folder, run }: Project, value?: string): vo
 }
 
 /**
- * Links the packages in the starter's lock file to the installed packages of this project. To install the packages
+ * Links the packages in the starter's lock file to the installed packages of this project. Installing the packages
  * again would take longer than the rest of the test.
  */
 export function linkPackages({ folder, read }: Project): void {
@@ -96,7 +96,7 @@ export function passesTests(t: Test, { run }: Project, ...files: string[]): void
   const { output } = run(process.execPath, 'scripts/test.ts', ...files)
   const [, total, passed, failed] = output.match(/# \{ total: (\d+), pass: (\d+)(?:, fail: (\d+))?/) ?? []
   t.ok(Number(total) > 100, `${total} tests`)
-  t.equal(passed, total, `all of them pass, ${failed ?? 0} fail`)
+  t.equal(passed, total, `all tests must pass, but ${failed ?? 0} fail`)
   // Prints the first failures with the lines after them, because the end of the output may contain only successful
   // tests.
   const failures = output.match(/^ *not ok .*\n(?:.*\n){0,15}/gm) ?? [output.slice(-3000)]
