@@ -52,7 +52,7 @@ t.test('the job works while the visitor is away, and two simultaneous workers re
   const before = countExchanges()
   await runBoth()
   t.same(notes(), ['Applications: 1', 'Applications: 1'])
-  t.equal(countExchanges(), before, 'the tokens are still good')
+  t.equal(countExchanges(), before, 'the job must not renew tokens that are still valid')
 
   for (const round of [1, 2, 3]) {
     const [old] = await rows()

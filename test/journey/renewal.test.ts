@@ -19,7 +19,7 @@ const day = 24 * 60 * 60
 const countEvents = ({ log }: Both, event: string) => log.filter(line => line.includes(`"event":"${event}"`)).length
 
 t.test(
-  'CK-09: after the access token has expired, the client renews it once for the first page, and shows the page',
+  'CK-09: after the access token has expired, the client renews the session once for the first page, and shows the page',
   async t => {
     const { clock, pass } = movableClock()
     const both = await startBoth(t, { clock })
@@ -27,7 +27,7 @@ t.test(
     const browser = new HttpBrowser(clock)
     await logIn(browser, both)
     pass(day + 1)
-    t.notOk(browser.cookies('localhost').includes('__Host-session'), 'the browser has dropped the session')
+    t.notOk(browser.cookies('localhost').includes('__Host-session'), 'the browser must have deleted the session cookie')
     t.match(await browser.get(`${publicUrl}/applications`), { status: 200, text: 'Reference client' })
     t.equal(countEvents(both, 'session_renewed'), 1)
     t.match(await browser.get(`${publicUrl}/applications`), { status: 200 })
@@ -55,7 +55,7 @@ t.test(
       t.equal(names.length, 1, 'the browser must have one refresh cookie')
     }
     t.same(new Set(front.seen.map(({ replica }) => replica)), new Set([0, 1]))
-    t.ok(countEvents(both, 'session_renewed') >= 4, 'both replicas renewed, in both rounds')
+    t.ok(countEvents(both, 'session_renewed') >= 4, 'both replicas must have renewed in both rounds')
 
     pass(60)
     t.match(await browser.get(`${publicUrl}/applications`), { status: 200 }, 'the cookies must work')
@@ -63,29 +63,32 @@ t.test(
     t.match(
       await browser.get(`${publicUrl}/applications`),
       { status: 200 },
-      'the portal must not end the family of tokens',
+      'the portal must not have revoked the tokens',
     )
   },
 )
 
-t.test('CK-15: after signing out, copies of the cookies open no page, neither at once nor later', async t => {
-  const { clock, pass } = movableClock()
-  const both = await startBoth(t, { clock })
-  const { publicUrl } = both
-  const browser = new HttpBrowser(clock)
-  await logIn(browser, both)
-  const thief = browser.copy()
-  t.match(
-    await thief.get(`${publicUrl}/applications`),
-    { status: 200, text: 'Reference client' },
-    'before the sign-out the copy must work',
-  )
-  const copy = thief.copy()
-  await browser.post(`${publicUrl}/logout`, {})
+t.test(
+  'CK-15: after the visitor has signed out, copies of the cookies cannot open a page, neither at once nor later',
+  async t => {
+    const { clock, pass } = movableClock()
+    const both = await startBoth(t, { clock })
+    const { publicUrl } = both
+    const browser = new HttpBrowser(clock)
+    await logIn(browser, both)
+    const thief = browser.copy()
+    t.match(
+      await thief.get(`${publicUrl}/applications`),
+      { status: 200, text: 'Reference client' },
+      'before the sign-out the copy must work',
+    )
+    const copy = thief.copy()
+    await browser.post(`${publicUrl}/logout`, {})
 
-  t.match(await thief.get(`${publicUrl}/applications`), { status: 401 })
-  pass(day + 1)
-  const later = await copy.get(`${publicUrl}/applications`)
-  t.match(later.location, /^\/login/)
-  t.equal(countEvents(both, 'session_renewed'), 0)
-})
+    t.match(await thief.get(`${publicUrl}/applications`), { status: 401 })
+    pass(day + 1)
+    const later = await copy.get(`${publicUrl}/applications`)
+    t.match(later.location, /^\/login/)
+    t.equal(countEvents(both, 'session_renewed'), 0)
+  },
+)

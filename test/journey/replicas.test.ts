@@ -5,7 +5,7 @@ import { logIn, reachCallback } from './support/log-in.ts'
 import { startBoth } from './support/start-both.ts'
 
 t.test(
-  'CK-12, F-29: if each request of a visit goes to a different replica than the request before, the visit works',
+  'CK-12, F-29: a visitor can sign in, manage an application and sign out, even if each request goes to a different replica than the previous request',
   async t => {
     const both = await startBoth(t, { replicas: 2 })
     const { front, publicUrl } = both
@@ -44,11 +44,11 @@ t.test(
     t.match(await read('/applications'), { status: 401, text: 'You are signed out' })
 
     const served = [0, 1].map(replica => front.seen.filter(seen => seen.replica === replica).length)
-    t.ok(Math.abs(served[0]! - served[1]!) <= 1, `by turns: ${served}`)
+    t.ok(Math.abs(served[0]! - served[1]!) <= 1, `the replicas must take turns: ${served}`)
   },
 )
 
-t.test('CK-12: a login that has begun continues after every client was restarted', async t => {
+t.test('CK-12: a login can be finished after every client was restarted', async t => {
   const both = await startBoth(t, { replicas: 2 })
   const browser = new HttpBrowser()
   const callback = await reachCallback(browser, both)

@@ -11,7 +11,7 @@ import { person, registration } from './support/start-both.ts'
 import { startSwitch } from './support/switch.ts'
 
 /**
- * The time for which a visitor looks at a page. With a shorter time, the visitors' requests would only keep the machine
+ * The time for which a visitor stays on a page. With a shorter time, the visitors' requests would only keep the machine
  * busy.
  */
 const readMs = 50
@@ -147,7 +147,7 @@ t.test(
     for (const [index, { main, environment, origin }] of all.entries()) {
       await wait(300)
       replicas[index]!.child.kill('SIGTERM')
-      t.same(await replicas[index]!.exited, [0, null], `${main} stops with 0`)
+      t.same(await replicas[index]!.exited, [0, null], `${main} must end with exit code 0`)
       await startReplica(t, main, environment, origin)
     }
     isOver = true

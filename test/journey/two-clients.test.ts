@@ -39,7 +39,7 @@ const none = 'Cannot read properties of undefined'
  * about the client of forty lines.
  */
 const rows: [fault: string, ours: Seen, theirs: Seen, noticed?: string][] = [
-  ['redirect-state-other', [400, 'The sign-in did not work'], [500, 'The state is none of ours.']],
+  ['redirect-state-other', [400, 'The sign-in did not work'], [500, 'This state is unknown.']],
   ['redirect-code-missing', [400, 'The sign-in did not work'], [500, none]],
   ['redirect-error-access-denied', [200, 'You did not sign in'], [500, none]],
   ['exchange-503', [503, 'Too busy right now'], [500, 'The portal answered for another state.']],
@@ -79,11 +79,15 @@ t.test(
     for (const [fault, ours, theirs, mistake] of rows) {
       const reference = await meet(fault, both.clientId, both.publicUrl)
       t.match(reference.page, { status: ours[0], text: ours[1] }, `${fault}, ours`)
-      t.same(reference.noticed, [], `${fault}: the laboratory has no notice about our client`)
+      t.same(reference.noticed, [], `${fault}: there must be no notice about our client`)
       const first = await meet(fault, forty.clientId, forty.ownUrl)
       t.match(first.page, { status: theirs[0], text: theirs[1] }, `${fault}, forty lines`)
       // The most severe notices come first.
-      t.same(first.noticed, [...(mistake ? [mistake] : []), 'short-state', 'no-pkce'], `${fault}: what has to be fixed`)
+      t.same(
+        first.noticed,
+        [...(mistake ? [mistake] : []), 'short-state', 'no-pkce'],
+        `${fault}: the notices about the client of forty lines`,
+      )
     }
   },
 )

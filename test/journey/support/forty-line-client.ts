@@ -16,7 +16,7 @@ export function fortyLineClient({ loginUrl, baseUrl, ownUrl, clientId, clientSec
   const states = new Set<string | undefined>()
 
   async function exchange({ code = '', state = '' }: Record<string, string>) {
-    if (!states.delete(state)) throw new Error('The state is none of ours.')
+    if (!states.delete(state)) throw new Error('This state is unknown.')
     const fields = { ...own, grant_type: 'authorization_code', code, client_secret: clientSecret, state }
     const response = await fetch(`${loginUrl}/api/exchangeToken`, { method: 'POST', body: new URLSearchParams(fields) })
     const tokens = (await response.json()) as Record<string, string>

@@ -33,10 +33,10 @@ export class HttpBrowser {
     return this.#open(await this.#browser.submit(own, own.forms[0]!, form, undefined, stepwise))
   }
 
-  /** Follows redirects, and opens the next page if a page does so by itself. */
+  /** Follows redirects. If a page opens the next page by itself, this browser also opens that page. */
   async follow({ seen }: Page): Promise<Page> {
     const end = seen.stoppedAt === undefined ? seen : await this.#browser.goOn(seen, undefined, { stopAt: () => false })
-    if (end.fault) throw new Error(`${end.fault}, at last at ${end.url}`)
+    if (end.fault) throw new Error(`${end.fault}. The last address was ${end.url}`)
     return this.#open(end)
   }
 

@@ -38,7 +38,7 @@ type Settings = {
   portalHost?: '127.0.0.1' | 'localhost'
   /** Whether the sandbox has a laboratory. */
   hasLab?: boolean
-  /** Whether all listeners use https, as with `npm run demo -- --https`. */
+  /** Whether all listeners use https, as in `npm run demo -- --https`. */
   isHttps?: boolean
   /** Builds the client. The default is the function of app.ts. */
   build?: (config: ClientConfig, options: ServerOptions) => Promise<FastifyInstance>

@@ -55,7 +55,7 @@ export async function startFront(t: Teardown, port: number, targets: number[]) {
     handle: passOn as (exchange: Exchange) => Promise<void>,
     /** The methods and addresses of the requests since the last call. */
     takeSeen: (): string[] => front.seen.splice(0).map(({ method, url }) => `${method} ${url}`),
-    /** Forwards every request again. */
+    /** From now on, forwards every request, as at the beginning. */
     passAll: () => {
       front.handle = passOn
     },
@@ -89,7 +89,8 @@ export async function startFront(t: Teardown, port: number, targets: number[]) {
       cut()
     }
   })
-  // This timeout is as long as the client's, because browsers repeat a request if an idle connection is closed.
+  // This timeout is as long as the client's. With a shorter timeout, browsers would repeat requests, because idle
+  // connections would be closed.
   server.keepAliveTimeout = 72_000
   server.listen(port, 'localhost')
   await once(server, 'listening')
@@ -104,7 +105,7 @@ async function send(port: number, options: RequestOptions, body: Buffer): Promis
   const outgoing = request({ host: 'localhost', port, agent: false, ...options })
   outgoing.end(body)
   const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
-  // These two headers are about the connection to the client, and not about the browser's connection.
+  // These two headers are about the connection to the client, not about the connection to the browser.
   const { connection: _, 'keep-alive': __, ...headers } = answer.headers
   return { status: answer.statusCode ?? 0, headers, body: await readAll(answer) }
 }
