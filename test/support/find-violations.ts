@@ -15,8 +15,8 @@ const sessions = new WeakMap<Page, Promise<CDPSession>>()
 
 /** Returns a line `rule: element` for each violation. `options` can replace axe's usual rules. */
 export async function findViolations(page: Page, options: RunOptions = {}): Promise<string[]> {
-  // The code that runs in the page is a string, because its types are not those of Node. The code returns only the
-  // violations, because the whole result is a hundred times as long. Before the check, the code ends colour
+  // The code that runs in the page is a string, because it uses types that Node does not have. The code returns only
+  // the violations, because the whole result is a hundred times as long. Before the check, the code ends colour
   // transitions. If a page sets no background, axe assumes white, even on a dark page, so the page gets a background
   // for the check (dequelabs/axe-core#3605).
   const run = `(async () => {
@@ -34,7 +34,8 @@ export async function findViolations(page: Page, options: RunOptions = {}): Prom
   if (found) return found
   if (!sessions.has(page)) sessions.set(page, page.context().newCDPSession(page))
   const session = await sessions.get(page)!
-  // The policy of a page refuses a script element. With this command Chromium keeps the compiled code for later pages.
+  // The test cannot add a script element, because the page's policy refuses it. With this command, Chromium also keeps
+  // the compiled code for later pages.
   await session.send('Runtime.evaluate', { expression: `${source};0` })
   return page.evaluate<string[]>(run)
 }

@@ -27,7 +27,7 @@ export async function findFreePort(): Promise<number> {
   }
 }
 
-/** Returns `count` free ports. With this type a test can destructure up to four ports. */
+/** Returns `count` free ports. The type of the result lets a test destructure up to four ports. */
 export async function findFreePorts(count: number): Promise<[number, number, number, number, ...number[]]> {
   const ports: number[] = []
   while (ports.length < count) ports.push(await findFreePort())

@@ -14,7 +14,7 @@ import type { Teardown } from './teardown.ts'
 export const engines = ['Chromium', 'Firefox', 'WebKit'] as const
 export type Engine = (typeof engines)[number]
 
-/** The programs of each engine, and the packages of Debian that have them. */
+/** The programs of each engine, and the Debian packages that contain them. */
 const programs: Record<Engine, { paths: string[]; packages: string }> = {
   Chromium: { paths: ['/usr/bin/chromium'], packages: 'chromium' },
   Firefox: { paths: ['/usr/bin/firefox-esr'], packages: 'firefox-esr' },
@@ -198,7 +198,7 @@ function firefoxTab(page: FirefoxPage): Driver {
     goto: url => page.goto(url, { waitUntil: 'domcontentloaded' }).catch(unlessInterrupted),
     reload: () => page.reload({ waitUntil: 'domcontentloaded' }).catch(unlessInterrupted),
     back: () => page.goBack({ waitUntil: 'domcontentloaded' }).catch(unlessInterrupted),
-    // Puppeteer learns of a new address a little later than the page.
+    // Puppeteer learns about a new address a little later than the page itself.
     url: () => page.evaluate('location.href') as Promise<string>,
     evaluate: expression => page.evaluate(expression),
     click: async element => {
@@ -253,7 +253,7 @@ async function startWebKit(t: Teardown): Promise<Driver> {
   const capabilities = { alwaysMatch: { acceptInsecureCerts: true } }
   const { sessionId } = (await call('POST', '/session', { capabilities })) as { sessionId: string }
   const session = `/session/${sessionId}`
-  // Ends the browser, too.
+  // This call also ends the browser.
   t.teardown(async () => void (await call('DELETE', session)))
   await call('POST', `${session}/timeouts`, { pageLoad: patienceMs, script: patienceMs })
 
@@ -313,7 +313,7 @@ async function listening(ask: () => Promise<unknown>): Promise<void> {
     try {
       return void (await ask())
     } catch {
-      // Not yet.
+      // WebKitWebDriver does not listen yet.
     }
   throw new Error('WebKitWebDriver does not answer.')
 }
@@ -321,7 +321,7 @@ async function listening(ask: () => Promise<unknown>): Promise<void> {
 /** Rejects if the program cannot be started, or ends by itself. */
 async function failed(program: ChildProcess, name: string): Promise<never> {
   const [code] = (await once(program, 'exit')) as [number | null]
-  throw new Error(`${name} ended with exit code ${code}. "apt-get install ${programs.WebKit.packages}" brings it.`)
+  throw new Error(`${name} ended with exit code ${code}. "apt-get install ${programs.WebKit.packages}" installs it.`)
 }
 
 async function end(program: ChildProcess): Promise<void> {

@@ -32,7 +32,7 @@ export type PageSettings = BrowserContextOptions & {
   isWhole?: boolean
 }
 
-/** Closes with the test. `troubles` collects errors, warnings and dialogs in all tabs. */
+/** The page is closed after the test. `troubles` collects errors, warnings and dialogs in all tabs. */
 export async function openPage(t: Teardown, { browser, isWhole, ...options }: PageSettings = {}) {
   const context = await (browser ?? (await shareChromium(isWhole ? 'chromium' : 'shell'))).newContext(options)
   t.teardown(() => context.close())

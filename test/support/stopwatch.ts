@@ -1,6 +1,6 @@
 // Measures the time of work on a busy machine.
 
-/** In seconds. `own` does not include the time in which other processes had the processor. */
+/** Times in seconds. `own` does not include the time in which other processes had the processor. */
 export type Took = { wall: number; own: number }
 
 const tickMs = 10

@@ -20,8 +20,8 @@ export class TestBrowser {
   readonly #clock: (() => Date) | undefined
 
   /**
-   * `origin` is the origin of the server's pages, such as `http://localhost:3000`. `clock` decides when cookies with
-   * Max-Age expire; without a clock they never expire.
+   * `origin` is the origin of the server's pages, such as `http://localhost:3000`. Cookies with Max-Age expire when
+   * `clock` says so; without a clock they never expire.
    */
   constructor(server: Pick<FastifyInstance, 'inject'>, origin: string, clock?: () => Date) {
     this.server = server
