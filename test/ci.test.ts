@@ -1,5 +1,5 @@
-// The programs that run the tests. These programs must report the result, and fail if tests failed, were skipped or did
-// not run.
+// Tests the programs that run the tests. These programs must report the result, and must fail if tests failed, were
+// skipped or did not run.
 import { execFile } from 'node:child_process'
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -71,7 +71,7 @@ t.test(
     t.setTimeout(1000)
     t.test('first', async () => { globalThis.isRunning = true })
     t.test('last', async () => { globalThis.isRunning = false })
-    t.notOk(globalThis.isRunning, 'the tests of the file before have ended')`)
+    t.notOk(globalThis.isRunning, 'the tests of the previous file must have ended')`)
     const names = Array.from({ length: 9 }, (_, i) => `test/${i}.test.ts`)
     const { code, output } = await runTests(t, Object.fromEntries(names.map(name => [name, file])), {})
     t.equal(code, 0)
@@ -140,9 +140,9 @@ t.test('in CI, a skipped test or a file without tests is a failure; elsewhere it
 type Wrote = [text: string, code: number]
 
 /**
- * Runs .ci/run with fake test programs, which write these lines and end with these exit codes. `again` describes the
- * failed files of the first program: each line names the files of one process, and `wrote` is what the second run
- * writes.
+ * Runs .ci/run with fake test programs. Each program writes its text and ends with its exit code. `again` is about the
+ * failed files of the first program, which run a second time: each line in `lines` names the files of one process, and
+ * `wrote` is the result of the second run.
  */
 function runCi(
   t: Test,
@@ -188,7 +188,7 @@ const good = '# { total: 12, pass: 12 }'
 
 const noTexts: Wrote = ['# { total: 0, pass: 0 }', 0]
 
-t.test('the last line of .ci/run has the total of all test runs', async t => {
+t.test('the last line of .ci/run contains the total of all test runs', async t => {
   for (const [project, deeper, compose, starter, lastLine, code, texts = noTexts] of [
     [[good, 0], ['# { total: 5, pass: 5 }', 0], [good, 0], ['# { total: 3, pass: 3 }', 0], '32 passed, 0 failed', 0],
     [['# { total: 12, pass: 10, fail: 2 }', 1], [good, 0], [good, 0], [good, 0], '46 passed, 2 failed', 1],

@@ -68,7 +68,7 @@ t.test('if the demo’s client or password was changed, the demo says so, and --
   t.match(
     await visitDemo(t, folder, ports),
     /^Open: .*\nE-mail: .*\nPassword: .*\nLab: http:\/\/127.0.0.1:\d+\n$/,
-    'a new demo has nothing to report',
+    'a new demo must not report changes',
   )
   const otherHash = '$argon2id$v=19$m=19456,t=2,p=1$EWYXOQaWLxiXd448pjoyUw$FSE29utEYAfR9ubxfFmQngNVt96IF1WWsv6-aO3jylo'
   const changes = [
@@ -110,7 +110,7 @@ t.test('the demo prints what the laboratory says about a refused login, and prin
   t.match(verdict.sentence, /^Refused at step 1: redirect_uri is /)
   const printed = verdict.sentence.replace('\u001b', '\ufffd')
   t.match(output, `${printed}\n  ${verdict.fix}\n  ${url}\n`, 'a control character cannot change the terminal')
-  t.equal(output.match(/^Refused/gm)?.length, 1, 'a browser that asks for a page that does not exist is not reported')
+  t.equal(output.match(/^Refused/gm)?.length, 1, 'the demo must not report a request for a page that does not exist')
   t.notMatch(output, 'secret-state')
 })
 

@@ -27,7 +27,7 @@ t.test('npm start stores its compiled code next to the packages', async t => {
   const { length } = listKept(folder)
   t.ok(length > 0)
   t.equal(start(folder), 'one\n')
-  t.equal(listKept(folder).length, length, 'the client must store no more code when it starts a second time')
+  t.equal(listKept(folder).length, length, 'the client must not store more code when it starts a second time')
 })
 
 t.test(

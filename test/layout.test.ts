@@ -27,12 +27,12 @@ t.test('the client and the sandbox never import each other', async t => {
   for (const path of [...clientFiles, ...globSync('test/client/**/*.ts')])
     t.notOk(
       importsOf(path).some(name => name.includes('sandbox/')),
-      `${path} imports nothing of the sandbox`,
+      `${path} must not import a file of the sandbox`,
     )
   for (const path of [...sandboxFiles, ...globSync('test/sandbox/**/*.ts')])
     t.notOk(
       importsOf(path).some(name => name.includes('client/')),
-      `${path} imports nothing of the client`,
+      `${path} must not import a file of the client`,
     )
 })
 
@@ -43,18 +43,18 @@ t.test(
       t.same(
         importsOf(path).filter(name => /^(src|test)\/(client|journey)\//.test(name)),
         [],
-        `${path} imports nothing of the client`,
+        `${path} must not import a file of the client`,
       )
     for (const path of globSync('src/conformance/browser/*.ts'))
       t.same(
         importsOf(path).filter(name => name.startsWith('src/') && !name.startsWith('src/conformance/browser/')),
         [],
-        `${path} imports only files of the browser`,
+        `${path} must import only files of src/conformance/browser`,
       )
     for (const path of [...clientFiles, ...sandboxFiles, ...globSync('test/client/**/*.ts')])
       t.notOk(
         importsOf(path).some(name => name.includes('conformance/')),
-        `${path} imports nothing of conformance`,
+        `${path} must not import a file of the conformance suite`,
       )
   },
 )
@@ -154,7 +154,7 @@ t.test('the sandbox has no circular imports, not even of types', async t => {
         ['d', ['a']],
       ]),
     ),
-    'the function finds a cycle',
+    'the function must find a cycle',
   )
 })
 
@@ -266,7 +266,7 @@ t.test(
       else if (!/^src\/sandbox\/(app|create-sandbox)\.ts$/.test(path))
         t.notOk(
           own.some(name => name.startsWith('src/sandbox/lab/')),
-          `${path} imports nothing of the laboratory`,
+          `${path} must not import a file of the laboratory`,
         )
     }
   },
@@ -369,7 +369,7 @@ t.test(
         .filter(isPackage)
         .map(packageOf)
       for (const name of importsOf(path).filter(isPackage).map(packageOf)) {
-        // The demo runs where developers work and is in no image. log.ts works without pino-pretty.
+        // The demo runs on the machines of developers, and is not in any image. log.ts works without pino-pretty.
         const isForDevelopment =
           !path.startsWith('src/') ||
           path.startsWith('src/demo') ||

@@ -17,12 +17,12 @@ t.test('the index of requirements has all current rules, tests and checks', asyn
 t.test('every rule has an id of its own, and belongs to one subject in the documents', async t => {
   const ids = audiences.flatMap(({ subjects }) => subjects.flatMap(subject => Object.keys(subject.rules)))
   t.same(ids.toSorted(), Object.keys(rules).toSorted())
-  t.same(new Set(ids.map(id => id.toLowerCase())).size, ids.length, 'their anchors differ')
+  t.same(new Set(ids.map(id => id.toLowerCase())).size, ids.length, 'the anchors of the ids must differ')
 })
 
 t.test('every id of a rule that occurs in code, tests or documents is defined', async t => {
   const citations = citingFiles().flatMap(path => findCitations(path))
-  t.ok(citations.length > 1_000, 'the citations are found')
+  t.ok(citations.length > 1_000, 'the test must find the citations')
   t.same(
     citations.filter(({ id }) => !(id in rules)),
     [],
@@ -92,7 +92,7 @@ t.test('every link to a rule leads to an anchor that exists', async t => {
       )
       links++
     }
-  t.ok(links > 300, 'the links are found')
+  t.ok(links > 300, 'the test must find the links')
 })
 
 t.test('if a document names the id of a rule, the id is a link', async t => {

@@ -9,7 +9,7 @@ import { findFreePort } from './support/free-port.ts'
 
 t.setTimeout(1_800_000)
 
-/** Only Debian's own Python finds Debian's packages; another Python on the PATH does not. */
+/** The test uses Debian's own Python, because another Python on the PATH would not find Debian's packages. */
 const python = '/usr/bin/python3'
 const pythonPackages = ['flask', 'authlib', 'requests', 'waitress'].map(
   name => `/usr/lib/python3/dist-packages/${name}`,
