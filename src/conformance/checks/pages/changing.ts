@@ -40,8 +40,8 @@ const hostileIds = (id: string) => [
 const allowedPaths = /^\/apps\/v1(\/(?!\.\.?($|\/))[^/?#]+(\/\w+)?)?$/
 
 /**
- * Opens the form for changes in two tabs, and then sends both forms, with two names. Returns both names, both answers,
- * and the name that the API has then.
+ * Opens the form for changes in two tabs, and then sends both forms, each with another name. Returns both names, both
+ * answers, and the name that the API has at the end.
  */
 async function saveTwice(context: CheckContext) {
   const application = await openWithApplication(context)
@@ -85,7 +85,7 @@ export const changing: CheckDefinition[] = [
       'If an application was changed after a visitor opened the form for changes, sending the form does not overwrite that change',
     rule: 'edit-overtaken',
     why: 'If two people or two tabs edit the same application, the later form can overwrite the changes of the earlier form, and nobody notices.',
-    fix: 'Keep the ETag that came with the values in the form. Send this ETag as If-Match, and show the form again after the answer 412.',
+    fix: 'Keep the ETag that came with the values in the form. Send this ETag as If-Match, and show the form again after a 412 answer.',
     needs,
     async run(context) {
       const { earlier, answer, stored, first } = await saveTwice(context)
@@ -109,7 +109,7 @@ export const changing: CheckDefinition[] = [
       const kept = [answer.body, ...answer.forms.flatMap(({ fields }) => fields.map(([, value]) => value))]
       expect(
         kept.some(text => text.includes(second)),
-        `Two tabs opened the form for changes, and the first tab saved the name “${first}”. The client answered the form of the second tab, with the name “${second}”, with ${isRedirected ? 'a redirect, and then ' : ''}${describePage(answer)}. The client did not save the second name, and the page does not contain it.`,
+        `Two tabs opened the form for changes, and the first tab saved the name “${first}”. The second tab then sent the name “${second}”, and the client answered with ${isRedirected ? 'a redirect, and then ' : ''}${describePage(answer)}. The client did not save the second name, and the page does not contain it.`,
         earlier,
         answer,
       )
@@ -119,7 +119,7 @@ export const changing: CheckDefinition[] = [
     id: 'forms-forged',
     title: 'If another site sends a form about an application, the client does not do what the form asks for',
     rule: 'PG-01',
-    why: 'Any website can send such a form with the cookies of the visitor, and then change or remove applications or make new secrets.',
+    why: "With such a form and the visitor's cookies, any website could change or remove applications or make new secrets.",
     fix: 'Check the origin of every POST in one function before all routes, and not only for the form that creates an application.',
     needs,
     longestMs: 90_000,
@@ -198,10 +198,11 @@ export const changing: CheckDefinition[] = [
     title:
       'With an id such as ..%2f..%2fidentities in the address of a form, the client calls only the application API',
     rule: 'PG-23',
-    why: 'If the client does not encode the id, it sends the token of the visitor to another path, with a method that changes something.',
+    why: "If the client does not encode the id, it sends the visitor's token to another path, with a method that changes something.",
     fix: 'For every method, check that an id has the format of an id, and encode the id as one segment of the path.',
     needs,
-    // Runs alone: the sandbox may not know which visitor such a call is for, so the check counts all calls.
+    // The check runs alone, because it counts the calls for all visitors. The sandbox may not know which visitor such a
+    // call is for.
     isAlone: true,
     longestMs: 90_000,
     async run(context) {
@@ -221,8 +222,8 @@ export const changing: CheckDefinition[] = [
 ]
 
 /**
- * Sends the form to its address with the id replaced by `hostile`. Fails if the client calls another path than those of
- * applications.
+ * Replaces the id in the form's address with `hostile`, and sends the form to this address. Fails if the client calls a
+ * path that `isAllowed` does not allow.
  */
 async function expectOwnPaths(
   context: CheckContext,
@@ -249,8 +250,8 @@ function isAllowed(url: string, userId: string): boolean {
 }
 
 /**
- * The form as an attacker can send it: without its hidden fields, and with the hidden fields of the attacker's own
- * form.
+ * The forms that an attacker can send: one without the hidden fields, and one with the hidden fields of the attacker's
+ * own form.
  */
 function forgeriesOf(form: Form, attackers: Form | undefined): Form[] {
   const hidden = new Set(form.controls.filter(({ type }) => type === 'hidden').map(({ name }) => name))

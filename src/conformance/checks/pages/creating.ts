@@ -1,5 +1,5 @@
-// Checks on the form for a new application. Only the client's own form may create an application, once, and in the name
-// of the visitor.
+// Checks on the form for a new application. Only the client's own form may create an application. One form may create
+// only one application, and only for the visitor who opened the form.
 import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Page } from '../../browser/browser.ts'
@@ -70,7 +70,7 @@ export const creating: CheckDefinition[] = [
     id: 'create-envelope',
     title: 'The API call that creates an application has the fields context, type and data',
     rule: 'create-envelope',
-    why: 'The API documents the body of this call: the fields context and type, and an object data with the fields of the application. An API may refuse any other body.',
+    why: 'The documentation of the API describes the body of this call: the fields context and type, and an object data with the fields of the application. An API may refuse any other body.',
     fix: 'Send {context, type, data: {…}} as JSON.',
     needs,
     async run(context) {
@@ -123,7 +123,7 @@ export const creating: CheckDefinition[] = [
     fix: 'If the call fails without a clear refusal, remember the id of the form. If a second request has the same id, answer with a page that tells the visitor to look at the list first.',
     needs,
     async run(context) {
-      // Uses a lost answer, because a client may rightly take an answer with status 503 for a refusal.
+      // The fault loses the answer of the API, because a client may rightly treat a 503 answer as a refusal.
       const fault = 'create-reset-after'
       const open = await openCreateForm(context)
       const known = new Set(context.arrived('api'))
@@ -177,7 +177,7 @@ export const creating: CheckDefinition[] = [
       const secret = secretOf(await created(context, open.person))
       expect(
         page.trail.some(one => bodyOf(one).includes(secret)),
-        'The client created the application, but showed the secret on no page.',
+        'The client created the application, but did not show the secret on any page.',
         page,
       )
     },
@@ -187,7 +187,7 @@ export const creating: CheckDefinition[] = [
     title: 'A page shows the secret of a new application only once',
     rule: 'secret-shown',
     why: 'If the page shows the secret at every visit, everybody who uses the browser later can read the secret.',
-    fix: 'If the client keeps the secret for the page that shows it, delete it when you send this page.',
+    fix: 'If the client keeps the secret for the page that shows it, delete the secret when you send this page.',
     needs,
     async run(context) {
       const open = await openCreateForm(context)
@@ -212,8 +212,8 @@ export const creating: CheckDefinition[] = [
     needs,
     async run(context) {
       const createAndOpen = async (hasHead: boolean) => {
-        // Uses two names, because the client may take a second form with equal values for a repetition of the first
-        // form.
+        // The two forms have different names, because the client may treat a second form with the same values as a
+        // repetition of the first form.
         const name = `Created ${hasHead ? 'before HEAD' : 'without HEAD'}`
         const { browser, person, form, values } = await openCreateForm(context, name)
         const fields = filledFields(form, values)
@@ -265,7 +265,7 @@ export const creating: CheckDefinition[] = [
       expect((await created(context, open.person)).length === 0, 'The application was created.')
       expect(
         asksToSignIn(context, page),
-        `The client answered with ${describePage(page)}, which has no link to sign in.`,
+        `The client answered with ${describePage(page)}, which does not offer to sign in.`,
         page,
       )
     },
@@ -285,7 +285,7 @@ export const creating: CheckDefinition[] = [
       expectServed(page, `The form was answered with ${describePage(page)}.`)
       if ((await created(context, open.person)).length > 0)
         throw new NotApplicable('the form created an application. The check create-no-session reports this')
-      // Without a visit to the portal, the answer itself must tell the visitor that the form was not carried out.
+      // If the browser was not sent to the portal, the answer itself must say that the form was not carried out.
       const isThroughPortal = page.trail.some(({ request }) => request.url.startsWith(context.platform.portalUrl))
       if (!isThroughPortal) {
         const isSilent = page.status < 400 && !page.body.includes(typed) && (await isOrdinary(context, page))
@@ -307,9 +307,9 @@ export const creating: CheckDefinition[] = [
   },
   {
     id: 'create-by-get',
-    title: 'A GET request creates no application, whatever its query contains',
+    title: 'A GET request does not create an application, whatever its query contains',
     rule: 'PG-04',
-    why: 'A link or an image on another site can send a GET request with the cookies of the visitor. This request could create an application.',
+    why: "A link or an image on another site can send a GET request with the visitor's cookies. This request could create an application.",
     fix: 'Create, change and delete applications only for a POST.',
     needs,
     async run(context) {
@@ -324,9 +324,9 @@ export const creating: CheckDefinition[] = [
   ...(['cross-site', 'same-site'] as const).map(
     (site): CheckDefinition => ({
       id: `create-${site}`,
-      title: `If ${site === 'cross-site' ? 'another site' : 'a page on another port of the same host'} sends the form, the client creates nothing in the visitor's name`,
+      title: `If ${site === 'cross-site' ? 'another site' : 'a page on another port of the same host'} sends the form, the client creates nothing on the visitor's behalf`,
       rule: 'PG-01',
-      why: `${site === 'cross-site' ? 'Any website can send a form with the cookies of the visitor' : 'SameSite cookies are also sent with forms from other ports and subdomains'}.`,
+      why: `${site === 'cross-site' ? "Any website can send a form with the visitor's cookies" : 'SameSite cookies are also sent with forms from other ports and subdomains'}.`,
       fix: "Refuse a POST whose Sec-Fetch-Site is not same-origin, or whose Origin is not the client's own. Or require a token that only the client's own page contains.",
       needs,
       async run(context) {
@@ -348,12 +348,12 @@ export const creating: CheckDefinition[] = [
       ['origin-port', 'whose Origin is another port of the host', { origin: 'http://localhost:1' }],
       [
         'host',
-        'whose Origin and Host name the same other site',
+        'with the same foreign host in Origin and Host',
         { origin: 'http://evil.example', host: 'evil.example' },
       ],
       [
         'forwarded-host',
-        'whose Origin and X-Forwarded-Host name the same other site',
+        'with the same foreign host in Origin and X-Forwarded-Host',
         {
           origin: 'http://evil.example',
           'x-forwarded-host': 'evil.example',
@@ -367,7 +367,7 @@ export const creating: CheckDefinition[] = [
       id: `create-forged-${id}`,
       title: `A forged POST ${what} creates nothing`,
       rule: id.endsWith('host') ? 'PG-02' : 'PG-01',
-      why: 'Older browsers send no Sec-Fetch headers, so the client must compare Origin.',
+      why: 'Older browsers send no Sec-Fetch headers, so the client must compare Origin with its own address.',
       fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address, never with Host.',
       needs,
       async run(context) {
@@ -385,8 +385,9 @@ export const creating: CheckDefinition[] = [
           })
         const answer = await send(fields, headers)
         expect((await created(context, open.person)).length === 0, 'The application was created.', answer)
-        // Sends the same request from the client's own page. If it fails, too, the client may have refused the forged
-        // form for another reason, and the check ends.
+        // Sends the same request from the client's own page. If this request also creates nothing, the client may have
+        // refused the forged form for another reason. `submitCreate` then ends the check if even a browser cannot
+        // create an application.
         await send(open.form.fields, {
           origin: context.settings.client,
           'sec-fetch-site': 'same-origin',
@@ -403,10 +404,11 @@ export const creating: CheckDefinition[] = [
     title: 'When the API refuses a form, the client shows the form again with the typed values',
     rule: 'form-kept',
     why: 'A visitor who has to type everything again makes mistakes, or gives up. This check only warns, because a simple client that shows the error without the form is still correct.',
-    fix: 'Show the form again with status 422 or 400. Keep its values, and show the message of the API next to the wrong field.',
+    fix: "Show the form again with status 422 or 400. Keep its values, and show the API's message next to the wrong field.",
     needs,
     async run(context) {
-      // Contains quotes: if a form writes a value into an attribute without escaping, the text after a quote is lost.
+      // The text contains quotes. If a form writes it into an attribute without escaping, the part after a quote is
+      // lost.
       const typed = `Typed by "conformance" & 'others' <b>`
       const open = await openCreateForm(context, typed)
       const uri = Object.keys(open.values).find(name => /redirect/i.test(name))!
@@ -423,9 +425,9 @@ export const creating: CheckDefinition[] = [
   {
     id: 'create-other-visitor',
     title:
-      'If one visitor opened a form and another visitor has signed in since, sending the form creates no application',
+      'If one visitor opened a form and another visitor has signed in since, sending the form does not create an application',
     rule: 'form-of-its-visitor',
-    why: 'Another person may use another tab to sign in, before the visitor sends the form.',
+    why: 'Before the visitor sends the form, another person may sign in with another tab of the same browser.',
     fix: 'Bind the form to the visitor who opened it.',
     needs,
     async run(context) {
@@ -437,7 +439,7 @@ export const creating: CheckDefinition[] = [
       await tab.visit(callback.href, { from: open.browser.show(`${context.platform.portalUrl}/`, '') })
       if (!(await context.isSignedIn(open.browser, { person: other })))
         throw new Undecided('The second visitor could not sign in.')
-      // Replaces the group, because the API would refuse a group of the first visitor.
+      // Chooses a group of the second visitor, because the API would refuse a group of the first visitor.
       const group = Object.keys(open.values).find(name => /group/i.test(name))
       const values = {
         ...open.values,
@@ -449,7 +451,7 @@ export const creating: CheckDefinition[] = [
         (await context.arrived('api')).every(
           ({ request, about }) => !(request.method === 'POST' && about.userId === other.id),
         ),
-        'The client called the API in the name of the second visitor.',
+        'The client called the API on behalf of the second visitor.',
       )
     },
   },

@@ -16,8 +16,8 @@ interface Answer {
 }
 
 /**
- * Characters. A client refuses such a form before it reads the fields. A longer form would not fit into the buffers of a
- * connection, so that the suite could miss the answer.
+ * In characters. A client refuses a form of this length before it reads the fields. A longer form would not fit into
+ * the buffers of the connection, so that the suite could miss the answer.
  */
 const tooLong = 100_000
 
@@ -37,8 +37,8 @@ const ofAnswer =
     headerOf(exchange, name)
 
 /**
- * Collects answers with a status of 400 or above: answers to GET and to POST, from the client itself and after failures
- * of the platform.
+ * Collects answers with a status of 400 or above: answers to GET and to POST, with errors of the client itself and with
+ * failures of the platform.
  */
 async function collect(context: CheckContext): Promise<{ page: Page; answers: Answer[] }> {
   const { settings } = context
@@ -63,24 +63,27 @@ async function collect(context: CheckContext): Promise<{ page: Page; answers: An
 type Add = (what: string, exchange: Exchange) => void
 
 /**
- * Adds the answers to forms that the client must refuse: forms from another site, and bodies with a content type that
- * no form has.
+ * Adds the answers to requests that the client must refuse: forms from another site, bodies with a content type that no
+ * form has, forms that are too long, and DELETE requests.
  */
 async function addForms(context: CheckContext, browser: Browser, add: Add): Promise<void> {
   const { create, page } = context.settings
   for (const path of new Set([create, page].filter(path => path !== ''))) {
     const form = { action: context.url(path), fields: [] }
     const foreign = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }
-    add(`a form of another site to ${path}`, (await sendForm(context, browser, form, foreign)).answer)
+    add(`a form to ${path} from another site`, (await sendForm(context, browser, form, foreign)).answer)
     const wrongType = { ...ownForm(context), 'content-type': 'text/plain' }
-    add(`a body of another type to ${path}`, (await sendForm(context, browser, form, wrongType)).answer)
+    add(
+      `a body with the content type text/plain to ${path}`,
+      (await sendForm(context, browser, form, wrongType)).answer,
+    )
     const long = { ...form, fields: [['name', 'a'.repeat(tooLong)]] as [string, string][] }
-    add(`a form that is too long to ${path}`, (await sendForm(context, browser, long, ownForm(context))).answer)
+    add(`a form to ${path} that is too long`, (await sendForm(context, browser, long, ownForm(context))).answer)
     add(`another method for ${path}`, await context.request(path, { method: 'DELETE', headers: ownForm(context) }))
   }
 }
 
-/** Adds the answer to a form for a new application that is refused because of a wrong value. */
+/** Sends the form for a new application with a wrong value, and adds the answer. */
 async function addRefusedForm(
   context: CheckContext,
   browser: Browser,
@@ -98,7 +101,7 @@ const rows: { id: string; title: string; rule: RuleId; why: string; fix: string;
     id: 'error-headers',
     title: 'An answer with a status of 400 or above has security headers if the pages have them',
     rule: 'PG-09',
-    why: 'An error page often shows values of the request, and is often made by other code than the normal pages.',
+    why: 'An error page often shows values from the request, and often comes from different code than the normal pages.',
     fix: 'Set the headers in one function that runs for every answer, before the routes and the error handler.',
     names: ['nosniff', 'policy', 'frame'],
   },
@@ -114,7 +117,7 @@ const rows: { id: string; title: string; rule: RuleId; why: string; fix: string;
     id: 'error-nosniff',
     title: 'An answer with a status of 400 or above has X-Content-Type-Options: nosniff if the pages have it',
     rule: 'nosniff',
-    why: 'The answer can repeat values of the request, so browsers must not guess its type.',
+    why: 'The answer can repeat values from the request, so browsers must not guess its type.',
     fix: 'Send X-Content-Type-Options: nosniff with every answer, whatever its status.',
     names: ['nosniff'],
   },
@@ -122,7 +125,7 @@ const rows: { id: string; title: string; rule: RuleId; why: string; fix: string;
     id: 'error-content-security-policy',
     title: 'An error page has a Content-Security-Policy if the pages have one',
     rule: 'content-security-policy',
-    why: 'Error pages often show values of the request, so they need the policy more than other pages.',
+    why: 'Error pages often show values from the request, so they need the policy more than other pages.',
     fix: 'Send the Content-Security-Policy with every page, whatever its status.',
     names: ['policy'],
   },
@@ -132,7 +135,7 @@ const needs: Check['needs'] = ['page']
 
 /**
  * Each check looks at the headers in `names`. If the page behind the login has some of them, each error answer must
- * have at least one of these.
+ * have at least one of those that the page has.
  */
 export const errorHeaders: CheckDefinition[] = rows.map(
   ({ names, ...definition }): CheckDefinition => ({
@@ -141,7 +144,7 @@ export const errorHeaders: CheckDefinition[] = rows.map(
     async run(context) {
       const { page, answers } = await collect(context)
       const ofPages = names.filter(name => headers[name]!(ofPage(page)))
-      if (ofPages.length === 0) throw new NotApplicable('the page behind the login does not have the header either')
+      if (ofPages.length === 0) throw new NotApplicable('even the page behind the login does not have the header')
       for (const answer of answers) {
         // Only an HTML page with content can be shown in a frame or needs a policy.
         const isPage = /html/i.test(headerOf(answer.exchange, 'content-type') ?? '') && bodyOf(answer.exchange) !== ''

@@ -98,7 +98,7 @@ function valuesFor({ controls }: Form, wanted: Record<string, string>): Record<s
 async function expectValues(context: CheckContext, wanted: Record<string, string>, refused: string): Promise<void> {
   const open = await openCreateForm(context)
   const values = valuesFor(open.form, wanted)
-  if (Object.keys(values).length === 0) throw new NotApplicable('no field of the form has a name of the API')
+  if (Object.keys(values).length === 0) throw new NotApplicable('no field of the form has the same name as in the API')
   const before = (await created(context, open.person)).length
   const page = await open.browser.submit(open.page, open.form, { ...open.values, ...values })
   const step = (await created(context, open.person))[before]
@@ -160,7 +160,7 @@ export const everyForm: CheckDefinition[] = [
         expectServed(page, `The form was answered with ${describePage(page)}.`)
         expect(
           asksToSignIn(context, page),
-          `The form to ${pathOf(open.form)} was answered with ${describePage(page)}, which has no link to sign in.`,
+          `The form to ${pathOf(open.form)} was answered with ${describePage(page)}, which does not offer to sign in.`,
           page,
         )
       }
@@ -171,7 +171,7 @@ export const everyForm: CheckDefinition[] = [
     title: 'If a form about an application arrives without a session, the visitor sees that nothing was changed',
     rule: 'PG-14',
     why: 'If the client only redirects to the login or to another page, the visitor believes that the application was changed.',
-    fix: 'Answer with a page that says that nothing was changed, and that links to the login. Or show this message after the login.',
+    fix: 'Answer with a page that says that nothing was changed and has a link to the login. Or show this message after the login.',
     needs,
     async run(context) {
       const { browser, forms } = await openForms(context)
@@ -198,7 +198,7 @@ export const everyForm: CheckDefinition[] = [
     title:
       'If a visitor sends a form about an application and reloads the next page, the browser does not send the form again',
     rule: 'PG-16',
-    why: 'If the client answers the POST with a page, the browser sends the POST again on reload, for example for another new secret.',
+    why: 'If the client answers the POST with a page, the browser sends the POST again on reload, and the client may, for example, make another new secret.',
     fix: 'Answer every successful POST with 303 to another page.',
     needs,
     async run(context) {
@@ -225,7 +225,7 @@ export const everyForm: CheckDefinition[] = [
   },
   {
     id: 'forms-redirect',
-    title: 'After every successful form, the client answers with a redirect, and not with a page',
+    title: 'The client answers every successful form with a redirect, and not with a page',
     rule: 'redirect-after-form',
     why: 'If the client answers the POST with a page, the browser sends the POST again on reload. The visitor then sees a question from the browser, or an error.',
     fix: 'Answer every successful POST with 303 to another page.',
@@ -262,7 +262,7 @@ export const everyForm: CheckDefinition[] = [
         if (!again?.calls.some(isDone)) continue
         expect(
           false,
-          `With Origin: ${origin} and without Sec-Fetch-Site, the client did not do what a form asks.`,
+          `With Origin: ${origin} and without Sec-Fetch-Site, the client did not do what a form asks for.`,
           answer,
         )
       }
@@ -291,9 +291,9 @@ export const everyForm: CheckDefinition[] = [
   {
     id: 'forms-other-visitor',
     title:
-      "If one visitor opened a form about an application and another visitor has signed in since, the form changes nothing in the second visitor's name",
+      "If one visitor opened a form about an application and another visitor has signed in since, the form changes nothing on the second visitor's behalf",
     rule: 'form-of-its-visitor',
-    why: 'Another person may use another tab to sign in, before the visitor sends the form.',
+    why: 'Before the visitor sends the form, another person may sign in with another tab of the same browser.',
     fix: 'Bind every form to the visitor who opened it.',
     needs,
     async run(context) {
@@ -305,7 +305,7 @@ export const everyForm: CheckDefinition[] = [
         const before = context.arrived('api')
         const answer = await browser.newTab().submit(page, form, typedInto({ page, form }))
         const changes = await changesSince(context, other, before)
-        expect(changes.length === 0, 'The client called the API in the name of the second visitor.', answer, ...changes)
+        expect(changes.length === 0, 'The client called the API on behalf of the second visitor.', answer, ...changes)
       }
     },
   },
@@ -315,7 +315,7 @@ export const everyForm: CheckDefinition[] = [
       'If somebody changed another field after a visitor opened the form for changes, sending the form does not overwrite that field',
     rule: 'edit-overtaken',
     why: 'A client that looks for changes only in some fields overwrites changes of the other fields, and nobody notices.',
-    fix: 'Keep the ETag that came with the values in the form. Send this ETag as If-Match, and show the form again after the answer 412.',
+    fix: 'Keep the ETag that came with the values in the form. Send this ETag as If-Match, and show the form again after a 412 answer.',
     needs,
     async run(context) {
       const application = await openWithApplication(context)
@@ -338,9 +338,9 @@ export const everyForm: CheckDefinition[] = [
   {
     id: 'forms-other-methods',
     title:
-      "If another site sends a form with a different method or with a method override, the client changes nothing in the visitor's name",
+      "If another site sends a form with a different method or with a method override, the client changes nothing on the visitor's behalf",
     rule: 'PG-01',
-    why: 'Some frameworks take the method from a parameter or a header. Others check the origin only of POST, and not of PUT and DELETE.',
+    why: 'Some frameworks take the method from a parameter or a header. Others check the origin only for POST, and not for PUT and DELETE.',
     fix: 'Switch off method overrides, and check the origin of every request that is not GET or HEAD.',
     needs,
     async run(context) {
@@ -432,7 +432,7 @@ export const everyForm: CheckDefinition[] = [
     id: 'create-too-long',
     title: 'If a value in the form for a new application is too long, the client does not shorten it',
     rule: 'PG-17',
-    why: 'The application would be stored with another text or address than the visitor typed, and nobody would notice.',
+    why: 'If the client shortens a value, the stored text or address differs from what the visitor typed, and nobody notices.',
     fix: 'Refuse a value that is too long, and show the form again. Never shorten a value.',
     needs: createNeeds,
     async run(context) {
@@ -458,7 +458,7 @@ export const everyForm: CheckDefinition[] = [
     title: 'The form for changes accepts the longest values that the API accepts, and does not shorten longer values',
     rule: 'PG-17',
     why: 'A client with smaller limits refuses or shortens values that the platform allows.',
-    fix: 'Use one list of fields and limits for both forms: 200 characters for the name, 2,000 for the description, 2,048 for an address.',
+    fix: 'Use the same list of fields and limits as for new applications: 200 characters for the name, 2,000 for the description, 2,048 for an address.',
     needs,
     async run(context) {
       const application = await openWithApplication(context)
@@ -488,7 +488,7 @@ export const everyForm: CheckDefinition[] = [
   {
     id: 'create-forged-referer',
     title:
-      "If a POST has no Origin, and its Referer is a URL of another site in which the client's address occurs, the client creates nothing",
+      "If a POST has no Origin, and its Referer is another site's URL that contains the client's address, the client creates nothing",
     rule: 'post-from-nowhere',
     why: 'An attacker can choose the path and the query of the page that sends the form, so the Referer can contain any text.',
     fix: "Refuse a POST that has neither Sec-Fetch-Site nor Origin, unless it contains a token that only the client's own page contains.",
@@ -528,9 +528,10 @@ export const everyForm: CheckDefinition[] = [
   },
   {
     id: 'pages-from-another-site',
-    title: 'If a signed-in visitor follows a link from another site, the client shows the page, whichever page it is',
+    title:
+      'If a signed-in visitor follows a link from another site to any page of the client, the client shows this page',
     rule: 'PG-12',
-    why: 'Browsers send no Strict cookie with the first request from another site. Without a second request, the visitor would have to sign in again or would get another page.',
+    why: 'Browsers do not send Strict cookies with the first request from another site. If the client does not cause a second request, the visitor has to sign in again or gets another page.',
     fix: 'If a navigation comes from another site and has no session, answer it once with a meta refresh to the same path.',
     needs,
     async run(context) {

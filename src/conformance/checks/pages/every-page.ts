@@ -92,10 +92,10 @@ export const everyPage: CheckDefinition[] = [
       id: 'every-answer-content-type',
       title: 'Every page has a content type',
       rule: 'PG-09',
-      why: 'Without a content type, the browser guesses the type, and can take a text for a page with scripts.',
+      why: 'Without a content type, the browser guesses the type, and can treat a plain text as a page with scripts.',
       fix: 'Send Content-Type with every answer that has a body, including errors.',
     },
-    // Without a content type, a browser takes a text for a page only if it begins with `<`.
+    // Without a content type, a browser treats an answer as a page only if the answer begins with `<`.
     ({ exchange }) =>
       bodyOf(exchange).trimStart().startsWith('<') && typeOf(exchange) === ''
         ? 'is a page and has no Content-Type'
@@ -106,7 +106,7 @@ export const everyPage: CheckDefinition[] = [
       id: 'every-page-headers',
       title: 'If the page behind the login has X-Content-Type-Options: nosniff, every page has this header',
       rule: 'PG-09',
-      why: 'Browsers must not guess the type of a page. If a client sets its headers in one template or one handler, other pages have no headers.',
+      why: 'Browsers must not guess the type of a page. If a client sets its headers in one template or one handler, other pages do not have them.',
       fix: 'Set the headers in one function that runs for every answer, before the routes and the error handler.',
     },
     (answer, tour) => {
@@ -120,7 +120,7 @@ export const everyPage: CheckDefinition[] = [
       id: 'every-answer-nosniff',
       title: 'If the page behind the login has X-Content-Type-Options: nosniff, every answer has this header',
       rule: 'nosniff',
-      why: 'Browsers must not guess the type of any answer. Files and redirects are often sent by other code than pages.',
+      why: 'Browsers must not guess the type of any answer. Files and redirects often come from different code than pages.',
       fix: 'Send X-Content-Type-Options: nosniff with every answer, including files and redirects.',
     },
     (answer, tour) => {
@@ -174,7 +174,7 @@ export const everyPage: CheckDefinition[] = [
   everyAnswer(
     {
       id: 'every-page-no-store',
-      title: 'Every answer with data of the visitor has Cache-Control: no-store',
+      title: "Every answer with the visitor's data has Cache-Control: no-store",
       rule: 'PG-11',
       why: 'Without no-store, the Back button shows the page even after the visitor has signed out, and a proxy may send the page to other people.',
       fix: 'Send Cache-Control: no-store with every answer to a signed-in visitor, including refused forms and new secrets.',
@@ -183,7 +183,7 @@ export const everyPage: CheckDefinition[] = [
       const isData = kind === 'visitor' && marks.some(mark => bodyOf(exchange).includes(mark))
       const control = headerOf(exchange, 'cache-control')
       return isData && !/no-store/i.test(control ?? '')
-        ? `contains data of the visitor, and ${control === undefined ? 'there is no Cache-Control' : `Cache-Control is ${control}`}`
+        ? `contains the visitor's data, and ${control === undefined ? 'there is no Cache-Control' : `Cache-Control is ${control}`}`
         : undefined
     },
   ),
@@ -262,7 +262,7 @@ export const everyPage: CheckDefinition[] = [
       rule: 'hsts',
       needs: ['page', 'https'],
       why: 'If a visitor types the address without https, the browser sends the first request over http, unless it has seen this header before.',
-      fix: 'Send Strict-Transport-Security: max-age=31536000 with every answer, including errors and redirects. Behind a proxy, requests arrive over http, so decide by the configured address whether to send the header.',
+      fix: 'Send Strict-Transport-Security: max-age=31536000 with every answer, including errors and redirects. Behind a proxy, requests arrive over http, so look at the configured address to decide whether to send the header.',
     },
     ({ exchange }) => {
       return headerOf(exchange, 'strict-transport-security') === undefined
@@ -292,8 +292,8 @@ export const everyPage: CheckDefinition[] = [
     id: 'every-page-no-cors',
     title: 'No page of the client has an Access-Control-Allow-Origin that lets other sites read the page',
     rule: 'PG-19',
-    why: 'With this header, a script on another site can read the page and the data of the visitor.',
-    fix: 'Send no Access-Control-Allow-Origin with any answer. This includes answers to OPTIONS, errors and forms.',
+    why: "With this header, a script on another site can read the page and the visitor's data.",
+    fix: 'Do not send Access-Control-Allow-Origin with any answer. This includes answers to OPTIONS, errors and forms.',
     needs,
     async run(context) {
       const { login, callback, page, create, logout } = context.settings

@@ -152,8 +152,8 @@ function everywhere(form: Form, text: string): Record<string, string> {
 }
 
 /**
- * Sends the form for a new application and the form for changes. First the text is in all fields, and then only in the
- * name and the description.
+ * Sends the form for a new application and the form for changes. First the text is in all fields. Then it is only in
+ * the name and, for a new application, in the description.
  */
 async function typeText(context: CheckContext, text: string): Promise<Page[]> {
   const pages: Page[] = []
@@ -211,7 +211,7 @@ function expectNoHeader(exchanges: Exchange[], where: string): void {
 
 const headerRule = {
   rule: 'header-injection',
-  why: 'A line break in a header value begins a new header. With it, an attacker can set cookies of the client, or write a whole page.',
+  why: "A line break in a header value begins a new header. With it, an attacker can set the client's cookies, or write a whole page.",
   fix: 'Encode every value before you write it into a header, and refuse values with line breaks.',
 } as const
 
@@ -220,7 +220,7 @@ export const everyText: CheckDefinition[] = [
     id: 'page-addresses-not-linked',
     title: 'If an address of an application is not http or https, no page has a link to it',
     rule: 'PG-06',
-    why: 'A link to javascript: or data: can run a script of another person in the name of the visitor. Browsers also accept upper case, spaces and control characters before the scheme, and tabs inside it.',
+    why: "A link to javascript: or data: can run another person's script on the visitor's behalf. Browsers also accept upper case, spaces and control characters before the scheme, and tabs inside it.",
     fix: 'Parse the address with a URL parser, and make a link only if its scheme is http or https.',
     needs,
     async run(context) {
@@ -281,7 +281,7 @@ export const everyText: CheckDefinition[] = [
         pages.push(await application.browser.visit(context.url(context.settings.create)))
         await context.dropFaults()
       }
-      expectEscaped(pages, 'a text of the platform')
+      expectEscaped(pages, 'a text from the platform')
       if (!isShown) throw new NotApplicable('no page shows such an application')
     },
   },
@@ -333,14 +333,14 @@ export const everyText: CheckDefinition[] = [
         'accept-language': markup,
         cookie,
       }
-      expectEscaped(await requestWith(context, markup, headers), 'a value of the request')
+      expectEscaped(await requestWith(context, markup, headers), 'a value from the request')
       for (const answer of await requestWith(context, `javascript:${script}`, {}))
         expect(!leadsToScript(answer, script), 'A link on the page has an address from a parameter.', answer)
     },
   },
   {
     id: 'request-adds-no-header',
-    title: 'A line break in a parameter of a request adds no header to the answer, on any page',
+    title: 'On every page, a line break in a parameter of the request does not add a header to the answer',
     ...headerRule,
     async run(context) {
       expectNoHeader(await requestWith(context, injection, {}), 'A parameter of the request')
@@ -348,10 +348,10 @@ export const everyText: CheckDefinition[] = [
   },
   {
     id: 'typed-text-escaped',
-    title: 'Every page escapes the text that was typed into a form, both if the form is refused and if it succeeds',
+    title: 'Every page escapes the text that was typed into a form, whether the form succeeds or is refused',
     rule: 'PG-07',
     why: 'If another site sends a form with a script as text, and the page does not escape the text, the browser runs the script.',
-    fix: 'Let the template escape every value, also in textareas, messages and titles.',
+    fix: 'Let the template escape every value, including values in textareas, messages and titles.',
     needs,
     async run(context) {
       expectEscaped(await typeText(context, markup), 'a typed text')
@@ -359,7 +359,8 @@ export const everyText: CheckDefinition[] = [
   },
   {
     id: 'typed-text-adds-no-header',
-    title: "A line break in a form field, or in the API's answer to the form, adds no header to the client's answer",
+    title:
+      "A line break in a form field, or in the API's answer to the form, does not add a header to the client's answer",
     ...headerRule,
     needs,
     async run(context) {

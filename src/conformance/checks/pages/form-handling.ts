@@ -1,5 +1,6 @@
-// Checks on the forms about applications: forms that are sent between others or after a refusal, several groups and
-// addresses, limits of fields, old forms for changes, and the number of calls for a form.
+// Checks on the forms about applications: forms that are sent again after another form, after a new login or after a
+// refusal, several groups and addresses, limits of fields, old forms for changes, and the number of calls for each
+// form.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Page } from '../../browser/browser.ts'
 import { attribute, type Element, parsePage } from '../../browser/html.ts'
@@ -51,8 +52,8 @@ const allowedAddresses = [
 ]
 
 /**
- * The longest values that the API accepts, by the name of the field. For redirect URIs, the API limits each address, and
- * not the list.
+ * The longest values that the API accepts, by the name of the field. For redirect URIs, the API limits the length of
+ * each address, not of the whole list.
  */
 const limits: Record<string, number> = {
   name: 200,
@@ -70,9 +71,8 @@ const limits: Record<string, number> = {
 const shortFields = ['name', 'description', 'scopes', 'defaultScopes']
 
 /**
- * Returns what a field in a form about an application says about its limits, if a limit is stricter than the limit of
- * the API. Only a form with a field for redirect URIs counts, because a form for a search can have a field with the same
- * name.
+ * Looks for a field whose limit is stricter than the limit of the API, and returns a sentence about it. Looks only at
+ * forms with a field for redirect URIs, because a search form can have a field with the same name as in the API.
  */
 function stricterLimit(page: Page): string | undefined {
   const { elements, owners } = parsePage(page.body)
@@ -96,15 +96,15 @@ function stricterLimit(page: Page): string | undefined {
 
 const onceRule = {
   rule: 'PG-15',
-  fix: 'Remember the ids of all forms that were carried out, outside the session, and not only the id of the latest form. If a form comes again, answer with the result of the first request.',
+  fix: 'Remember the ids of all forms that were carried out, and not only the id of the latest form. Keep these ids outside the session. If a form comes again, answer with the result of the first request.',
 } as const
 
 export const formHandling: CheckDefinition[] = [
   {
     id: 'create-once-between-others',
-    title: 'If a visitor sends a form again after another form, the client creates no further application',
+    title: 'If a visitor sends a form again after another form, the client does not create another application',
     ...onceRule,
-    why: 'A client that remembers only the latest form takes an older form for a new one, for example when the visitor goes back in the history.',
+    why: 'A client that remembers only the latest form treats an older form as a new one, for example when the visitor goes back in the history.',
     needs,
     async run(context) {
       const first = await openCreateForm(context, 'First of two forms')
@@ -120,7 +120,7 @@ export const formHandling: CheckDefinition[] = [
   },
   {
     id: 'create-once-after-login',
-    title: 'If a visitor signs in again and sends an old form again, the client creates no further application',
+    title: 'If a visitor signs in again and sends an old form again, the client does not create another application',
     ...onceRule,
     why: 'A client that remembers the forms in the session forgets them when a new session begins. The browser still has the page with the form.',
     needs,
@@ -141,7 +141,7 @@ export const formHandling: CheckDefinition[] = [
     id: 'create-after-refusal',
     title: 'If the client shows a refused form again and the visitor corrects it, the form creates the application',
     rule: 'create-application',
-    why: 'If the shown form still has the one-time id of the refused form, or lost a field, the visitor can never create the application.',
+    why: 'If the client shows the form again with the one-time id of the refused form, or without one of the fields, the visitor can never create the application.',
     fix: 'Give the form that you show again a new one-time id, or use up the id only if the API has created the application.',
     needs,
     async run(context) {
@@ -191,7 +191,7 @@ export const formHandling: CheckDefinition[] = [
         if (!step) throw new NotApplicable('the form creates nothing, which another check reports')
         expect(
           dataOf(step).groupId === group,
-          'The application belongs to another group than the visitor chose.',
+          'The application does not belong to the group that the visitor chose.',
           page,
           step,
         )
@@ -219,7 +219,7 @@ export const formHandling: CheckDefinition[] = [
         const sent = `${dataOf(step).redirectUris}`.split(',').map(text => text.trim())
         const lost = addresses.find(address => !sent.includes(address))
         if (lost === undefined) return
-        // A form with one address in each line can take addresses with commas for one address.
+        // A form that expects one address on each line can treat addresses with commas as one address.
         losses.push({ lost, page, step })
       }
       const [loss] = losses
@@ -229,7 +229,7 @@ export const formHandling: CheckDefinition[] = [
         )
       expect(
         false,
-        `The visitor typed ${addresses.length} redirect URIs, and the API did not get ${loss.lost}. This check also tries the other separators: commas, line breaks and spaces.`,
+        `The visitor typed ${addresses.length} redirect URIs, and the API did not get ${loss.lost}. This check tries three separators: commas, line breaks and spaces.`,
         loss.page,
         loss.step,
       )
@@ -240,7 +240,7 @@ export const formHandling: CheckDefinition[] = [
     title:
       'The form for a new application accepts every redirect URI that the API accepts, and a name of one character',
     rule: 'PG-17',
-    why: 'A client that accepts only some addresses, such as addresses without a port or only https, refuses values that the platform allows.',
+    why: 'A client that accepts only some addresses, such as https addresses without a port, refuses values that the platform allows.',
     fix: 'Check addresses with a URL parser. Accept https with any host, port, path and query, and http on a loopback address.',
     needs,
     async run(context) {
@@ -253,7 +253,7 @@ export const formHandling: CheckDefinition[] = [
         const page = await open.browser.submit(open.page, open.form, values)
         await context.platform.settle()
         const step = attempts(context)[known]
-        // If the API itself refuses the call, the client has the same limits as the API.
+        // If the client makes the call and the API refuses it, the client is not stricter than the API.
         const isSent =
           step !== undefined && (step.response.status >= 400 || `${dataOf(step).redirectUris}`.trim() === address)
         if (isSent) continue
@@ -282,7 +282,7 @@ export const formHandling: CheckDefinition[] = [
     id: 'form-limits-in-html',
     title: 'No field of a form about an application allows fewer characters than the API',
     rule: 'PG-17',
-    why: 'The browser cuts a longer text off, or does not send the form, although the platform allows the text.',
+    why: 'If a text is longer than the field allows, the browser cuts it off or does not send the form, although the platform allows the text.',
     fix: 'Use the limits of the API for maxlength: 200 for the name, 2,000 for the description and the scopes, 2,048 for an address. Leave out minlength.',
     needs: ['page'],
     async run(context) {
@@ -301,7 +301,7 @@ export const formHandling: CheckDefinition[] = [
     title: 'After a page has shown the secret of a new application, no other page shows this secret',
     rule: 'secret-shown',
     why: 'If the list, the page of the application or a later form shows the secret again, everybody who uses the browser later can read it.',
-    fix: 'Delete the kept secret when you send the page that shows it, wherever you keep it.',
+    fix: 'Wherever you keep the secret, delete it when you send the page that shows it.',
     needs,
     async run(context) {
       const open = await openCreateForm(context)
@@ -325,7 +325,7 @@ export const formHandling: CheckDefinition[] = [
   {
     id: 'edit-overtaken-reopened',
     title:
-      'If the form for changes was opened again after a change, the form that was opened earlier does not overwrite this change',
+      'If a form for changes was opened before a change and another one after it, the older form does not overwrite the change',
     rule: 'edit-overtaken',
     why: 'A client that keeps the ETag in the session or in its memory, and not in the form, replaces the ETag when another tab opens the form. The first tab then overwrites the change.',
     fix: 'Keep the ETag that came with the values in a hidden field of the form, and send it as If-Match.',
@@ -355,7 +355,7 @@ export const formHandling: CheckDefinition[] = [
     title: 'When the API refuses a change, the client shows the form again with the typed values',
     rule: 'form-kept',
     why: 'A visitor who has to type everything again makes mistakes, or gives up.',
-    fix: 'Show the form again with status 422 or 400, and with the values that the visitor sent. Use the same code for both forms.',
+    fix: 'Show the form again with status 422 or 400, and with the values that the visitor sent. Use the same code as for new applications.',
     needs: ['page'],
     async run(context) {
       const application = await openWithApplication(context)
@@ -377,7 +377,7 @@ export const formHandling: CheckDefinition[] = [
   },
   {
     id: 'calls-of-a-form',
-    title: 'For each form, the client makes at most two platform calls',
+    title: 'For each form that a visitor sends, the client makes at most two platform calls',
     rule: 'DO-14',
     why: 'If the client reads the list, the groups and the application again for each form, a few visitors can overload the platform.',
     fix: 'For a form, make only the call that the form asks for, and at most one call before it. Answer with a redirect.',

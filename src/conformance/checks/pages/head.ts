@@ -16,10 +16,10 @@ async function head(context: CheckContext, url: string, cookie?: string) {
 export const headRequests: CheckDefinition[] = [
   {
     id: 'head-of-visitor-pages',
-    title: 'The client answers a HEAD request for a page of a visitor with 405, and makes no platform call for it',
+    title: "The client answers a HEAD request for a visitor's page with status 405, and makes no platform call for it",
     rule,
-    why: 'Link checkers and browser extensions send HEAD requests. If such a request runs the code of the page, it calls the platform, renews tokens that the visitor then loses, or deletes a message that the visitor has not seen.',
-    fix: 'Accept only GET for pages of visitors. Many frameworks run the code of GET for HEAD: switch this off, or answer HEAD with 405 before the page.',
+    why: 'Link checkers and browser extensions send HEAD requests. If the client runs the code of the page for such a request, it calls the platform, renews tokens that the visitor then loses, or deletes a message that the visitor has not seen.',
+    fix: 'Accept only GET for pages of visitors. Many frameworks run the GET handler for HEAD: switch this off, or answer HEAD with 405 before the handler runs.',
     needs: ['page'],
     async run(context) {
       const application = await openWithApplication(context)
@@ -46,9 +46,9 @@ export const headRequests: CheckDefinition[] = [
   },
   {
     id: 'head-keeps-the-session',
-    title: 'A HEAD request for a page of a visitor renews no tokens, and sets no cookie',
+    title: "A HEAD request for a visitor's page does not renew tokens or set a cookie",
     rule,
-    why: 'A program that sends HEAD ignores the cookies in the answer. If the client renews the tokens for it, the refresh token in the browser is used up, and the visitor is signed out.',
+    why: 'A program that sends HEAD ignores the cookies in the answer. If the client renews the tokens for such a request, the refresh token in the browser is used up, and the visitor is signed out.',
     fix: 'Answer HEAD for pages of visitors with 405, before the code that reads the session.',
     needs: ['page'],
     async run(context) {
@@ -67,7 +67,7 @@ export const headRequests: CheckDefinition[] = [
   },
   {
     id: 'head-of-start-page',
-    title: 'The client answers a HEAD request for its start page like GET, without a body',
+    title: 'The client answers a HEAD request for its start page like a GET request, but without a body',
     rule,
     why: 'Monitoring programs and link checkers send HEAD. If the answer differs from GET, they report that the client is down.',
     fix: 'Answer HEAD for public pages with the status and the headers of GET.',

@@ -1,4 +1,4 @@
-// Checks on rules that many clients follow on the page behind the login, but not at another place: on the pages about an
+// Checks on rules that many clients follow on the page behind the login, but not in other places: on the pages about an
 // application, on the start page, or for another origin.
 import type { Page } from '../../browser/browser.ts'
 import { type Check, type CheckDefinition, NotApplicable, passNotApplicable } from '../../check.ts'
@@ -21,7 +21,9 @@ import { requestText } from '../../steps/raw.ts'
 
 const needs: Check['needs'] = ['page']
 
-/** Texts in place of an id. A client that only decodes or only encodes the id calls another path with one of them. */
+/**
+ * Texts in place of an id. One of them makes a client call another path if the client only decodes or only encodes it.
+ */
 const hostileIds = (id: string) => [
   '%2e%2e',
   '..%2f..%2fidentities%2fv1',
@@ -32,7 +34,9 @@ const hostileIds = (id: string) => [
   '%5c..%5c..%5cidentities',
 ]
 
-/** The paths of the API that a page about an application may call. `..` leads to another path. */
+/**
+ * The API paths that the client may call for a page about an application. Excludes `..`, which leads to another path.
+ */
 const allowedPaths = /^\/apps\/v1(\/(?!\.\.?($|[/?#]))[^/?#]+)?$|^\/apps\/v1\?|^\/api\/me$/
 
 /** Opens every page that a visitor can open. */
@@ -72,12 +76,13 @@ export const otherPlaces: CheckDefinition[] = [
   {
     id: 'page-id-on-every-page',
     title:
-      'With a hostile id in the address of any page about an application, the client calls only the application API',
+      'If the address of a page about an application contains a hostile id, the client calls only the application API',
     rule: 'PG-23',
-    why: 'If one page does not check the id, it sends the token of the visitor to another path. An encoded id can still be two dots, which many HTTP libraries resolve.',
+    why: "If one page does not check the id, it sends the visitor's token to another path. An encoded id can still be two dots, which many HTTP libraries resolve to the parent path.",
     fix: 'In the one function that makes the path of a call, check that an id has the format of an id, and encode the id as one segment.',
     needs,
-    // Runs alone: the sandbox may not know which visitor such a call is for, so the check counts all calls.
+    // The check runs alone, because it counts the calls for all visitors. The sandbox may not know which visitor such a
+    // call is for.
     isAlone: true,
     async run(context) {
       const application = await openWithApplication(context)
@@ -108,8 +113,8 @@ export const otherPlaces: CheckDefinition[] = [
     id: 'visitor-pages-no-cors',
     title: 'No page of a signed-in visitor has an Access-Control-Allow-Origin that names another origin',
     rule: 'PG-19',
-    why: 'With this header, a script on the named origin can read the page and the data of the visitor. A fixed address, such as that of a development server, also allows this.',
-    fix: 'Send no Access-Control-Allow-Origin with any answer, for no origin.',
+    why: "With this header, a script on the named origin can read the page and the visitor's data. This is also true for a fixed origin, such as the address of a development server.",
+    fix: 'Do not send Access-Control-Allow-Origin with any answer, for any origin.',
     needs,
     async run(context) {
       const { pages, application } = await openEverything(context)
@@ -194,16 +199,16 @@ export const otherPlaces: CheckDefinition[] = [
           return context.request(path, { headers })
         })
         for (const answer of await Promise.all(all))
-          expect(statusOf(answer) > 0, `One of ${all.length} requests at the same time got no answer.`, answer)
+          expect(statusOf(answer) > 0, `One of ${all.length} simultaneous requests got no answer.`, answer)
       }
     },
   },
   {
     id: 'forms-long-body',
     title:
-      'The client refuses a form of 500 KB, also without Content-Length, and also if the form changes an application',
+      'The client refuses a form of 500 KB, even if it has no Content-Length, and even if it changes an application',
     rule: 'bounded-bodies',
-    why: 'A limit that compares only Content-Length, or that only one form has, does not protect the client.',
+    why: 'A limit does not protect the client if it looks only at Content-Length, or if it applies to only one form.',
     fix: 'Count the bytes while you read the body of any request, and stop at 64 KB.',
     needs,
     async run(context) {

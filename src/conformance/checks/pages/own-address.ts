@@ -36,7 +36,9 @@ async function visitAll(context: CheckContext, headers: Record<string, string>):
   return answers
 }
 
-/** An address in the answer that contains the foreign host: in a redirect, a link, a form or a file. */
+/**
+ * Returns an address with the foreign host, if a redirect, link, form or loaded file of the answer has such an address.
+ */
 function foreignAddress(answer: Exchange): string | undefined {
   const addresses = [headerOf(answer, 'location') ?? '', headerOf(answer, 'refresh') ?? '', ...linkAddressesIn(answer)]
   const found = addresses.find(address => decodeSafely(address).includes(evil))
@@ -49,7 +51,7 @@ export const ownAddress: CheckDefinition[] = [
     id: 'forwarded-host-not-believed',
     title: 'No redirect or link contains the host from X-Forwarded-Host, Forwarded or a similar header',
     rule: 'PG-02',
-    why: 'Anybody can send these headers. A cache can then send the wrong answer to everybody, so that visitors or codes go to the site of the attacker.',
+    why: "Anybody can send these headers. A cache can then send the wrong answer to everybody, so that visitors or codes go to the attacker's site.",
     fix: "Take the client's own address from the configuration. Configure the framework not to trust headers of proxies.",
     async run(context) {
       for (const answer of await visitAll(context, forwarded)) {
@@ -62,7 +64,7 @@ export const ownAddress: CheckDefinition[] = [
     id: 'forwarded-proto-not-believed',
     title: 'X-Forwarded-Proto, X-Forwarded-Port and X-Forwarded-Prefix change neither redirect_uri nor cancel_url',
     rule: 'PG-02',
-    why: 'The portal compares redirect_uri byte by byte. If a header changes redirect_uri, a proxy that sends this header makes every login fail.',
+    why: 'The portal compares redirect_uri byte by byte. If a header changes redirect_uri, every login through a proxy that sends this header fails.',
     fix: "Take the client's own address from the configuration. Configure the framework not to trust headers of proxies.",
     async run(context) {
       const start = await context.startLogin(context.browser())
@@ -77,7 +79,7 @@ export const ownAddress: CheckDefinition[] = [
       for (const headers of tries) {
         const answer = await context.request(context.settings.login, { headers: { ...typedAddress, ...headers } })
         const location = headerOf(answer, 'location') ?? ''
-        // If the client refuses the request, no login begins, and the address in it cannot be wrong.
+        // If the client refuses the request, no login begins, so there is no redirect_uri that could be wrong.
         if (!URL.canParse(location) || new URL(location).origin !== context.platform.portalUrl) continue
         for (const name of ['redirect_uri', 'cancel_url']) {
           const [usual, now] = [start.url.searchParams.get(name), new URL(location).searchParams.get(name)]
@@ -93,7 +95,7 @@ export const ownAddress: CheckDefinition[] = [
   {
     id: 'foreign-host-not-linked',
     title:
-      'No page, including pages for visitors and error pages, has a link to the host in the Host header of the request',
+      'No page has a link to the host from the Host header of the request, not even a page for visitors or an error page',
     rule: 'PG-02',
     why: 'An attacker can send a request with a false Host header, and a cache can then send the answer to everybody.',
     fix: 'Build addresses from the configuration, or use relative addresses.',

@@ -1,5 +1,5 @@
-// Checks with texts of other people on pages and in addresses. The client must escape these texts, and must not load or
-// call an address in them.
+// Checks with texts that other people wrote, on pages and in addresses. The client must escape these texts, and must
+// not load or call an address in them.
 import type { Page } from '../../browser/browser.ts'
 import type { CheckDefinition } from '../../check.ts'
 import { expect, statusOf } from '../../findings.ts'
@@ -8,7 +8,7 @@ import { cookieHeader } from '../../steps/callback.ts'
 import { foreignLoads, leadsToScript, runsScript } from '../../steps/page-content.ts'
 
 const hostile: [id: string, what: string, text: string, isHarm?: (page: Page) => boolean][] = [
-  // Also contains the end tag of a script, because a page may write names into a script.
+  // This text also contains the end tag of a script, because a page may write names into a script.
   ['script', 'a script element', 'Marker</script><script>conformance()</script>'],
   ['attribute', 'a double quote and an element', 'Marker"><img src=x onerror=conformance()>'],
   ['single-quote', 'a single quote and a handler', "Marker' onmouseover='conformance()"],
@@ -129,10 +129,11 @@ export const pageTexts: CheckDefinition[] = [
       id: `page-id-${id}`,
       title: `If an address has ${text} in place of an id, the client calls only the application API`,
       rule: 'PG-23',
-      why: 'If the client does not encode the id in the address of its API call, it sends the token of the visitor to another path.',
+      why: "If the client does not encode the id in the address of its API call, it sends the visitor's token to another path.",
       fix: 'Check that an id has the format of an id, and encode the id as one segment of the path.',
       needs: ['page'],
-      // Runs alone: the sandbox may not know which visitor such a call is for, so the check counts all calls.
+      // The check runs alone, because it counts the calls for all visitors. The sandbox may not know which visitor such
+      // a call is for.
       isAlone: true,
       async run(context) {
         const { browser, person } = await context.signedIn()

@@ -40,7 +40,7 @@ const headers: {
 }[] = [
   {
     id: 'page-no-store',
-    title: 'A page with data of the visitor has Cache-Control: no-store',
+    title: "A page with the visitor's data has Cache-Control: no-store",
     rule: 'PG-11',
     why: 'Without no-store, the Back button shows the page even after the visitor has signed out, and a proxy may send the page to other people.',
     fix: 'Send Cache-Control: no-store with every page behind the login.',
@@ -58,7 +58,7 @@ const headers: {
     id: 'page-nosniff',
     title: 'A page behind the login has X-Content-Type-Options: nosniff',
     rule: 'nosniff',
-    why: 'Browsers must not guess the type of an answer. This check only warns, because frameworks do not send the header by default, so most simple clients would fail.',
+    why: 'Browsers must not guess the type of an answer. This check only warns: frameworks do not send the header by default, so most simple clients would fail.',
     fix: 'Send X-Content-Type-Options: nosniff with every answer.',
     isRight: ({ headers }) => /nosniff/i.test(headers.get('x-content-type-options') ?? ''),
   },
@@ -66,7 +66,7 @@ const headers: {
     id: 'page-content-security-policy',
     title: 'A page behind the login has a Content-Security-Policy that forbids inline scripts',
     rule: 'content-security-policy',
-    why: 'If a page forgets to escape a value with a script, the policy still stops the script. This check only warns, because frameworks send no policy by default, so most simple clients would fail.',
+    why: 'If a page forgets to escape a value that contains a script, the policy still stops the script. This check only warns: frameworks do not send a policy by default, so most simple clients would fail.',
     fix: "Send Content-Security-Policy: default-src 'none', and add only the sources that the page needs. Do not allow 'unsafe-inline' for scripts.",
     isRight({ headers }) {
       const policy = headers.get('content-security-policy') ?? ''
@@ -88,7 +88,7 @@ const headers: {
 export const pages: CheckDefinition[] = [
   {
     id: 'page-needs-login',
-    title: 'Without a session, the page behind the login makes no API call, and offers to sign in',
+    title: 'Without a session, the client makes no API call for the page behind the login, and offers to sign in',
     rule: 'bearer-header',
     why: 'Without a session, the client has no token for the call.',
     fix: 'Check the session before you call the API. Without a session, redirect to the login, or show a link to it.',
@@ -132,7 +132,7 @@ export const pages: CheckDefinition[] = [
     title:
       'If a signed-in visitor follows a link from another site to the page behind the login, the client shows the page',
     rule: 'PG-12',
-    why: 'Browsers send no Strict cookie with the first request from another site, so the visitor would have to sign in again each time.',
+    why: 'Browsers do not send Strict cookies with the first request from another site, so the visitor would have to sign in again each time.',
     fix: 'If a navigation comes from another site and has no session, answer it once with a meta refresh to the same path.',
     needs: ['page'],
     async run(context) {
@@ -171,7 +171,7 @@ export const pages: CheckDefinition[] = [
         return { answer, isShown: calls.some(({ about }) => about.userId === person.id) }
       }
       if (!(await visit('none')).isShown)
-        throw new Undecided('The client does not show the page for a typed address either.')
+        throw new Undecided('The client does not show the page even for a typed address.')
       for (const site of ['cross-site', 'same-site']) {
         const { answer, isShown } = await visit(site)
         const location = headerOf(answer, 'location')
@@ -191,7 +191,7 @@ export const pages: CheckDefinition[] = [
       async run(context) {
         const { page } = await openPage(context)
         const seen = headersOf[definition.id]!.map(name => describeHeader(page, name)).join(', and ')
-        expect(isRight(page), `On the page ${seen}.`, page)
+        expect(isRight(page), `On the page, ${seen}.`, page)
       },
     }),
   ),
@@ -221,7 +221,7 @@ export const pages: CheckDefinition[] = [
     id: 'page-no-cors',
     title: 'No script on another site can read the page behind the login',
     rule: 'PG-19',
-    why: 'If the page has Access-Control-Allow-Origin, a script on another site can read the page and the data of the visitor.',
+    why: "If the page has Access-Control-Allow-Origin, a script on another site can read the page and the visitor's data.",
     fix: 'Send no Access-Control-Allow-Origin.',
     needs: ['page'],
     async run(context) {
@@ -373,7 +373,7 @@ export const pages: CheckDefinition[] = [
         if (mayBeKept(answer)) expectNoForeignRedirect(answer)
         expect(
           !addressesIn(answer).some(one => one.includes('//evil.example')),
-          'The page has a link to the host in the Host header of the request.',
+          'The page has a link to the host from the Host header of the request.',
           answer,
         )
       }

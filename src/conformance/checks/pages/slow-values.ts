@@ -9,15 +9,15 @@ import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { findCreateForm, type OpenForm, openCreateForm, openFormIn } from '../../steps/create-form.ts'
 
 /**
- * Milliseconds. A good client needs a few milliseconds for a value, or a few hundred milliseconds on a busy machine.
+ * In milliseconds. A good client needs a few milliseconds for a value, or a few hundred milliseconds on a busy machine.
  */
 const mostMs = 3000
 
 /**
- * Sends values of one family with more and more repetitions. For 20 repetitions, a typical exponential regular
- * expression needs some milliseconds, and for 31 repetitions many seconds. If 20 repetitions take longer, 31 could keep
- * the client busy for minutes. Numbers between 20 and 31 then show the fault earlier. `send` returns how many
- * milliseconds the answer took, and throws if it took too long.
+ * Sends values of one family with more and more repetitions. A typical exponential regular expression needs some
+ * milliseconds for 20 repetitions, and many seconds for 31 repetitions. If 20 repetitions take longer than that, 31
+ * could keep the client busy for minutes, so the function tries numbers between 20 and 31 first. `send` returns how
+ * many milliseconds the answer took, and throws if it took too long.
  */
 async function repeatMore(send: (repetitions: number) => Promise<number>): Promise<void> {
   const tookMs = await send(20)
@@ -26,8 +26,9 @@ async function repeatMore(send: (repetitions: number) => Promise<number>): Promi
 }
 
 /**
- * Each function makes a value that repeats a text and ends with a character that does not fit. The check of the form
- * also sends these families in each field separately, because a client may stop at the first wrong field.
+ * Each function makes a value that repeats a text and ends with a character that an expression for such texts refuses.
+ * The check `create-slow-values` also sends these families in each field separately, because a client may stop at the
+ * first wrong field.
  */
 const fieldFamilies: Record<string, (count: number) => string> = {
   'a letter': count => `${'a'.repeat(count)}!`,
@@ -97,12 +98,12 @@ interface Comparison {
   most?: number
 }
 
-/** If the answer to a plain request takes longer than this part of the time, the machine may be slow. */
+/** If a plain request takes longer than this part of the time for the value, the machine may be slow. */
 const plainPart = 1 / 8
 
 /**
- * Sends the value, and fails if the client needs too long for it three times. If a plain request takes long, too, the
- * check ends as undecided. Returns how many milliseconds the last answer took.
+ * Sends the value, and fails if the client needs too long for it three times in a row. If a plain request also takes
+ * long, the check ends as undecided. Returns how many milliseconds the last answer took.
  */
 async function expectFast(
   context: CheckContext,
@@ -121,21 +122,27 @@ async function expectFast(
   // machine is not slow.
   const isPlainSlow = async () => (await sendPlain()).tookMs > tookMs * plainPart
   if (isAnswered && (await isPlainSlow()) && (await isPlainSlow()))
-    throw new Undecided(`The client needed ${seconds} for ${what}, but it answers other requests slowly, too.`)
+    throw new Undecided(`The client needed ${seconds} for ${what}, but it also answers other requests slowly.`)
   expect(false, `${what} kept the client busy for ${seconds}, three times in a row.`, evidence)
   return tookMs
 }
 
-/** Bytes. Longer forms are refused by clients with the usual limit of 64 KB, and shorter forms show less. */
+/**
+ * In bytes. Clients with the usual limit of 64 KB refuse longer forms. Shorter forms need less time even if a check is
+ * slow.
+ */
 const longForms = [60_000, 45_000]
 
 /**
- * A correct client needs some milliseconds for such a value. A regular expression such as /\s+$/ needs a second or more,
- * because it begins again at each space.
+ * A correct client needs some milliseconds for such a value. A regular expression such as /\s+$/ needs a second or
+ * more, because it begins again at each space.
  */
 const mostLongMs = 700
 
-/** Each function makes a value of about this length. An expression that removes characters at the end is slow for it. */
+/**
+ * Each function makes a value of about this length. Expressions that remove characters at the end of a text are slow
+ * for it.
+ */
 const longValues: Record<string, (length: number) => string> = {
   'spaces inside a text': length => `x${' '.repeat(length)}x`,
   'slashes inside an address': length => `https://a.example${'/'.repeat(length)}x`,
@@ -173,7 +180,7 @@ export const slowValues: CheckDefinition[] = [
     async run(context) {
       const open = await openCreateForm(context)
       const fields = textFieldsOf(open)
-      // The API refuses all of these forms, so that none of them creates an application.
+      // With this fault, the API refuses all of these forms, so that none of them creates an application.
       await context.order('create-422-fields', { times: 'always' })
       let [length, status] = [0, 0]
       for (const one of longForms) {
@@ -205,7 +212,7 @@ export const slowValues: CheckDefinition[] = [
     async run(context) {
       const open = await openCreateForm(context)
       const fields = textFieldsOf(open)
-      // The API refuses all of these forms, so that none of them creates an application.
+      // With this fault, the API refuses all of these forms, so that none of them creates an application.
       await context.order('create-422-fields', { times: 'always' })
       const openPage = () => open.browser.visit(context.url(context.settings.create))
       let { page } = open
