@@ -35,14 +35,14 @@ async function loginUnder(
   const tookMs = performance.now() - began
   await context.platform.settle()
   const isRecorded = () => context.arrived('exchange', 'trap').some(step => step.fault?.name === fault)
-  // If a fault leaves a request without an answer, the sandbox records it only after the client has closed the
+  // If a fault leaves a request without an answer, the sandbox records the request only after the client has closed the
   // connection.
   if (!isRecorded()) await context.platform.settle(2000)
   // Some clients close the connection only some seconds after they have answered the visitor.
   for (let tries = 0; tries < 5 && !isRecorded() && page.status !== 0; tries++) await context.pause(1000)
   if (!isRecorded() && context.timesMet(fault) === 0 && page.status !== 0)
     throw new Undecided(
-      `The client made no exchange with the fault that this check had ordered. The client answered the callback with ${describePage(page)}.`,
+      `No exchange of the client met the fault that this check had ordered. The client answered the callback with ${describePage(page)}.`,
     )
   return { page, exchanges: (await context.codeExchanges()).length, tookMs }
 }
@@ -195,7 +195,7 @@ export const portalFaults: CheckDefinition[] = [
       const { page } = await loginUnder(context, 'exchange-endless-body')
       expect(page.status !== 0, `The browser had no answer: ${page.fault}.`, page)
       const took = context.arrived('exchange')[0]?.durationMs
-      expect(took !== undefined, 'Seven seconds after its answer, the client has not closed the connection.')
+      expect(took !== undefined, 'Seven seconds after its answer, the client still has not closed the connection.')
       // The sandbox sends about 1.5 MB per second.
       expect(took < 3500, `The client read the endless answer for ${(took / 1000).toFixed(1)} seconds.`)
     },
@@ -216,7 +216,7 @@ export const portalFaults: CheckDefinition[] = [
   },
   {
     id: 'exchange-failed-not-repeated',
-    title: 'Whatever failure the exchange has, the client does not repeat it',
+    title: 'If the exchange fails in any way, the client does not repeat the exchange',
     rule: 'code-once',
     why: 'A code is valid only once. The portal refuses a second exchange with the same code, and may revoke the tokens of the first exchange.',
     fix: 'Never repeat a POST automatically. Show a page with a link to a new login.',
@@ -226,7 +226,11 @@ export const portalFaults: CheckDefinition[] = [
         const before = context.arrived('exchange').length
         const { exchanges } = await loginUnder(context, `exchange-${failure}`)
         const steps = context.arrived('exchange').slice(before)
-        expect(exchanges - before === 1, `With ${failure}, the client made ${steps.length} exchanges.`, ...steps)
+        expect(
+          exchanges - before === 1,
+          `With the fault exchange-${failure}, the client made ${steps.length} exchanges.`,
+          ...steps,
+        )
         await context.dropFaults()
       }
     },
@@ -379,7 +383,7 @@ export const portalFaults: CheckDefinition[] = [
       const page = await context.signIn(browser)
       const isSignedIn = await context.isSignedIn(browser)
       await context.dropFaults()
-      // If a plain login does not work either, the check ends here, because the missing name is not the cause.
+      // If even a plain login does not work, the check ends here, because the missing name is not the cause.
       if (!isSignedIn) await context.signedIn()
       expect(isSignedIn, `Nobody is signed in. The login ended with ${describePage(page)}.`, page)
     },
@@ -399,8 +403,8 @@ export const portalFaults: CheckDefinition[] = [
       await context.order('me-slow-header', { times: 5 })
       const landed = await browser.goOn(start.page, callback.href)
       const page = landed.status === 0 ? landed : await browser.newTab().visit(context.url(context.settings.page))
-      // If a fault leaves a request without an answer, the sandbox records it only after the client has closed the
-      // connection.
+      // If a fault leaves a request without an answer, the sandbox records the request only after the client has closed
+      // the connection.
       await context.platform.settle(2000)
       expect(page.status !== 0, `The browser had no answer: ${page.fault}.`, page)
       if (!context.arrived('me').some(({ fault }) => fault))
@@ -427,7 +431,7 @@ export const portalFaults: CheckDefinition[] = [
       const calls = context.arrived('me').slice(before)
       expect(
         calls.length < visits,
-        `For ${visits} pages, the client made ${calls.length} calls for the name.`,
+        `For ${visits} pages, the client asked for the name ${calls.length} times.`,
         ...calls.slice(0, 2),
       )
     },

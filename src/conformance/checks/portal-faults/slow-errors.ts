@@ -1,5 +1,4 @@
-// Error answers of the portal that are large or slow, and a large answer with the name of the visitor. Many clients
-// limit only the answers that they expect.
+// Checks with error answers of the portal that are large or slow. Many clients limit only the answers that they expect.
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import { describePage, expect } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
