@@ -65,7 +65,7 @@ function wrongLengths(context: CheckContext): Odd[] {
       // not be at fault.
       of('with a Content-Length that is never reached', { 'content-length': '60000' }, 'name=a'),
       of('with chunks that state no length', { 'transfer-encoding': 'chunked' }, 'zz\r\nname=a\r\n'),
-      of('in an encoding that nobody knows', { 'transfer-encoding': 'rot13' }, 'name=a'),
+      of('in an unknown encoding', { 'transfer-encoding': 'rot13' }, 'name=a'),
     ]
   })
 }
@@ -80,8 +80,8 @@ function plainRequest(context: CheckContext, timeoutMs: number): RawBytes {
 }
 
 /**
- * Whether the client serves only one request at a time: a plain request waits until a request that waits for the API
- * has ended.
+ * Whether the client serves only one request at a time. If so, a plain request has to wait while another request waits
+ * for the API.
  */
 async function servesOneAtATime(context: CheckContext): Promise<boolean> {
   const { client, page } = context.settings
@@ -172,7 +172,7 @@ export const bodies: CheckDefinition[] = [
     id: 'raw-body-endless',
     title: 'The client refuses a body that never ends, or stops reading it',
     rule: 'bounded-bodies',
-    why: 'The client keeps a body in memory or on disk, so a body that never ends fills the memory or the disk. This check only warns, because many servers have no limit by default, so simple clients that are otherwise correct would fail.',
+    why: 'The client keeps a body in memory or on disk, so a body that never ends fills the memory or the disk. This check only warns: many servers have no limit by default, so simple clients that are otherwise correct would fail.',
     fix: 'Set a limit for bodies, such as 64 KB for a form. Answer a longer body with status 413.',
     longestMs: 40_000,
     async run(context) {
@@ -193,7 +193,7 @@ export const bodies: CheckDefinition[] = [
           answer.exchange,
         )
       }
-      await expectStillThere(context, 'a body without end', [])
+      await expectStillThere(context, 'an endless body', [])
     },
   },
 ]

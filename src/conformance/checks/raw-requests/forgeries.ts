@@ -1,4 +1,4 @@
-// Checks with requests that contain the cookies of a visitor, but do not come from a page of the client.
+// Checks with requests that contain a visitor's cookies, but do not come from a page of the client.
 
 import type { Form } from '../../browser/form.ts'
 import type { CheckDefinition } from '../../check.ts'
@@ -31,7 +31,7 @@ export const forgeries: CheckDefinition[] = [
   {
     id: 'raw-create-similar-origin',
     title:
-      "If the Origin of a POST only begins or ends like the client's own origin, the client creates no application",
+      "If the Origin of a POST only begins or ends like the client's own origin, the client does not create an application",
     ...similar,
     needs: ['page', 'create'],
     async run(context) {
@@ -53,7 +53,8 @@ export const forgeries: CheckDefinition[] = [
   },
   {
     id: 'raw-logout-similar-origin',
-    title: "If the Origin of a POST only begins or ends like the client's own origin, the client signs nobody out",
+    title:
+      "If the Origin of a POST only begins or ends like the client's own origin, the client does not sign anybody out",
     ...similar,
     needs: ['page', 'logout'],
     async run(context) {
@@ -70,7 +71,7 @@ export const forgeries: CheckDefinition[] = [
   {
     id: 'raw-logout-foreign-host',
     title:
-      'If the Origin of a POST is another site, and the Host or a forwarded header names that site, too, the client signs nobody out',
+      'If a POST has the same foreign host in Origin and in Host or a forwarded header, the client does not sign anybody out',
     rule: 'PG-02',
     why: "The sender of a request chooses its Host and forwarded headers, so they do not prove what the client's own address is.",
     fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address, never with Host or a forwarded header.',
@@ -103,7 +104,7 @@ export const forgeries: CheckDefinition[] = [
   },
   {
     id: 'raw-logout-without-origin',
-    title: 'If a POST has neither Origin nor Sec-Fetch-Site, the client signs nobody out',
+    title: 'If a POST has neither Origin nor Sec-Fetch-Site, the client does not sign anybody out',
     rule: 'post-from-nowhere',
     why: 'If another site sends a form, very old browsers add neither of these headers. If the client accepts such a form, any website can send forms in the name of the visitor.',
     fix: "Refuse a POST that has neither Sec-Fetch-Site nor Origin, unless it contains a token that only the client's own page contains.",
@@ -119,7 +120,7 @@ export const forgeries: CheckDefinition[] = [
   },
   {
     id: 'raw-create-without-origin',
-    title: 'If a POST has neither Origin nor Sec-Fetch-Site, the client creates no application',
+    title: 'If a POST has neither Origin nor Sec-Fetch-Site, the client does not create an application',
     rule: 'post-from-nowhere',
     why: 'If another site sends a form, very old browsers add neither of these headers. If the client accepts such a form, any website can send forms in the name of the visitor.',
     fix: "Refuse a POST that has neither Sec-Fetch-Site nor Origin, unless it contains a token that only the client's own page contains.",

@@ -1,4 +1,4 @@
-// Checks with forms that have another content type than the forms of the client.
+// Checks with forms that have a different content type than the client's own forms.
 import type { Browser, Exchange } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
@@ -21,8 +21,8 @@ const asMultipart = (fields: Fields) =>
   `${fields.map(([name, value]) => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`).join('')}--${boundary}--\r\n`
 
 /**
- * Types for which no framework reads a form. A client that reads the form anyway does not check the type, or does not
- * compare the whole type.
+ * Types that no framework reads as a form. A client that reads such a form does not check the type, or does not compare
+ * the whole type.
  */
 const wrongTypes: Coding[] = [
   ['text/plain', asForm],
@@ -48,7 +48,7 @@ async function sendAs(
 
 const wrong = {
   rule: 'PG-18',
-  why: "No form on the client's pages sends such a body. But other sites can send text/plain, because browsers do not ask the client first.",
+  why: "No form on the client's pages sends such a body. But other sites can send text/plain, because browsers do not ask the client before they send it.",
   fix: 'Accept only application/x-www-form-urlencoded. Remove the parameters from the content type, compare the whole remaining text, and answer every other type with status 415.',
 } as const
 
@@ -66,7 +66,7 @@ async function expectNothingCreated(context: CheckContext, types: Coding[]): Pro
     const isCreated = (await created(context, open.person)).length > 0
     expect(!isCreated, `A POST with the type ${coding[0]} created an application.`, answer)
   }
-  // Sends the same fields as a normal form. If this creates no application either, the check ends.
+  // Sends the same fields as a normal form. If even a normal form creates no application, the check ends.
   await sendForm(context, open.browser, form, ownForm(context))
   if ((await created(context, open.person)).length === 0) await submitCreate(context, await openCreateForm(context))
 }
@@ -110,7 +110,7 @@ export const formTypes: CheckDefinition[] = [
   {
     id: 'raw-create-wrong-type',
     title:
-      'If a POST has the type text/plain, or a type that only contains the word form, the client creates no application',
+      'If a POST has the type text/plain, or a type that only contains the word form, the client does not create an application',
     ...wrong,
     needs: ['page', 'create'],
     run: context => expectNothingCreated(context, wrongTypes),
@@ -118,7 +118,7 @@ export const formTypes: CheckDefinition[] = [
   {
     id: 'raw-edit-wrong-type',
     title:
-      'If a POST has the type text/plain, or a type that only contains the word form, the client changes no application',
+      'If a POST has the type text/plain, or a type that only contains the word form, the client does not change an application',
     ...wrong,
     needs: ['page'],
     // Sends only forms with typed values. For a new secret or a removal, a client may ignore the body, so these forms
@@ -127,7 +127,7 @@ export const formTypes: CheckDefinition[] = [
   },
   {
     id: 'raw-create-other-type',
-    title: 'If a POST has the type multipart/form-data or JSON, the client creates no application',
+    title: 'If a POST has the type multipart/form-data or JSON, the client does not create an application',
     ...other,
     needs: ['page', 'create'],
     run: context => expectNothingCreated(context, otherTypes),
@@ -143,7 +143,7 @@ export const formTypes: CheckDefinition[] = [
   {
     id: 'raw-logout-other-type',
     title:
-      "If a POST to the sign-out path arrives with a content type that the client's forms do not have, the client signs nobody out",
+      "If a POST to the sign-out path arrives with a content type that the client's forms do not have, the client does not sign anybody out",
     ...other,
     needs: ['page', 'logout'],
     async run(context) {

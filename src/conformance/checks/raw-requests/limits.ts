@@ -14,10 +14,10 @@ import { expectStillThere, type Odd, requestText } from '../../steps/raw.ts'
 
 const formType = 'application/x-www-form-urlencoded'
 
-/** Bytes. A form about an application has less than 10 KB. */
+/** In bytes. A form about an application has less than 10 KB. */
 const tooLongForm = 500_000
 
-/** Bytes. Common servers accept up to 1 MB of headers by default. */
+/** In bytes. Common servers accept up to 1 MB of headers by default. */
 const tooLongHeaders = 1_500_000
 
 /**
@@ -69,7 +69,7 @@ function post({ settings }: CheckContext, lines: string[], body = ''): string {
   return `POST ${path} HTTP/1.1\r\n${[...own, ...lines].join('\r\n')}\r\n\r\n${body}`
 }
 
-/** Sends POST requests with the header lines in `all`, and fails if the client does not refuse one of them. */
+/** Sends POST requests with the header lines in `all`, and fails unless the client refuses all of them. */
 async function expectHeadersRefused(context: CheckContext, all: string[][], advice: string) {
   const plain = post(context, ['content-length: 3'], 'a=b')
   if (isDevelopmentServer(await sendBytes(context.settings.client, { head: plain })))
@@ -96,7 +96,7 @@ export const limits: CheckDefinition[] = [
     id: 'raw-two-lengths',
     title: 'The client refuses a request with two different Content-Length headers',
     rule: 'one-content-length',
-    why: 'A proxy in front of the client may use the other length. An attacker can then hide a second request in the body of the first request.',
+    why: 'A proxy in front of the client may use a different length than the client. An attacker can then hide a second request in the body of the first request.',
     fix: 'Use a server that answers such a request with status 400, and do not switch off this protection.',
     async run(context) {
       const all = [

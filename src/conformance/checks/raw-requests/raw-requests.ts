@@ -1,5 +1,5 @@
-// Checks with requests that no browser sends, but that a program can send. The client must answer these requests, keep
-// running, and use no address from them.
+// Checks with requests that no browser sends, but that a program can send. The client must answer these requests and
+// keep running, and must not use an address from them.
 import type { Exchange } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -68,7 +68,7 @@ const families: {
   {
     id: 'hosts',
     what: 'requests whose Host header is missing, empty or not a host name',
-    fix: "Build no address from the Host header. Take the client's own address from the configuration.",
+    fix: "Do not build an address from the Host header. Take the client's own address from the configuration.",
     requests: context => [
       ...['', '[', ':', '%', 'a b', 'http://', `${'a'.repeat(300)}.example`, 'evil.example:99999', '"><x'].map(
         host => ({
@@ -219,7 +219,7 @@ export const rawRequests: CheckDefinition[] = [
     id: 'raw-absolute-target',
     title: 'If a request line contains a whole address, the address does not change the redirect_uri of a login',
     rule: 'PG-02',
-    why: 'Proxies and attackers can write a whole address into the request line. A library may take the host in this address for the host of the client.',
+    why: 'Proxies and attackers can write a whole address into the request line. A library may use the host in this address as the host of the client.',
     fix: "Take the client's own address from the configuration.",
     async run(context) {
       const { login, client } = context.settings
@@ -237,8 +237,8 @@ export const rawRequests: CheckDefinition[] = [
     id: 'raw-no-redirect-away',
     title: 'No address of the client redirects to another site',
     rule: 'CL-25',
-    why: 'If a link to the client leads to the page of an attacker, visitors trust this page. A redirect that repeats the path of the request is enough for this attack.',
-    fix: 'If a path begins with several slashes or a backslash, answer with 404. Or replace them by one slash before you use the path.',
+    why: "If a link to the client leads to an attacker's page, visitors trust this page. A redirect that repeats the path of the request is enough for this attack.",
+    fix: 'If a path begins with several slashes or a backslash, answer with 404. Or replace them with one slash before you use the path.',
     async run(context) {
       const { login, page } = context.settings
       const targets = [
@@ -270,13 +270,13 @@ export const rawRequests: CheckDefinition[] = [
   {
     id: 'raw-nosniff',
     title:
-      'If other answers have X-Content-Type-Options: nosniff, the answers to requests that the HTTP parser refuses have it, too',
+      'If normal answers have X-Content-Type-Options: nosniff, the answers to requests that the HTTP parser refuses also have it',
     rule: 'nosniff',
     why: 'The HTTP server makes these answers itself, without running the code of the client that sets the headers. This check only warns, because with many servers a client cannot add headers to these answers.',
     fix: 'Set the headers in the code that answers broken requests, for example in a handler for clientError, or in a proxy in front of the client.',
     async run(context) {
       const plain = await context.request(context.settings.login, { headers: typedAddress })
-      if (!isNosniff(plain)) throw new NotApplicable('the other answers do not have the header either')
+      if (!isNosniff(plain)) throw new NotApplicable('even normal answers do not have the header')
       const answers = await sendOdd(context, refusedByParsers(context))
       const refused = answers.filter(({ status }) => status >= 400)
       if (refused.length === 0) throw new NotApplicable('the client refuses no such request')

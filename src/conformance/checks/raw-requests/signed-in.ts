@@ -1,4 +1,4 @@
-// Checks with invalid requests that contain the cookies of a visitor. Without a session, many clients answer before
+// Checks with invalid requests that contain a visitor's cookies. Without a session, many clients answer before
 // they read the request.
 import { type CheckDefinition, Failed } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -40,7 +40,7 @@ const bodies: [type: string | undefined, body: string][] = [
 ]
 
 /**
- * Invalid requests with the cookies of a visitor, and with the headers that browsers send from the client's own pages.
+ * Invalid requests with a visitor's cookies, and with the headers that browsers send from the client's own pages.
  */
 async function signedInRequests(context: CheckContext): Promise<Odd[]> {
   const application = await openWithApplication(context)
@@ -83,7 +83,7 @@ async function signedInRequests(context: CheckContext): Promise<Odd[]> {
 export const signedIn: CheckDefinition[] = [
   {
     id: 'raw-signed-in',
-    title: 'The client answers invalid parameters, addresses and forms of a signed-in visitor, and keeps running',
+    title: 'The client answers invalid parameters, addresses and forms from a signed-in visitor, and keeps running',
     rule: 'stays-up',
     why: 'Anybody with an account can send such requests. An exception that the client does not catch can end the client for all visitors.',
     fix: 'Check the type of every value before you use it. Answer a body that you cannot read with status 400 or 415.',
