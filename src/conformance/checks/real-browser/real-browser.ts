@@ -20,7 +20,7 @@ import {
 } from '../../steps/real-browser.ts'
 
 const strictCookie =
-  'Answer the callback with status 200 and a page with a meta refresh. Browsers send no SameSite=Strict cookie after redirects that another site began. If the callback answers with a redirect, the next page has no session.'
+  'Answer the callback with status 200 and a page with a meta refresh. Browsers do not send SameSite=Strict cookies after redirects that began at another site. If the callback answers with a redirect, the next page has no session.'
 
 /**
  * Fills in the form for a new application, and sends it with its button. Returns how many applications the API created.
@@ -49,14 +49,14 @@ const definitions: CheckDefinition[] = [
         callbacks < 2,
         `The browser was sent to the portal and back ${callbacks} times, and ended at ${placeOf(window)}.`,
       )
-      expect(isAtRest, `After the login the page at ${placeOf(window)} does not stop loading.`)
+      expect(isAtRest, `After the login, the page at ${placeOf(window)} does not stop loading.`)
       expect(
         placeOf(window).startsWith(`${context.settings.client}/`),
         `The login ended at ${placeOf(window)}, which is not a page of the client.`,
       )
       expect(
         await isSignedIn(context, visitor),
-        `After the login, a visit of ${context.settings.page} made no successful API call.`,
+        `After the login, a visit to ${context.settings.page} made no successful API call.`,
       )
     },
   },
@@ -97,7 +97,7 @@ const definitions: CheckDefinition[] = [
       const { window } = await signIn(context)
       const { searchParams, pathname } = new URL(window.page.url())
       const left = ['code', 'state'].filter(name => searchParams.has(name))
-      expect(left.length === 0, `After the login the address is ${pathname} with ${left.join(' and ')}.`)
+      expect(left.length === 0, `After the login, the address is ${pathname} with ${left.join(' and ')}.`)
     },
   },
   {
@@ -128,7 +128,7 @@ const definitions: CheckDefinition[] = [
     id: 'chromium-from-another-site',
     title: 'In Chromium, if a signed-in visitor follows a link from another site, the client shows the page',
     rule: 'PG-12',
-    why: 'Browsers send no Strict cookie with the first request from another site, so the visitor would have to sign in again.',
+    why: 'Browsers do not send Strict cookies with the first request from another site, so the visitor would have to sign in again.',
     fix: 'If a navigation comes from another site and has no session, answer it once with a meta refresh to the same path.',
     needs: ['page', 'browser'],
     async run(context) {
@@ -182,8 +182,8 @@ const definitions: CheckDefinition[] = [
           Boolean,
         )
         if (missing.length === 0) continue
-        // A cookie belongs to the session if the visitor is signed in with only this cookie, or is not signed in without
-        // it. A language cookie, for example, does not belong to the session.
+        // A cookie belongs to the session if the visitor is signed in with only this cookie, or is not signed in
+        // without it. A language cookie, for example, does not belong to the session.
         await window.keepCookies([cookie])
         const isEnough = await isSignedIn(context, visitor)
         await window.keepCookies(cookies.filter(other => other !== cookie))
@@ -257,13 +257,13 @@ const definitions: CheckDefinition[] = [
       await signOut(context, visitor)
       expect(
         !(await isSignedIn(context, visitor)),
-        `After signing out, ${context.settings.page} still calls the API in the visitor's name.`,
+        `After signing out, ${context.settings.page} still calls the API on the visitor's behalf.`,
       )
     },
   },
   {
     id: 'chromium-back-after-sign-out',
-    title: 'In Chromium, after the visitor has signed out, the Back button shows no data of the visitor',
+    title: "In Chromium, after the visitor has signed out, the Back button does not show the visitor's data",
     rule: 'CK-13',
     why: 'The next person at the browser can press the Back button.',
     fix: 'Send Cache-Control: no-store with every page behind the login, and with every answer from which a script takes data for a page.',
@@ -278,7 +278,7 @@ const definitions: CheckDefinition[] = [
       if (!(await shows()))
         throw new Undecided(`${context.settings.page} does not show the application of its visitor.`)
       await signOut(context, visitor)
-      if (await shows()) expect(false, `After signing out, ${placeOf(window)} still shows data of the visitor.`)
+      if (await shows()) expect(false, `After signing out, ${placeOf(window)} still shows the visitor's data.`)
       const isAtPortal = () => window.asked.some(({ url }) => url.startsWith(context.platform.portalUrl))
       window.asked.length = 0
       // Ends if Back opens the portal, because this begins a new login. The check logout-not-silent judges this case.
@@ -286,7 +286,7 @@ const definitions: CheckDefinition[] = [
         await window.act(() => window.page.goBack({ waitUntil: 'commit' }).catch(() => undefined))
         expect(
           isAtPortal() || !(await shows()),
-          `After signing out, Back shows ${placeOf(window)} with data of the visitor.`,
+          `After signing out, Back shows ${placeOf(window)} with the visitor's data.`,
         )
       }
     },
