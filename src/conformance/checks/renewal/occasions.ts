@@ -1,4 +1,4 @@
-// Checks on renewals in special cases: after the answer 401 from the API, for a form, for the second time in a session,
+// Checks on renewals in special cases: after a 401 answer from the API, for a form, for the second time in a session,
 // and with tokens that expire soon.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
@@ -61,7 +61,7 @@ const forms: CheckDefinition[] = [
     id: 'refresh-fields-after-401',
     title: 'If the API refuses the access token with 401, the client sends a correct renewal request',
     rule: 'RF-01',
-    why: 'Clients often have two functions for renewals: one before a call, and one after the answer 401. If the second function is wrong, visitors are signed out only in rare cases, and nobody notices the mistake.',
+    why: 'Clients often have two functions for renewals: one before a call, and one after a 401 answer. If the second function is wrong, visitors are signed out only in rare cases, and nobody notices the mistake.',
     fix: 'Make all renewals with one function. It must send a form with exactly these fields: grant_type, refresh_token, client_id and client_secret.',
     needs,
     async run(context) {
@@ -145,7 +145,7 @@ const kept: CheckDefinition[] = withoutToken.map(([id, fault, what]) => ({
   title: `If the answer to a renewal has ${what}, the next renewal sends the old refresh token`,
   rule: 'RF-08',
   why: 'A portal does not have to return a new refresh token. The old refresh token then stays valid. If the client loses it, the visitor is signed out when the next access token expires.',
-  fix: 'Replace the refresh token only if the refresh_token in the answer is a text that is not empty. Otherwise, store the old refresh token again together with the new access token. If requests with the same refresh token share one renewal, forget the shared answer when the portal did not replace the token.',
+  fix: 'Replace the refresh token only if the refresh_token in the answer is a text that is not empty. Otherwise, store the old refresh token again together with the new access token. If requests with the same refresh token share one renewal, do not remember the shared answer if the portal did not replace the token.',
   needs,
   longestMs: 90_000,
   async run(context) {
@@ -176,8 +176,8 @@ const kept: CheckDefinition[] = withoutToken.map(([id, fault, what]) => ({
 }))
 
 /**
- * Faults of a renewal that do not refuse the refresh token for good. The client must not repeat the renewal, and must
- * keep the session.
+ * Faults that make a renewal fail without refusing the refresh token for good. The client must not repeat the renewal,
+ * and must keep the session.
  */
 const forNow: [fault: string, options?: Record<string, unknown>][] = [
   ['refresh-reset'],
@@ -250,7 +250,7 @@ const failures: CheckDefinition[] = [
       for (const { said, page, renewals } of await visitUnderAll(context))
         expect(
           renewals.length <= page.trail.length,
-          `With ${said} one visit sent ${renewals.length} renewals.`,
+          `With ${said}, one visit sent ${renewals.length} renewals.`,
           ...renewals.slice(0, 3),
         )
     },
@@ -362,7 +362,7 @@ const others: CheckDefinition[] = [
       )
       if (!renewal) throw new NotApplicable('the client makes no renewal with this refresh token')
       const sent = (renewal.request.body as Record<string, unknown>).refresh_token
-      expect(sent === token, 'The renewal sends another refresh token than the portal issued.', renewal)
+      expect(sent === token, 'The renewal sends a different refresh token than the portal issued.', renewal)
     },
   },
   {
@@ -389,7 +389,7 @@ const others: CheckDefinition[] = [
       renewalIn(context, await visitPage(context, copy))
       expect(
         false,
-        `The client made no renewal for the form, and answered with ${describePage(page)}. For a page, it makes a renewal.`,
+        `The client did not renew the token for the form, and answered with ${describePage(page)}. If a page is requested, the client renews the token.`,
         page,
       )
     },

@@ -24,8 +24,8 @@ import { occasions } from './occasions.ts'
 import { specialRenewals } from './special-renewals.ts'
 
 /**
- * Waits until the last renewal has no effect any more. For some seconds, a client may use the answer to it again, and
- * the portal accepts the replaced refresh token for ten seconds.
+ * Waits until the last renewal no longer has an effect. For some seconds after a renewal, a client may use the answer
+ * again. For ten seconds, the portal accepts the replaced refresh token.
  */
 const forget = ({ pause }: CheckContext) => pause(12_000)
 
@@ -178,7 +178,7 @@ export const renewal: CheckDefinition[] = [
     title: 'If the client renews because the API refused the access token, the client stores the new tokens',
     rule: 'RF-09',
     why: 'The portal can end an access token before it expires. If the client then loses the new tokens, the next page sends the old refresh token. The portal then revokes all tokens, and the session ends.',
-    fix: 'After every renewal, set the new cookies in the answer to the browser, even if the answer 401 from the API caused the renewal.',
+    fix: 'After every renewal, set the new cookies in the answer to the browser, even if a 401 answer from the API caused the renewal.',
     needs,
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -190,7 +190,7 @@ export const renewal: CheckDefinition[] = [
   {
     id: 'refresh-delivered-after-form',
     title:
-      'If the API answers 401 to a form for a new application, and the client renews, the client stores the new tokens',
+      'If the client renews because the API answered a form for a new application with 401, the client stores the new tokens',
     rule: 'RF-09',
     why: 'The access token can become invalid while the visitor fills in a form. If the client then loses the new tokens, the next page sends the old refresh token. The portal then revokes all tokens, and the session ends.',
     fix: 'After every renewal, set the new cookies in the answer to the browser, even if this answer is the redirect after a form.',
@@ -305,8 +305,8 @@ export const renewal: CheckDefinition[] = [
     async run(context) {
       const { browser, page: landed } = await expiredSession(context)
       await expectFixedEnd(context, browser, landed)
-      // Repeats this for a renewal because of the answer 401. Waits first: soon after the login, a later end would be
-      // too small to measure.
+      // Repeats this for a renewal after a 401 answer. Waits first, because soon after the login, the difference
+      // between the two ends would be too small to measure.
       const second = await context.signedIn()
       await context.pause(2300)
       await context.platform.endAccessTokens(second.person)
@@ -532,7 +532,7 @@ function longLived({ trail }: Page, moreThan: number) {
  * Makes a visit in which the client renews the session, and the API then answers with an error. Returns the browser.
  */
 async function renewedWithError(context: CheckContext): Promise<Browser> {
-  // In the second attempt, the first API call gets no fault, because some clients renew only after the answer 401.
+  // In the second attempt, the first API call gets no fault, because some clients renew only after a 401 answer.
   for (const skip of [0, 1]) {
     const { browser } = await expiredSession(context)
     await context.order('list-500', { times: 'always', skip })
@@ -561,7 +561,7 @@ function adviceForRenewal(page: Page, steps: LabStep[]): string {
   if (isRefused)
     return 'The API refused the access token with 401. Renew with grant_type=refresh_token and the refresh token, and then repeat the API call once.'
   if (page.status === 0 || page.status >= 500)
-    return 'The client failed before it sent a renewal. Its output can show why. After the Max-Age of a cookie, the browser no longer sends it, so read the refresh token from its own cookie or from the server.'
+    return 'The client failed before it sent a renewal. Its output can show why. When the Max-Age of a cookie has passed, the browser no longer sends the cookie. So keep the refresh token in its own cookie or at the server, and read it from there.'
   return 'When the access token has expired, or its cookie is gone, send grant_type=refresh_token and the refresh token from the token response. Keep the refresh token in its own cookie, which lives longer than the access token. If the server keeps the tokens, let the session cookie live longer than the access token.'
 }
 

@@ -1,4 +1,4 @@
-// Checks on renewals in special cases: without an answer, after a 401 from the API, for a form, and while none is needed.
+// Checks on renewals in special cases: without an answer, after a 401 from the API, for a form, and if none is needed.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -147,7 +147,7 @@ const after401: CheckDefinition[] = [
     title: 'The client stores the new tokens of a renewal even if the API then refuses a call with 403',
     rule: 'RF-09',
     why: 'Many frameworks build the page for a refused call without the cookies of the request. If the client loses the new refresh token, it sends the old refresh token again. The portal then revokes all tokens.',
-    fix: 'After every renewal, set the new cookies in the answer to the browser, also if this answer is an error page.',
+    fix: 'After every renewal, set the new cookies in the answer to the browser, even if this answer is an error page.',
     needs,
     async run(context) {
       const browser = await renewedWithRefusal(context)
@@ -209,7 +209,7 @@ const forForms: CheckDefinition[] = [
     title: 'If the portal refuses the refresh token while a visitor sends a form, the client offers to sign in',
     rule: 'RF-05',
     why: 'The portal may have ended the session while the visitor typed. If the client shows an error each time, the visitor cannot sign in again.',
-    fix: 'After invalid_grant, delete the session cookies and offer to sign in, also in the answer to a form.',
+    fix: 'After invalid_grant, delete the session cookies and offer to sign in, even in the answer to a form.',
     needs: ['page', 'create'],
     async run(context) {
       const { browser, page } = await renewForForm(context, 'refresh-400', { error: 'invalid_grant' })
@@ -310,7 +310,7 @@ const others: CheckDefinition[] = [
   },
   {
     id: 'refresh-not-elsewhere',
-    title: 'If the access token is valid, neither a form nor a login or a sign-out causes a renewal',
+    title: 'If the access token is valid, no form, login or sign-out causes a renewal',
     rule: 'RF-10',
     why: 'Each renewal makes the visitor wait, adds load to the portal, and can disturb the requests of another tab.',
     fix: 'Renew only when the access token has expired, or after a 401 from the API.',
