@@ -1,5 +1,5 @@
-// Checks on unusual but valid answers to a renewal, and on answers that are too large. Many clients read the answer to a
-// renewal with other code than the answer to an exchange.
+// Checks on unusual but valid answers to a renewal, and on answers that are too large. Many clients do not use the same
+// code to read the answer to a renewal and the answer to an exchange.
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import { describePage, expect, expectServed } from '../../findings.ts'
 import { expectOwnHeaders, foreignHeaders, foreignHeadersRule } from '../../steps/foreign-headers.ts'
@@ -80,7 +80,7 @@ export const answers: CheckDefinition[] = [
   ),
   {
     id: 'refresh-headers-not-passed-back',
-    title: 'The client passes no header of the answer to a renewal to the browser',
+    title: 'The client does not pass headers from the answer to a renewal on to the browser',
     ...foreignHeadersRule,
     needs,
     async run(context) {

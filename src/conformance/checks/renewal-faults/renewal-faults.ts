@@ -59,7 +59,7 @@ const requests: CheckDefinition[] = [
       id: 'refresh-fields-once',
       title: 'A renewal contains no field twice',
       rule: 'token-parameters-once',
-      why: 'A portal may refuse a field that is there twice, or use the wrong value. The renewal then fails.',
+      why: 'If a field is there twice, a portal may refuse the request or use the wrong value. The renewal then fails.',
       fix: 'Set each field once.',
     },
     undefined,
@@ -80,7 +80,7 @@ const requests: CheckDefinition[] = [
       title: 'A renewal contains the client secret only once, in the form or in the Authorization header',
       rule: 'one-authentication',
       why: 'A portal may refuse a request that authenticates with two methods. The renewal then fails.',
-      fix: 'Send client_secret only in the form, and no Authorization header.',
+      fix: 'Send client_secret only in the form, and do not send an Authorization header.',
     },
     undefined,
     ({ renewal }) => {
@@ -268,7 +268,7 @@ const sizes: CheckDefinition[] = [
       for (let tries = 0; tries < 5 && isMet && !recorded(); tries++) await context.pause(1000)
       expect(
         recorded() || !isMet || page.status === 0,
-        'Seven seconds after its answer, the client has not closed the connection.',
+        'Seven seconds after its answer, the client still has not closed the connection.',
         page,
       )
       const renewal = recorded() ?? renewalIn(context, { page, steps })
@@ -294,7 +294,7 @@ const sizes: CheckDefinition[] = [
         id: `refresh-access-token-${size}-kb`,
         title: `If a renewal returns an access token of ${size} KB, the visitor stays signed in, or a page says that the renewal failed`,
         rule: 'CK-03',
-        why: 'A browser ignores a cookie of more than 4,096 bytes without a message, and keeps the old cookie.',
+        why: 'A browser silently ignores a cookie of more than 4,096 bytes, and keeps the old cookie.',
         fix: 'Split a long token into several cookies, or keep the token at the server. Or answer with a page that says that the token is too long.',
       },
       [`refresh-access-token-${size}-kb`],
@@ -338,7 +338,7 @@ const oddLifetimes: CheckDefinition[] = lifetimes.map(([fault, what, options]) =
   under(
     {
       id: `refresh-expires-in-${fault}`,
-      title: `If the expires_in of a renewal ${what}, the client sets no wrong cookie and does not renew again and again`,
+      title: `If the expires_in of a renewal ${what}, the client does not set a wrong cookie and does not renew again and again`,
       rule: 'CL-19',
       why: 'Browsers ignore a Max-Age such as NaN, and keep the session cookie until they are closed. A lifetime of zero seconds causes endless renewals.',
       fix: 'Use expires_in only if it is a finite number above 0, and limit it to a maximum. Otherwise, refuse the answer or use a default lifetime.',
@@ -360,18 +360,18 @@ const oddLifetimes: CheckDefinition[] = lifetimes.map(([fault, what, options]) =
 )
 
 /**
- * Matches the Authorization header of a program that uses a token without checking it. The token is missing, null, a
- * number, or has two lines, for example.
+ * Matches the Authorization header that a program sends if it does not check the token. For example, the token can be
+ * missing, null or a number, or can have two lines.
  */
 const noTokens =
   /^bearer\s*(undefined|null|none|nil|nan|false|true|12345|\[?'?a'?\]?|one.*|two.*|t\S*k\S*n|\[object object\])?\s*$/i
 
 const unusable: [fault: string, what: string, rule: CheckDefinition['rule']][] = [
   ['access-token-missing', 'has no access token', 'CL-18'],
-  ['access-token-null', 'has null for an access token', 'CL-18'],
+  ['access-token-null', 'has null as its access token', 'CL-18'],
   ['access-token-empty', 'has an empty access token', 'CL-18'],
-  ['access-token-number', 'has a number for an access token', 'CL-18'],
-  ['access-token-list', 'has a list for an access token', 'CL-18'],
+  ['access-token-number', 'has a number as its access token', 'CL-18'],
+  ['access-token-list', 'has a list as its access token', 'CL-18'],
   ['access-token-with-newline', 'has an access token with a line break', 'CL-18'],
   ['access-token-not-ascii', 'has an access token with characters that no header can contain', 'CL-18'],
   ['token-type-mac', 'has a token_type other than Bearer', 'token-type-understood'],
@@ -400,8 +400,8 @@ const unusables: CheckDefinition[] = unusable.map(([fault, what, rule]) => ({
         const { authorization = 'none' } = headers
         return fault.startsWith('token-type') ? authorization.split(' ')[1] === brought : noTokens.test(authorization)
       }
-      // The sandbox does not know which user such a call is for, so the check looks at all calls. inTurn prevents that
-      // another check makes the client send such a value at the same time.
+      // The sandbox does not know which user such a call is for, so the check looks at all calls. inTurn keeps other
+      // checks from making the client send such a value at the same time.
       const calls = context.platform.steps.slice(before).filter(step => step.listener === 'api' && isOfIt(step))
       expect(
         calls.length === 0,
@@ -411,7 +411,7 @@ const unusables: CheckDefinition[] = unusable.map(([fault, what, rule]) => ({
       expect(next.page.status > 0 && !next.page.fault, `The next page did not load: ${next.page.fault}.`, next.page)
       return browser
     })
-    // A client that has kept a token which no header can contain makes no call, and fails at every visit.
+    // If a client has kept a token that no header can contain, the client makes no call and fails at every visit.
     await context.dropFaults()
     const end = performance.now() + 15_000
     for (;;) {
@@ -432,11 +432,11 @@ const unusables: CheckDefinition[] = unusable.map(([fault, what, rule]) => ({
 
 /** Refusals after which no later renewal can succeed. */
 const finalRefusals: [status: number, error: string, id: string, because: string][] = [
-  [401, 'invalid_grant', 'invalid-grant-401', 'the portal refuses a refresh token with 401'],
+  [401, 'invalid_grant', 'invalid-grant-401', 'the portal has refused the refresh token'],
   [400, 'unsupported_grant_type', 'unsupported-grant-type', 'a portal may support only the exchange of codes'],
   [401, 'unsupported_grant_type', 'unsupported-grant-type-401', 'a portal may support only the exchange of codes'],
-  [400, 'unauthorized_client', 'unauthorized-client-400', 'a portal may allow this client no renewals'],
-  [401, 'unauthorized_client', 'unauthorized-client-401', 'a portal may allow this client no renewals'],
+  [400, 'unauthorized_client', 'unauthorized-client-400', 'a portal may forbid renewals for this client'],
+  [401, 'unauthorized_client', 'unauthorized-client-401', 'a portal may forbid renewals for this client'],
 ]
 
 const refusals: CheckDefinition[] = [
@@ -515,7 +515,7 @@ const kept: CheckDefinition[] = [
         'If the client sends the new tokens of a renewal to the browser, the client sends them only in cookies that no script can read',
       rule: 'CK-08',
       why: 'Scripts and browser extensions can read everything on a page.',
-      fix: 'Keep tokens in HttpOnly cookies or at the server. Write no token into a page, an address or another header.',
+      fix: 'Keep tokens in HttpOnly cookies or at the server. Do not write a token into a page, an address or another header.',
     },
     undefined,
     ({ page, renewal }) => {
@@ -575,7 +575,7 @@ const kept: CheckDefinition[] = [
   },
   {
     id: 'refresh-cookies-strict',
-    title: 'If the session cookies are SameSite=Strict after the login, they are Strict after a renewal, too',
+    title: 'If the session cookies are SameSite=Strict after the login, they are also Strict after a renewal',
     rule: 'cookie-strict',
     why: 'Each Set-Cookie replaces all attributes of the earlier cookie, so a renewal can remove the protection of the session.',
     fix: 'Set the cookies after a login and after a renewal with the same function.',
