@@ -19,7 +19,7 @@ async function revokesMore(context: CheckContext, known = 0): Promise<boolean> {
   return untilRevoked(context, () => revokedTokens(context).length > known)
 }
 
-/** The tokens that the portal issued in this check and the client has revoked. */
+/** The tokens that the portal issued in this check and that the client has revoked. */
 function revokedTokens(context: CheckContext): unknown[] {
   const given = context.arrived('exchange', 'refresh').flatMap(step => {
     const tokens = tokensOf(step)
@@ -31,7 +31,7 @@ function revokedTokens(context: CheckContext): unknown[] {
     .filter(token => token !== undefined && given.includes(token as string))
 }
 
-/** Ends the check if a normal sign-out revokes no token either, because another check reports this. */
+/** Ends the check if even a normal sign-out does not revoke a token, because another check reports this. */
 async function expectPlainRevocation(context: CheckContext): Promise<void> {
   const known = revokedTokens(context).length
   const { browser, page } = await context.signedIn()
@@ -40,7 +40,7 @@ async function expectPlainRevocation(context: CheckContext): Promise<void> {
 }
 
 /**
- * Signs out after the access token has expired, with the form of a page that was opened before. `faults`: the faults
+ * Signs out after the access token has expired, with the form of a page that was opened before. `faults` are the faults
  * during the sign-out.
  */
 async function signOutAfterExpiry(
@@ -128,7 +128,7 @@ export const signingOutOccasions: CheckDefinition[] = [
     id: 'logout-without-refresh-token',
     title: 'If the portal issued no refresh token, the visitor can sign out',
     rule: 'CK-13',
-    why: 'Another portal may issue no refresh token. If the client needs this token at the sign-out, the visitor stays signed in.',
+    why: 'A portal does not have to issue a refresh token. If the client needs this token at sign-out, the visitor stays signed in.',
     fix: 'Delete the cookies of the session even if there is no refresh token to revoke.',
     needs,
     async run(context) {
@@ -136,7 +136,9 @@ export const signingOutOccasions: CheckDefinition[] = [
       await context.order('exchange-refresh-token-missing')
       const landed = await followCallback(context, browser, callback)
       if (!(await context.isSignedIn(browser)))
-        throw new NotApplicable('the client signs nobody in without a refresh token, which another check reports')
+        throw new NotApplicable(
+          'without a refresh token, the client does not sign the visitor in, which another check reports',
+        )
       const page = await signOut(context, browser, landed)
       expect(page.status > 0 && page.status < 400, `The client answered the sign-out with ${describePage(page)}.`, page)
       expect(!(await context.isSignedIn(browser)), 'On the next page, the visitor is still signed in.', page)
@@ -144,9 +146,9 @@ export const signingOutOccasions: CheckDefinition[] = [
   },
   {
     id: 'logout-not-by-head',
-    title: 'A HEAD or OPTIONS request to the sign-out path signs nobody out',
+    title: 'A HEAD or OPTIONS request to the sign-out path does not sign the visitor out',
     rule: 'PG-04',
-    why: 'Other sites can cause these requests with the cookies of the visitor, and many frameworks handle HEAD like GET.',
+    why: "Other sites can cause these requests with the visitor's cookies, and many frameworks handle HEAD like GET.",
     fix: 'Sign out only by POST, and answer every other method with 405.',
     needs,
     async run(context) {
@@ -165,7 +167,7 @@ export const signingOutOccasions: CheckDefinition[] = [
     id: 'login-start-keeps-session',
     title: 'If a signed-in visitor begins a login, the visitor stays signed in',
     rule: 'PG-04',
-    why: 'Every other site can send the browser to the login path. If this ended the session, the visitor would be signed out although the new login has not finished.',
+    why: 'Any other site can send the browser to the login path. If this ended the session, the visitor would be signed out although the new login has not finished.',
     fix: 'Replace the session only in the answer to a successful callback. Never delete the session cookies at the login path.',
     needs: ['page'],
     async run(context) {
@@ -176,7 +178,7 @@ export const signingOutOccasions: CheckDefinition[] = [
   },
   {
     id: 'replica-sign-out-revokes',
-    title: 'If another instance of the client receives the sign-out, this instance revokes the refresh token',
+    title: 'An instance of the client revokes the refresh token at sign-out even if another instance handled the login',
     rule: 'CK-15',
     why: 'Any instance can receive the sign-out. If only the instance that handled the login knows the refresh token, a copy of the token stays valid.',
     fix: 'Read the refresh token from its cookie, or keep the token in a store that all instances share.',
@@ -202,9 +204,9 @@ export const signingOutOccasions: CheckDefinition[] = [
   },
   {
     id: 'logout-foreign-cookies',
-    title: 'When a visitor signs out, the client deletes no cookie that another program has set',
+    title: 'When a visitor signs out, the client does not delete cookies that another program has set',
     rule: 'CK-14',
-    why: 'Another host of the domain, or another program on this host, may have set the cookie, for example for its own session. The visitor would then be signed out there, too.',
+    why: 'Another host of the domain, or another program on this host, may have set the cookie, for example for its own session. The visitor would then also be signed out there.',
     fix: 'Delete only the cookies that the client sets, by name and without a Domain. Never delete all cookies of a request.',
     needs,
     async run(context) {

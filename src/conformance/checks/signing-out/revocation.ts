@@ -50,7 +50,7 @@ const requests: CheckDefinition[] = [
       id: 'logout-revocation-address',
       title: 'The client sends no field of a revocation in the query of the address',
       rule: 'credentials-in-body',
-      why: 'Servers and proxies log addresses, and neither a token nor the client secret must be in a log.',
+      why: 'Servers and proxies log addresses, and a log must contain neither a token nor the client secret.',
       fix: 'Send token, client_id and client_secret as a form with POST.',
     },
     revocation =>
@@ -66,7 +66,7 @@ const requests: CheckDefinition[] = [
       'A revocation contains the client secret only once, in the form or in the Authorization header, even after the portal has refused a revocation',
     rule: 'one-authentication',
     why: 'A portal may refuse a request that authenticates with two methods. The tokens then stay valid.',
-    fix: 'Send client_secret only in the form, and no Authorization header, not even after a refusal.',
+    fix: 'Send client_secret only in the form. Do not send an Authorization header, not even after a refusal.',
     needs,
     async run(context) {
       // After a 401, some OAuth libraries repeat the request with another method.
@@ -86,7 +86,7 @@ const requests: CheckDefinition[] = [
     id: 'logout-revocation-encoded',
     title: 'If a refresh token contains the characters +, / and =, a revocation sends the token unchanged',
     rule: 'CK-15',
-    why: 'In a form, a + means a space. If the client does not encode the token, the portal gets another token, answers with 200, and the real token stays valid.',
+    why: 'In a form, a + means a space. If the client does not encode the token, the portal gets a different token and answers with 200. The real token then stays valid.',
     fix: 'Encode the form with a function of your language or library, and do not build the body of the form by hand.',
     needs,
     async run(context) {
@@ -101,7 +101,7 @@ const requests: CheckDefinition[] = [
       const revocation = findRevocation()
       if (!revocation) throw new NotApplicable('the client does not revoke this refresh token')
       const { token: sent } = fieldsOf(revocation) as { token?: unknown }
-      expect(sent === token, 'The revocation sends another refresh token than the portal issued.', revocation)
+      expect(sent === token, 'The revocation sends a different refresh token than the portal issued.', revocation)
     },
   },
   {
@@ -153,7 +153,7 @@ const requests: CheckDefinition[] = [
 
 const headers: CheckDefinition = {
   id: 'logout-headers-not-passed-back',
-  title: 'The client passes no header of the answer to a revocation to the browser',
+  title: 'The client does not pass headers from the answer to a revocation on to the browser',
   ...foreignHeadersRule,
   needs,
   async run(context) {
@@ -184,7 +184,8 @@ const redirects: CheckDefinition[] = [302, 307].map(status => ({
 }))
 
 /**
- * Faults of a revocation with other answers than success. The client must still answer the visitor and end the session.
+ * Faults with which the portal does not confirm a revocation. The client must still answer the visitor and end the
+ * session.
  */
 const answers = ['400', '401', '404', '500', 'html', 'empty', 'half', 'not-an-object', 'cut', 'redirect-302']
 
@@ -245,7 +246,7 @@ const failures: CheckDefinition[] = [
   ),
 ]
 
-/** How long a revocation may last. The platform does not answer it for a minute. */
+/** How long a revocation may last. With the fault `revoke-never`, the platform does not answer for a minute. */
 const mostCallSeconds = 35
 
 const calls: CheckDefinition = {

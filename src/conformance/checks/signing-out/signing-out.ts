@@ -27,7 +27,7 @@ function foreignForm(
   return { page, form: page.forms[0]! }
 }
 
-/** Faults of the revocation at the portal, with their words for the title. */
+/** Faults of the revocation at the portal, and the words for each fault in the title of its check. */
 const portalFaults: [fault: string, what: string][] = [
   ['503', 'refuses the revocation'],
   ['reset', 'resets the connection of the revocation'],
@@ -60,7 +60,7 @@ export const signingOut: CheckDefinition[] = [
     title: 'After a visitor has signed out, the client no longer treats the visitor as signed in',
     rule: 'CK-13',
     why: 'If the session continues, the next person at the computer can act as this visitor.',
-    fix: 'Delete every session cookie, with the same name, Path and Domain with which the client has set it.',
+    fix: 'Delete every session cookie with the same name, Path and Domain that the client used to set it.',
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
@@ -79,9 +79,9 @@ export const signingOut: CheckDefinition[] = [
   },
   {
     id: 'logout-not-by-get',
-    title: 'A GET request to the sign-out path signs nobody out',
+    title: 'A GET request to the sign-out path does not sign the visitor out',
     rule: 'PG-04',
-    why: 'Images, links and prefetching on other sites can send a GET request with the cookies of the visitor.',
+    why: "Images, links and prefetching on other sites can send a GET request with the visitor's cookies.",
     fix: 'Sign out by POST, and answer GET with 405.',
     needs,
     async run(context) {
@@ -142,7 +142,7 @@ export const signingOut: CheckDefinition[] = [
     id: 'logout-replay',
     title: 'After a visitor has signed out, nobody can use a copy of the session cookies',
     rule: 'session-ended-for-all',
-    why: 'Otherwise, an attacker who has a copy of the cookies stays signed in. If the client revokes the refresh token, the portal ends the access tokens, too.',
+    why: 'Otherwise, an attacker who has a copy of the cookies stays signed in. If the client revokes the refresh token, the portal also ends the access tokens.',
     fix: 'End the session at the server, or revoke its refresh token at the portal.',
     needs,
     async run(context) {
@@ -152,7 +152,7 @@ export const signingOut: CheckDefinition[] = [
       if (await context.isSignedIn(browser))
         throw new Undecided('Signing out does not work, which another check reports.')
       if (!(await context.isSignedIn(thief))) return
-      // A revocation ends the session for the copy, too, and may come after the answer to the visitor.
+      // A revocation also ends the session of the copy. The client may send it after it has answered the visitor.
       await untilRevoked(context, () => context.arrived('revoke').length > 0)
       expect(!(await context.isSignedIn(thief)), 'A browser with the copy of the cookies is still signed in.')
     },
@@ -189,8 +189,8 @@ export const signingOut: CheckDefinition[] = [
     needs,
     async run(context) {
       /**
-       * Renews a session and signs out. `isKeptRevoked`: whether the client revoked the refresh token that it must have
-       * kept.
+       * Renews a session and signs out. `isKeptRevoked` says whether the client revoked the refresh token that it had
+       * to keep.
        */
       const renewAndSignOut = async (fault?: string) => {
         const before = new Set(context.arrived('revoke'))
@@ -245,7 +245,7 @@ export const signingOut: CheckDefinition[] = [
     id: 'logout-during-renewal',
     title: 'If a renewal ends only after the visitor has signed out, the renewal does not sign the visitor in again',
     rule: 'late-renewal',
-    why: 'A page can wait for a renewal while the visitor signs out in another tab. The answer to this page then arrives after the answer to the sign-out. In this check, the sandbox also makes the revocation fail, because any call can fail. This check only warns, because without shared memory an instance of the client cannot know that the visitor has signed out at another instance.',
+    why: 'A page can wait for a renewal while the visitor signs out in another tab. The browser then gets this page only after the answer to the sign-out. In this check, the sandbox also makes the revocation fail, because any call can fail. This check only warns, because without shared memory an instance of the client cannot know that the visitor has signed out at another instance.',
     fix: 'After a renewal, check whether the visitor has signed out in the meantime. If so, set no cookies, do not store the new tokens, and revoke the new tokens.',
     needs,
     async run(context) {
@@ -345,7 +345,7 @@ export const signingOut: CheckDefinition[] = [
         await context.platform.settle()
         expect(
           !context.arrived('api', 'me').some(step => !before.has(step)),
-          `At the next visit of ${path}, the visitor is signed in again.`,
+          `At the next visit to ${path}, the visitor is signed in again.`,
           page,
         )
       }
@@ -405,7 +405,7 @@ export const signingOut: CheckDefinition[] = [
     id: 'logout-redirect-local',
     title: 'No request parameter can send the visitor to another site after the sign-out',
     rule: 'CL-25',
-    why: 'If a link to your client leads to the page of an attacker, visitors trust this page.',
+    why: "If a link to your client leads to an attacker's page, visitors trust this page.",
     fix: 'Redirect to a fixed page of your own, or compare the address with a list of allowed addresses.',
     needs,
     async run(context) {
@@ -426,7 +426,7 @@ export const signingOut: CheckDefinition[] = [
   },
   {
     id: 'logout-back',
-    title: 'After a visitor has signed out, the Back button shows no data of the visitor',
+    title: "After a visitor has signed out, the Back button does not show the visitor's data",
     rule: 'CK-13',
     why: 'The next person at the computer can press the Back button.',
     fix: 'Send Cache-Control: no-store with every page behind the login.',
@@ -444,7 +444,7 @@ export const signingOut: CheckDefinition[] = [
       expectWithFix(
         'Delete every session cookie when the visitor signs out.',
         !steps.some(({ kind, about }) => kind === 'api' && about.userId === person.id),
-        'The page calls the API in the name of the visitor.',
+        "The page calls the API on the visitor's behalf.",
         page,
       )
     },
