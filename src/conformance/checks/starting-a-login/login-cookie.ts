@@ -31,8 +31,8 @@ const rows: {
     id: 'secure',
     title: 'The login cookie is Secure, even on localhost',
     rule: 'CL-08',
-    why: 'If code sets no Secure during development, it often sets no Secure in production either. Browsers accept Secure on localhost.',
-    fix: 'Set Secure, also during development.',
+    why: 'Code that does not set Secure during development often does not set it in production. Browsers accept Secure on localhost.',
+    fix: 'Set Secure, even during development.',
     isRight: ({ isSecure }) => isSecure,
     found: 'has no Secure',
   },
@@ -40,7 +40,7 @@ const rows: {
     id: 'same-site',
     title: 'The login cookie is SameSite=Lax',
     rule: 'CL-08',
-    why: 'Browsers send no Strict cookie with the callback, so no login would work. They send a cookie with SameSite=None even with requests that another site causes. If SameSite is missing, browsers behave in different ways.',
+    why: 'Browsers do not send Strict cookies with the callback, so no login would work. They send a cookie with SameSite=None even with requests that another site causes. If SameSite is missing, browsers behave in different ways.',
     fix: 'Set SameSite=Lax.',
     isRight: ({ sameSite }) => sameSite === 'lax',
     found: 'is not SameSite=Lax',
@@ -74,7 +74,7 @@ const rows: {
   },
 ]
 
-/** Seconds. A visitor needs about this time to read a page, type a password and press a button. */
+/** In seconds. A visitor needs about this time to read a page, type a password and press a button. */
 const shortestLogin = 120
 
 const cookiesOf = (answers: Exchange[]) =>
@@ -95,8 +95,8 @@ const attributes = rows.map(({ id, title, rule, why, fix, isRight, found }) => (
     if (cookies.length === 0) throw new NotApplicable('the login path sets no cookie')
     const wrong = cookies.filter(cookie => !isRight(cookie))
     if (wrong.length > 0) throw new Failed(wrong.map(({ name }) => `The cookie ${name} ${found}.`).join(' '))
-    // If a login begins in another way, an earlier answer may set a cookie that is not about the login. So this looks
-    // only at the last answer.
+    // If a login begins in another way, an earlier answer may set a cookie that is not about the login. So the check
+    // looks only at the last answer.
     for (const other of others)
       for (const cookie of cookiesOf([lastAnswer(other)]))
         expect(
@@ -123,8 +123,8 @@ export const loginCookie: CheckDefinition[] = [
       const others = cookiesOf(page.trail).map(({ name }) => name)
       const landed = await followCallback(context, browser, callback, context.isPortal)
       const answers = landed.trail.flatMap(setCookiesOf).map(readSetCookie)
-      // If each login has a cookie with another name, or if the callback deletes the cookie, the cookie belongs only to
-      // a login. Another cookie without Max-Age can contain the id of a session at the server.
+      // If the name of the cookie differs from login to login, or if the callback deletes the cookie, the cookie
+      // belongs to one login. Any other cookie without Max-Age can contain the id of a session at the server.
       for (const { name } of endless)
         expect(
           others.includes(name) && !answers.some(cookie => cookie.name === name && cookie.isDeletion),
@@ -144,12 +144,12 @@ export const loginCookie: CheckDefinition[] = [
       const short = cookiesOf(page.trail).filter(({ maxAge }) => maxAge !== undefined && maxAge < shortestLogin)
       for (const { name, maxAge } of short) {
         const { browser, start, callback } = await beginLogin(context)
-        // If each login has a cookie with another name, the cookie with this lifetime has another name now.
+        // The name of the cookie may differ from login to login, so the check finds the cookies by their lifetime.
         const gone = cookiesOf(start.page.trail).filter(cookie => (cookie.maxAge ?? shortestLogin) < shortestLogin)
         for (const cookie of gone) browser.cookies.delete(cookie.name)
         const known = context.arrived('exchange').length
         await followCallback(context, browser, callback)
-        // A login does not need every cookie of its start.
+        // A login may not need all cookies that were set when it began.
         if ((await context.codeExchanges()).length > known) continue
         const whole = await beginLogin(context)
         await followCallback(context, whole.browser, whole.callback)

@@ -76,7 +76,7 @@ export const startingALogin: CheckDefinition[] = [
     id: 'start-direct',
     title: 'The login path redirects to the portal at once, not to another page of the client',
     rule: 'redirect-to-portal',
-    why: 'A further redirect makes every login slower. The further path is also a second path at which a login can begin.',
+    why: 'A further redirect makes every login slower. A login can then also begin at two paths.',
     fix: 'Answer the login path itself with the redirect to the portal.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
@@ -210,7 +210,7 @@ export const startingALogin: CheckDefinition[] = [
     id: 'start-no-store',
     title: "The client's answer at the login path has Cache-Control: no-store",
     rule: 'no-store',
-    why: 'The answer contains a state and sets a cookie. Only no-store forbids all caches to keep the answer.',
+    why: 'The answer contains a state and sets a cookie. Only no-store prevents every cache from keeping the answer.',
     fix: 'Answer the login path with Cache-Control: no-store.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
@@ -288,7 +288,7 @@ export const startingALogin: CheckDefinition[] = [
     title:
       'If twenty logins have begun at the same time, the next login works, and the browser then has few login cookies',
     rule: 'CL-07',
-    why: 'A browser that restores its windows sends the requests for all logins before it gets the first login cookie. No request shows the client an older login cookie that it could delete, so afterwards the browser has the cookies of all logins.',
+    why: 'A browser that restores its windows sends the requests for all logins before it gets the first login cookie. So no request contains an older login cookie that the client could delete, and afterwards the browser has the cookies of all logins.',
     fix: 'When a login begins, delete all older login cookies except the newest few. It is not enough to delete one cookie.',
     needs: ['page'],
     async run(context) {
@@ -321,9 +321,9 @@ export const startingALogin: CheckDefinition[] = [
   },
   {
     id: 'start-head',
-    title: 'A HEAD request to the login path begins no login',
+    title: 'A HEAD request to the login path does not begin a login',
     rule: 'head-no-effect',
-    why: 'Link checkers send HEAD requests, and must not begin a login. This check only warns, because many frameworks answer HEAD like GET by default, so most simple clients would fail.',
+    why: 'Link checkers send HEAD requests, and must not begin a login. This check only warns: many frameworks answer HEAD like GET by default, so most simple clients would fail.',
     fix: 'Answer HEAD with 405, or set no cookie in the answer.',
     async run(context) {
       const exchange = await context.request(context.settings.login, { method: 'HEAD', headers: typedAddress })
@@ -357,7 +357,7 @@ export const startingALogin: CheckDefinition[] = [
     id: 'start-post-own',
     title: 'If a page of the client sends a form to the login path, no login begins',
     rule: 'CL-31',
-    why: 'The login path has no use for a form. If the path accepts POST, only the check of Origin or of a token protects it against forms of other sites.',
+    why: 'The login path does not need a form. If the path accepts POST, only a check of Origin or of a token protects it against forms from other sites.',
     fix: 'Accept only GET at the login path, and answer everything else with 405.',
     async run(context) {
       const { login, client } = context.settings
@@ -410,8 +410,8 @@ export const startingALogin: CheckDefinition[] = [
     id: 'start-navigation-only',
     title: 'The client begins a login only if the browser opens the login path as a whole page',
     rule: 'CL-32',
-    why: 'With images, a page on another site could begin dozens of logins. The client would then delete the login that the visitor has begun.',
-    fix: 'Look at Sec-Fetch-Dest, Sec-Fetch-Mode and Sec-Purpose, and refuse requests for frames, images and scripts, and prefetches.',
+    why: 'A page on another site could use images to begin dozens of logins. The client would then delete the login that the visitor has begun.',
+    fix: 'Look at Sec-Fetch-Dest, Sec-Fetch-Mode and Sec-Purpose, and refuse prefetches and requests for frames, images and scripts.',
     async run(context) {
       for (const [what, headers] of Object.entries(noNavigations)) {
         const exchange = await context.request(context.settings.login, { headers: { ...typedAddress, ...headers } })

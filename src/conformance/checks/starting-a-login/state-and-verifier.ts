@@ -32,7 +32,7 @@ const otherOutsiders: Record<string, string>[] = [
 ]
 
 /**
- * Begins a login with the headers. Fails if the redirect to the portal has another redirect_uri or cancel_url than a
+ * Begins a login with the headers. Fails if redirect_uri or cancel_url in the redirect to the portal differs from a
  * login without the headers. The client may also refuse the request.
  */
 async function expectSameAddresses(context: CheckContext, headers: Record<string, string>): Promise<void> {
@@ -102,9 +102,9 @@ export const stateAndVerifier: CheckDefinition[] = [
   },
   {
     id: 'state-encoded',
-    title: 'The portal reads the state as the client has created it',
+    title: 'The portal reads exactly the state that the client has created',
     rule: 'login-works',
-    why: 'In an address, a plus sign stands for a space. If the client does not encode a state in base64, the portal returns another text, and the login of some visitors fails.',
+    why: 'In an address, a plus sign stands for a space. If a state is in base64 and the client does not percent-encode it, the portal returns a different text, and the login of some visitors fails.',
     fix: 'Build the query with a library that encodes each value, or write the state in base64url or in hexadecimal digits.',
     async run(context) {
       const states = await statesOf(context, 24)
@@ -160,13 +160,13 @@ export const stateAndVerifier: CheckDefinition[] = [
         const { state = '' } = await context.startLogin(browser)
         starts.push({ browser, state, before, after: Date.now() })
       }
-      // Uses the fastest answer, because fewer times are then possible.
+      // Uses the fastest answer, because it leaves the fewest possible times for the creation of the state.
       const [fastest] = starts.sort((one, other) => one.after - one.before - (other.after - other.before))
       const { browser, state, before, after } = fastest!
       const another = context.browser()
       await context.startLogin(another)
-      // Uses only cookies that have the same value in two browsers. A cookie with another value in each browser may be
-      // the random state itself, which nobody can guess.
+      // Uses only cookies that have the same value in two browsers. A cookie with a different value in each browser may
+      // be the random state itself, which nobody can guess.
       const [given, everybody] = [browser, another].map(({ cookies }) =>
         cookies.list(context.platform.redirectUri).map(({ value }) => value),
       )
@@ -200,7 +200,7 @@ export const stateAndVerifier: CheckDefinition[] = [
     title: 'A request cannot choose the parameters of the redirect to the portal',
     rule: 'UP-01',
     why: 'If the client copies parameters from the login path, an attacker can make a link to the login path that sends the code to another client or address.',
-    fix: 'Take client_id, redirect_uri and cancel_url only from the configuration, and copy no parameter from the request.',
+    fix: 'Take client_id, redirect_uri and cancel_url only from the configuration, and do not copy parameters from the request.',
     async run(context) {
       const evil = {
         client_id: 'evil',
@@ -249,10 +249,10 @@ export const stateAndVerifier: CheckDefinition[] = [
   },
   {
     id: 'state-after-restart',
-    title: 'After a restart, the client creates no state that it has created before',
+    title: 'After a restart, the client does not create a state that it has created before',
     rule: 'CL-02',
     why: 'A random generator with a fixed seed creates the same states again after each restart.',
-    fix: 'Take the state from the cryptographic random generator of the system, and set no seed.',
+    fix: 'Take the state from the cryptographic random generator of the system, and do not set a seed.',
     needs: ['process'],
     isAlone: true,
     async run(context) {
@@ -385,15 +385,14 @@ export const stateAndVerifier: CheckDefinition[] = [
       const made = derivedFrom(url.searchParams).find(({ value }) => isVerifier(value))
       expect(
         !made,
-        `The verifier is ${made?.how}. The address of the login contains this value, so an attacker can compute the verifier.`,
+        `The verifier is ${made?.how}. An attacker who knows the address of the login can compute this value.`,
       )
     },
   },
 ]
 
 /**
- * Values that a client could use as verifiers because it can compute them from public values, instead of storing a
- * random verifier.
+ * Values that a client could compute from public values and use as a verifier, instead of storing a random verifier.
  */
 function derivedFrom(query: URLSearchParams): { how: string; value: string }[] {
   const [state, clientId] = [query.get('state') ?? '', query.get('client_id') ?? '']
@@ -431,8 +430,8 @@ async function statesOf(
 }
 
 /**
- * Begins a login with these parameters in the query of the login path, after a login without them. Returns undefined if
- * the client refuses the parameters, and begins no login.
+ * First begins a login without the parameters, and then a login with the parameters in the query of the login path.
+ * Returns undefined if the client refuses the parameters and does not begin the second login.
  */
 async function startWithQuery(
   context: CheckContext,
