@@ -115,7 +115,7 @@ export const stayingSignedIn: CheckDefinition[] = [
     title: 'If the API refuses an access token, the client renews it at most once for each page',
     rule: 'UP-14',
     why: 'If the API also refuses the new token, a third token does not help. Each further renewal makes the visitor wait and adds load to the platform.',
-    fix: 'Renew once, and repeat the API call once. If the API refuses this call, too, redirect to the login.',
+    fix: 'Renew once, and repeat the API call once. If the API also refuses this call, redirect to the login.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -143,7 +143,7 @@ export const stayingSignedIn: CheckDefinition[] = [
       const login = new URL(context.url(context.settings.login))
       const saysSo =
         page.stoppedAt !== undefined || page.status >= 400 || ways.some(url => new URL(url).pathname === login.pathname)
-      expect(saysSo, `The client answered with ${describePage(page)}, which has no link to sign in.`, page)
+      expect(saysSo, `The client answered with ${describePage(page)}, which does not offer to sign in.`, page)
     },
   },
   {
@@ -151,7 +151,7 @@ export const stayingSignedIn: CheckDefinition[] = [
     title: 'If the API answers 403, the client does not renew the token and does not end the session',
     rule: 'UP-14',
     why: 'Status 403 means that the visitor may not make this call. The token is valid, and a new token would have the same rights.',
-    fix: 'Renew or sign out only after the answer 401.',
+    fix: 'Renew or sign out only after a 401 answer.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -167,7 +167,8 @@ export const stayingSignedIn: CheckDefinition[] = [
   },
   {
     id: 'refresh-keeps-visitor',
-    title: 'If the sessions of two visitors are renewed at the same time, no visitor gets the session of the other',
+    title:
+      'If the sessions of two visitors are renewed at the same time, neither visitor gets the session of the other visitor',
     rule: 'visitors-apart',
     why: 'If the requests of two visitors share a renewal, one visitor sees the data of the other visitor.',
     fix: 'Let requests share a renewal only if they have the same refresh token.',
@@ -214,7 +215,7 @@ export const stayingSignedIn: CheckDefinition[] = [
       renewalIn(context, await visitPage(context, browser))
       const after = ownCookies(context, browser).length
       // Allows two more cookies, because the renewal may set cookies that had expired before.
-      expect(after <= before + 2, `The browser had ${before} cookies before the renewals, and has ${after} now.`)
+      expect(after <= before + 2, `The browser had ${before} cookies before the renewal, and has ${after} now.`)
     },
   },
 ]
