@@ -77,7 +77,7 @@ function withParameter(callback: URL, name: string, value: string): URL {
 export const tabs: CheckDefinition[] = [
   {
     id: 'tabs-parallel-logins',
-    title: 'If a visitor begins logins in two tabs, both logins work, in any order',
+    title: 'If a visitor begins logins in two tabs, both logins work, in whichever order the visitor finishes them',
     rule: 'CL-06',
     why: 'If a visitor opens two pages after the session has ended, two logins begin.',
     fix: 'Keep the data of each login separately, for example in a cookie whose name contains a part of the state.',
@@ -217,7 +217,7 @@ export const tabs: CheckDefinition[] = [
     title: 'If another user signs in with the same browser, the client ends the session of the earlier visitor',
     rule: 'CL-20',
     why: 'If the other user is signed in at the portal, the portal redirects at once. The browser then sends the old session cookies with the callback.',
-    fix: 'If a callback contains the cookies of a session, replace this session by the new session.',
+    fix: 'If a callback contains the cookies of a session, replace this session with the new session.',
     needs: ['page'],
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -240,7 +240,7 @@ export const tabs: CheckDefinition[] = [
       'If another user signs in and gets no refresh token, the earlier visitor is not signed in again when the new session ends',
     rule: 'CL-20',
     why: 'If the client keeps the refresh token of the earlier visitor, the next renewal signs the other user in as the earlier visitor.',
-    fix: 'At each login, replace or delete every cookie of the earlier session, even if the token response has no refresh token. Delete the cookie even if the request did not send it: a callback receives no SameSite=Strict cookies.',
+    fix: 'At each login, replace or delete every cookie of the earlier session, even if the token response has no refresh token. Delete each cookie even if the request did not contain it: browsers do not send SameSite=Strict cookies with a callback.',
     needs: ['page'],
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -309,7 +309,7 @@ export const tabs: CheckDefinition[] = [
     title:
       'If a visitor reloads the page after the login, the visitor stays signed in, and the client makes no second exchange',
     rule: 'CL-28',
-    why: 'A browser reloads a page in the same way as it opened the page. If the page came after a redirect from the portal, the browser sends no Strict cookies with the reload either.',
+    why: 'A browser reloads a page in the same way as it opened the page. If the page came after a redirect from the portal, the browser does not send Strict cookies with the reload.',
     fix: 'Answer the callback with a page that has a meta refresh, or use a Lax cookie. The browser history must not contain the callback.',
     needs: ['page'],
     async run(context) {
@@ -353,9 +353,9 @@ export const tabs: CheckDefinition[] = [
   },
   {
     id: 'tabs-signed-out-meanwhile',
-    title: 'If a visitor has signed out in another tab, a form that is still open creates no application',
+    title: 'If a visitor has signed out in another tab, a form that is still open does not create an application',
     rule: 'CK-13',
-    why: 'The open form belongs to the visitor who has signed out. The next person at the browser could send the form in the name of this visitor.',
+    why: "The open form belongs to the visitor who has signed out. The next person at the browser could send the form on this visitor's behalf.",
     fix: 'Check the session before you read the form.',
     needs: ['create', 'logout'],
     async run(context) {
@@ -370,7 +370,7 @@ export const tabs: CheckDefinition[] = [
     id: 'tabs-two-visitors',
     title: 'Two visitors who use the client at the same time see only their own data',
     rule: 'visitors-apart',
-    why: 'A client that keeps the session in a shared variable mixes the data of two visitors.',
+    why: 'A client that keeps the session in a shared variable mixes up the data of two visitors.',
     fix: 'Keep the session in the request object, never in a global variable.',
     needs: ['page'],
     async run(context) {
@@ -406,7 +406,7 @@ export const tabs: CheckDefinition[] = [
     title:
       'If two visitors sign in at the same time, each visitor is signed in with their own account and lands on their own page',
     rule: 'visitors-apart',
-    why: 'A client that keeps the data of a login in a shared variable mixes two visitors when their logins overlap.',
+    why: 'A client that keeps the data of a login in a shared variable mixes up two visitors when their logins overlap.',
     fix: 'Keep the data of each login together with its state, in a cookie of this browser or in a store with the state as the key.',
     needs: ['page'],
     async run(context) {
@@ -454,7 +454,7 @@ export const tabs: CheckDefinition[] = [
     needs: ['page'],
     async run(context) {
       const people = [await context.person(), await context.otherPerson(), await context.otherPerson()]
-      // First the exchange that begins last ends first, and then all exchanges end at the same time.
+      // In the first round, the exchange that begins last ends first. In the second round, all end at the same time.
       for (const delays of [
         [0.6, 0.4, 0.2],
         [0.3, 0.3, 0.3],
@@ -485,7 +485,7 @@ export const tabs: CheckDefinition[] = [
   },
   {
     id: 'tabs-other-visitors-pages',
-    title: 'Neither a page about an application nor the form for a new application shows data of another visitor',
+    title: "Neither a page about an application nor the form for a new application shows another visitor's data",
     rule: 'visitors-apart',
     why: 'If a client caches API answers only by their address, it can show an answer to a visitor who may not see it.',
     fix: 'Do not cache API answers, or make the id of the visitor part of the cache key.',
@@ -561,7 +561,7 @@ export const tabs: CheckDefinition[] = [
       )
       expect(
         await context.isSignedIn(browser),
-        'After a visit of the second instance, the visitor is no longer signed in at the first instance.',
+        'After a visit to the second instance, the visitor is no longer signed in at the first instance.',
       )
     },
   },
@@ -583,7 +583,7 @@ export const tabs: CheckDefinition[] = [
         await visitor.newTab().visit(context.url(path, replica), { stopAt })
         expect(
           await context.isSignedIn(visitor),
-          `After a visit of ${path} at the other instance, the visitor is no longer signed in.`,
+          `After a visit to ${path} at the other instance, the visitor is no longer signed in.`,
         )
       }
       for (const path of [...paths.filter(path => path !== page), login])
@@ -591,7 +591,7 @@ export const tabs: CheckDefinition[] = [
       const end = await followCallback(context, browser, callback)
       expect(
         await context.isSignedIn(browser),
-        `After visits of the other instance, a login that had begun before ended with ${describePage(end)}.`,
+        `After visits to the other instance, a login that had begun before ended with ${describePage(end)}.`,
         end,
       )
     },
@@ -634,7 +634,7 @@ export const tabs: CheckDefinition[] = [
     title:
       'If one instance creates an application and another instance shows the next page, this page shows the secret',
     rule: 'CK-12',
-    why: 'Each request can reach another instance. The API returns the secret only once, so a secret in the memory of one instance is lost for the visitor.',
+    why: 'Each request can reach a different instance. The API returns the secret only once. If only one instance has the secret in its memory, another instance cannot show it.',
     fix: 'Pass the secret on in a sealed cookie, with a key that all instances have, or in a shared store.',
     needs: ['replica', 'page', 'create'],
     async run(context) {
@@ -689,7 +689,7 @@ export const tabs: CheckDefinition[] = [
     async run(context) {
       const { browser } = await context.signedIn()
       await context.clientProcess!.restart()
-      expect(await context.isSignedIn(browser), 'After the restart the visitor is not signed in.')
+      expect(await context.isSignedIn(browser), 'After the restart, the visitor is not signed in.')
     },
   },
   {
