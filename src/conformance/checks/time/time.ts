@@ -1,3 +1,4 @@
+// Checks whether sessions and tokens end in time, and how many calls and how much memory the client needs.
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { isPlatformCall, tokensSentIn } from '../../correlation.ts'
@@ -12,15 +13,15 @@ import { usageOf } from './usage.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
-/** Seconds. */
+/** In seconds. */
 const shortLife = 2
 
-/** How many unfinished logins the check makes. If the client is slow, it makes fewer. */
+/** How many unfinished logins the check begins. If the client is slow, the check begins fewer. */
 const mostLogins = 1000
 const loginsMs = 4000
 const atOnce = 16
 
-/** Allows a client to keep each login in memory for a while, with a few KB. */
+/** With this limit, a client may keep a few KB in memory for each login for a while. */
 const mostGrowthMb = 100
 const mostConnections = 60
 
@@ -71,7 +72,7 @@ export const time: CheckDefinition[] = [
       await context.pause(shortLife * 1000 + 700)
       expect(
         !(await isTaken(context, cookie, token)),
-        `expires_in was ${shortLife} seconds, but the client still accepts the same cookies after that time, and calls the API with the same token.`,
+        `expires_in was ${shortLife} seconds, but after this time, the client still accepts the same cookies and calls the API with the same token.`,
       )
     },
   },
@@ -79,8 +80,8 @@ export const time: CheckDefinition[] = [
     id: 'time-form-ends-at-server',
     title: 'If a form arrives with the cookie of an expired session, the client does not do what the form asks for',
     rule: 'CK-07',
-    why: 'Many clients check only in the function that shows a page whether the session has ended. With a copy of the cookie, a form can then still create applications.',
-    fix: 'At each request, also for forms, compare the end of the session with the current time.',
+    why: 'Many clients check the end of the session only in the function that shows a page. A form with a copy of the cookie can then still create applications.',
+    fix: 'At each request, including forms, compare the end of the session with the current time.',
     needs: ['page', 'create'],
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -107,7 +108,7 @@ export const time: CheckDefinition[] = [
       const calls = context.arrived('api').filter(step => !before.has(step) && tokensSentIn(step).includes(token))
       expect(
         calls.length === 0,
-        `expires_in was ${seconds} seconds, but the client still accepts a form with the same cookies after that time, and calls the API with the same token.`,
+        `expires_in was ${seconds} seconds, but after this time, the client still accepts a form with the same cookies and calls the API with the same token.`,
         answer,
         ...calls,
       )
@@ -178,7 +179,7 @@ export const time: CheckDefinition[] = [
         const made = context.arrived().filter(step => !before.has(step) && isPlatformCall(step))
         expect(
           made.length <= 2 * one.trail.length,
-          `A visit of one page made ${made.length} calls.`,
+          `A visit to one page made ${made.length} calls.`,
           one,
           ...made.slice(0, 6),
         )
@@ -190,7 +191,7 @@ export const time: CheckDefinition[] = [
     title: 'For a login, the client makes one exchange, and at most two other portal calls',
     rule: 'DO-14',
     why: 'The visitor waits for these calls, and many calls for each login overload the portal.',
-    fix: 'Make only the exchange and, if you show the name of the visitor, one call for the name.',
+    fix: 'Make only the exchange and, if you show the name of the visitor, one request for this name.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const page = await followCallback(context, browser, callback, context.isPortal)
@@ -202,7 +203,7 @@ export const time: CheckDefinition[] = [
   },
   {
     id: 'time-left-logins',
-    title: 'After a thousand unfinished logins, the client uses little more memory, and few more connections',
+    title: 'After a thousand unfinished logins, the client uses only a little more memory and a few more connections',
     rule: 'DO-10',
     why: 'Anybody can begin any number of logins without a password. If the client keeps each login in memory, it runs out of memory, and fails for all visitors.',
     fix: 'Keep each login in a sealed cookie. Or keep logins at the server, and limit their number and age. Reuse connections to the portal.',
