@@ -1,5 +1,5 @@
 // Checks on everything that the client printed, answered and sent during the whole run. A client may print a secret
-// only at one special failure, and the other checks may not cause this failure.
+// only after one special failure, and the other checks on secrets may not cause this failure.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { CheckDefinition } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -46,7 +46,7 @@ function outputOf({ platform, clientProcess }: CheckContext): string {
   return clientProcess!.output().slice(platform.round.output)
 }
 
-/** Returns a function that searches a text for any secret that the client has got in the run. */
+/** Returns a function that searches a text for any secret that the client has received during the run. */
 function findLeaksOfRun(context: CheckContext) {
   const { platform } = context
   const secrets = [
@@ -69,14 +69,14 @@ function findLeaksOfRun(context: CheckContext) {
 }
 
 const why =
-  'Logs and addresses are kept for a long time, and many people who must not know a secret can read them. Usually, a failure writes the secret: the error of a library contains the whole call, or an error page contains the whole request.'
+  'Logs and addresses are kept for a long time, and many people who must not know a secret can read them. Usually, a secret gets there after a failure: the error of a library contains the whole call, or an error page contains the whole request.'
 
 export const wholeRun: CheckDefinition[] = [
   {
     id: 'run-states',
     title: 'During the whole run, no two logins have the same state',
     rule: 'state-per-login',
-    why: 'If the client takes its states from a small set of values, states are repeated after some hundred logins, and an attacker can guess a state.',
+    why: 'If the client takes its states from a small set of values, states repeat after some hundred logins, and an attacker can guess a state.',
     fix: 'Create the state of each login from at least 16 bytes of the cryptographic random generator of the system.',
     isAlone: true,
     async run(context) {
@@ -110,10 +110,10 @@ export const wholeRun: CheckDefinition[] = [
   },
   {
     id: 'run-log-states',
-    title: 'During the whole run, the client prints the state of no login',
+    title: 'During the whole run, the client does not print the state of any login',
     rule: 'LG-01',
     why,
-    fix: 'Log the path of a request without its query, and no address to which you redirect the browser.',
+    fix: 'Log the path of a request without its query. Do not log the addresses to which you redirect the browser.',
     needs: ['process'],
     isAlone: true,
     async run(context) {
@@ -126,10 +126,10 @@ export const wholeRun: CheckDefinition[] = [
   },
   {
     id: 'run-log-people',
-    title: 'During the whole run, the client prints no name and no e-mail address of a visitor',
+    title: 'During the whole run, the client does not print the name or the e-mail address of a visitor',
     rule: 'LG-06',
     why: 'Logs are copied to other systems and kept for a long time. They must not contain the data of people.',
-    fix: 'Log the hash of an id instead of a name. Do not log the answer to the call for the name.',
+    fix: "Log the hash of an id instead of a name. Do not log the answer to the request for the visitor's name.",
     needs: ['process'],
     isAlone: true,
     async run(context) {
@@ -162,8 +162,8 @@ export const wholeRun: CheckDefinition[] = [
     id: 'run-headers',
     title: 'During the whole run, no call of the client contains a cookie that the client has set in a browser',
     rule: 'UP-12',
-    why: 'With the session cookie of a visitor, anybody can act as the visitor. People at the platform, or with access to its logs, could read the cookie.',
-    fix: "Set the headers of each call yourself. Copy no header from the browser's request.",
+    why: "With a visitor's session cookie, anybody can act as this visitor. People at the platform, or with access to its logs, could read the cookie.",
+    fix: "Set the headers of each call yourself. Do not copy headers from the browser's request.",
     isAlone: true,
     async run(context) {
       await failOften(context)
