@@ -340,7 +340,7 @@ export const everyText: CheckDefinition[] = [
   },
   {
     id: 'request-adds-no-header',
-    title: 'On every page, a line break in a parameter of the request does not add a header to the answer',
+    title: 'A line break in a parameter of a request never adds a header to the answer',
     ...headerRule,
     async run(context) {
       expectNoHeader(await requestWith(context, injection, {}), 'A parameter of the request')
