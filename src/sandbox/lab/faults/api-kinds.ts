@@ -84,7 +84,7 @@ const contentKinds: Kinds = {
   large,
 }
 
-/** The nesting is too deep for the stacks of most programs. */
+/** JSON with so many levels overflows the stack of most programs. */
 const deepLevels = 100_000
 
 const listKinds: Kinds = {
@@ -94,7 +94,7 @@ const listKinds: Kinds = {
     run: ({ answer }) => ({ ...answer, body: `{"ItemList":${'['.repeat(deepLevels)}${']'.repeat(deepLevels)}}` }),
   },
   'long-list': {
-    ...change('The list has the number of applications that you give.', (answer, { count }) => ({
+    ...change('The list contains as many applications as you specify.', (answer, { count }) => ({
       ...(answer as Members),
       ItemList: Array.from({ length: count as number }, (_, index) => makeApplication(index)),
     })),
@@ -104,7 +104,7 @@ const listKinds: Kinds = {
   'not-a-list': change('ItemList is an object.', answer => ({ ...(answer as Members), ItemList: { first: {} } })),
 }
 
-/** The fault kinds that a place of the application API has in addition. */
+/** The fault kinds of a place in the application API, in addition to the kinds that all places have. */
 export function apiKindsAt(place: Place): Kinds {
   const hasContent = place !== 'remove' && place !== 'unlink' && place !== 'api'
   return { ...refusalKinds, ...(hasContent && contentKinds), ...(place === 'list' && listKinds) }

@@ -72,7 +72,7 @@ export const catalogue: ReadonlyMap<string, Fault> = new Map(
   (Object.keys(places) as Place[]).flatMap(faultsAt).map(fault => [fault.name, fault]),
 )
 
-/** A fault of the catalogue as JSON. `acted` always equals `when`, and stays because programs read it. */
+/** A fault of the catalogue as JSON. The member `acted` always equals `when`. It is kept because programs read it. */
 export function describeFault({ name, place, kind, when, does, goodClient, fixed, options }: Fault) {
   return {
     fault: name,

@@ -22,8 +22,7 @@ const bothWithOwnBody: Kind['when'] = ['after', 'before']
 const after: Kind['when'] = ['after']
 
 /**
- * The size after decompression: more than a client should ever keep of one answer, but harmless for a developer's
- * machine.
+ * The size after decompression. No client should keep so much of one answer, but a developer's machine can handle it.
  */
 const bombMiB = 32
 const bombPieceMiB = 16
@@ -35,8 +34,8 @@ function spaces(): Buffer[] {
 }
 
 /**
- * Headers of the body and the connection. A fault cannot change these headers, because nobody could read an answer with
- * other values.
+ * Headers of the body and the connection. A fault cannot change these headers, because with wrong values nobody could
+ * read the answer.
  */
 const ownHeaders = ['content-length', 'content-encoding', 'transfer-encoding', 'connection', 'content-type']
 
@@ -60,7 +59,7 @@ export const furtherHeaders: Option = {
 /** The answer is larger than a client should read, and larger than the buffers of a connection. */
 const largeMiB = 32
 
-/** A fault of answers with a JSON body. */
+/** A fault kind for answers with a JSON body. */
 export const large: Kind = {
   does: `The body is correct, but ${largeMiB} MiB of spaces come before it.`,
   when: after,
@@ -144,7 +143,7 @@ export const connectionKinds: Kinds = {
     }),
   },
   headers: {
-    does: 'The answer also has the headers that you give.',
+    does: 'The answer has the headers that you give, in addition to its own headers.',
     when: after,
     options: { headers: { ...furtherHeaders, isRequired: true } },
     run: ({ answer, options }) => ({

@@ -21,8 +21,8 @@ export interface PlatformAccess {
   /** The client of a request, if the platform has already identified it. */
   clientOf(request: FastifyRequest): string | undefined
   /**
-   * The client whose secret or access token the request contains. This check does not count a wrong secret as a
-   * failure, and stores nothing.
+   * The client whose secret or access token the request contains. A wrong secret is not counted as a failure, and
+   * nothing is stored.
    */
   provenClientOf(request: FastifyRequest): Promise<string | undefined>
   enlargeToken: FaultContext['enlargeToken']
@@ -43,7 +43,7 @@ interface EdgeOptions {
   clock: () => Date
 }
 
-/** If the platform has not acted, there is no real answer. A fault then changes this answer. */
+/** If the platform has not acted, there is no real answer. Faults then change this made-up answer. */
 const substitute = json(200, {
   answer: 'The platform has not acted, so this answer is made up.',
 }) as FaultContext['answer']
@@ -110,8 +110,8 @@ export function actAtEdge(
 
   /**
    * Finds the client and the login of a request. The portal has not authenticated the client yet, so this function
-   * authenticates it if one of the faults is only for one client. A login request contains no client secret. For a
-   * login request, the claimed client is enough, because the fault affects only the browser that sent the request.
+   * authenticates it if one of the faults is only for one client. A login request does not contain a client secret, but
+   * the claimed client is enough there, because the fault affects only the browser that sent the request.
    */
   async function findSource(
     request: FastifyRequest,

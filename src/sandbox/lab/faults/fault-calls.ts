@@ -87,7 +87,7 @@ export function faultCalls(faults: OrderedFaults) {
         operationId: 'removeFaults',
         summary: 'Remove all faults that you have ordered, or only the faults for one client',
         description:
-          'If several test suites share a sandbox, send the id of your client. The call then removes no faults of other suites.',
+          'If several test suites share a sandbox, send the id of your client. The call then does not remove the faults of other suites.',
         querystring: queryOf(clientIdInQuery),
         response: { 200: answer('How many faults were removed.', 'RemovedFaults'), ...refuse(415) },
       },
@@ -184,7 +184,7 @@ export const faultSchemas: Record<string, Schema> = {
       dropsAt: {
         ...time,
         description:
-          'Only while the fault waits: the time at which the fault is dropped, unless a request matches before.',
+          'The time at which the fault is dropped if no request matches before that. Present only while the fault waits.',
       },
       overAt: { ...time, description: 'When the fault ended.' },
       message: text,

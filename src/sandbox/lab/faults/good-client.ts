@@ -44,12 +44,11 @@ function afterLoss({ place, when }: Happening): string {
   if (place === 'exchange')
     return 'The client does not send the code again. It says that signing in failed, and offers to start again.'
   if (place === 'refresh') return keepSession
-  if (place === 'revoke')
-    return 'The client signs the visitor out anyway, and waits at most a short time for the answer.'
+  if (place === 'revoke') return 'The client signs the visitor out anyway, and waits only a short time for the answer.'
   if (place === 'metadata' || place === 'keys')
     return 'The client continues with its previous copy, or tries again later.'
   if (place === 'api')
-    return 'The client repeats a GET at most once. It repeats no other request by itself, because the platform may already have carried out the request.'
+    return 'The client repeats a GET at most once. It does not repeat any other request by itself, because the platform may already have carried out the request.'
   if (!isWrite) return 'The client tries again at most once. If this fails, it says that it cannot show the page now.'
   return when === 'after'
     ? 'The client does not send the request again by itself, because the platform has carried it out. First it reads the current data from the platform.'
@@ -87,11 +86,12 @@ const limitsSize =
   'The client has a size limit for answers. At this limit it stops reading, closes the connection, and says that the request failed.'
 const limitsTime =
   'The client has a deadline for the whole answer. After the deadline, it says that the platform took too long.'
-const refusesRedirectBack = 'The client sends nothing to the portal, signs nobody in, and offers to start again.'
+const refusesRedirectBack =
+  'The client does not send anything to the portal, and does not sign anybody in. It offers to start again.'
 
 const byKind: Record<string, string | ((happening: Happening) => string)> = {
   reset: afterLoss,
-  cut: happening => `The client uses no part of the answer. ${afterLoss(happening)}`,
+  cut: happening => `The client does not use any part of the answer. ${afterLoss(happening)}`,
   late: limitsTime,
   never: happening => `${limitsTime} ${afterLoss(happening)}`,
   drip: limitsTime,
@@ -111,10 +111,11 @@ const byKind: Record<string, string | ((happening: Happening) => string)> = {
   answer: 'The client decides by the status and checks the body. It does not trust the content type.',
 
   member:
-    'The client checks the types of all members before it stores any of them. If a type is wrong, the client signs nobody in.',
+    'The client checks the types of all members before it stores any of them. If a type is wrong, the client does not sign anybody in.',
   'member-missing':
     'The client signs a visitor in only with an access token and the right state. Without a refresh token, the session ends when the access token expires.',
-  'state-other': 'The client compares the state with the state of the login, and stores no token if they differ.',
+  'state-other':
+    'The client compares the state with the state of the login, and does not store any token if they differ.',
   'unknown-member': 'The client ignores members that it does not know.',
   'tokens-with-status': 'The client decides by the status, and never stores tokens from an error answer.',
   'large-access-token':
@@ -131,7 +132,7 @@ const byKind: Record<string, string | ((happening: Happening) => string)> = {
   'parameter-twice': refusesRedirectBack,
   'parameter-empty': refusesRedirectBack,
   error:
-    'The client checks the state, says that the login ended, and offers to start again. It shows no text from the address as markup.',
+    'The client checks the state, says that the login ended, and offers to start again. It escapes all text from the address.',
 
   '422-body':
     'The client shows the problems of a known field next to that field, and all other problems above the form. It keeps the visitor’s input.',
@@ -140,7 +141,7 @@ const byKind: Record<string, string | ((happening: Happening) => string)> = {
   id: 'The client checks every id before it puts the id into an address.',
   'unknown-members': 'The client ignores members that it does not know.',
   'members-missing':
-    'The client checks that members exist before it uses them. It shows the rest, or says that the platform’s answer is unexpected.',
+    'The client checks that members exist before it uses them. It shows the members that exist, or says that the platform’s answer is unexpected.',
   deep: limitsSize,
   'long-list': 'The client shows the list in pages, and limits how much it reads.',
   large: limitsSize,

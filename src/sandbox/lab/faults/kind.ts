@@ -61,7 +61,8 @@ export type FaultResult = Answer | typeof noAnswer | undefined
 export const longestSeconds = 60
 
 /**
- * What a kind may do to the connection. A fault ends when the connection closes, when the sandbox stops, or after a minute.
+ * What a kind may do to the connection. A fault ends when the connection closes, when the sandbox stops, or after a
+ * minute.
  */
 export interface Connection {
   /** Resolves after this many seconds, or when the fault ends. */
@@ -74,7 +75,10 @@ export interface Connection {
   write(bytes: string): Promise<void>
   /** Sends a TCP reset, so that the client certainly sees an error. */
   reset(): void
-  /** Call this for an answer that is never complete: when the fault ends, the connection is reset, even if the client reads nothing. */
+  /**
+   * Call this for an answer that is never complete. When the fault ends, the connection is reset, even if the client
+   * does not read.
+   */
   resetAtEnd(): void
 }
 
@@ -131,7 +135,7 @@ export function textUpTo(longest: number, words: Words<string>): Option {
   return { ...words, allowed: `a text of at most ${longest} characters`, schema, isAllowed }
 }
 
-/** In bytes of UTF-8. */
+/** The size of the longest body, in bytes of UTF-8. */
 export const longestBody = 64 * 1024
 
 export function bodyText(words: Words<string>): Option {
@@ -167,7 +171,7 @@ export function json(status: number, value: unknown, headers: Record<string, str
   }
 }
 
-/** The same answer, but this number of MiB of spaces comes before its body. */
+/** The same answer, but with this many MiB of spaces before its body. */
 export function enlarged(answer: Answer & { body: string }, mebibytes: number, connection: Connection): Answer {
   connection.resetAtEnd()
   return { ...answer, body: Readable.from(spacesBefore(answer.body, mebibytes), { objectMode: false }) }

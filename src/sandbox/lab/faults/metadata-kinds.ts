@@ -18,7 +18,7 @@ const presets: Record<string, Preset> = {
 
 export const metadataKinds: Kinds = {
   members: {
-    does: 'The JSON members that you name have the values that you give. The metadata does not contain a member whose value is null.',
+    does: 'The JSON members that you name have the values that you give. If you give the value null, the metadata does not contain the member.',
     when: ['after'],
     options: {
       members: {

@@ -115,13 +115,16 @@ const byRoute = new Map<string, Place>()
 for (const [place, words] of Object.entries(places) as [Place, PlaceWords][])
   if (words.route && place !== 'refresh') byRoute.set(`${words.listener} ${words.route}`, place)
 
-/** The places to which a request belongs, the most specific first. Call this after the body of the request was read. */
+/**
+ * The places to which a request belongs, the most specific first. Call this after the body of the request has been
+ * read.
+ */
 export function placesOf(request: FastifyRequest, listener: Listener): Place[] {
   const route = `${listener} ${request.method} ${request.routeOptions.url}`
   const place = byRoute.get(route)
   if (!place) return []
   if (listener === 'api') return [place, 'api']
-  // Without a client_id, this address starts no login, but leads to the account.
+  // Without a client_id, a request for this address does not start a login: it leads to the account page.
   if (place === 'start') return startedBy(request) === undefined ? [] : ['start']
   const { grant_type: grantType } = (request.body ?? {}) as { grant_type?: unknown }
   return [place === 'exchange' && grantType === 'refresh_token' ? 'refresh' : place]

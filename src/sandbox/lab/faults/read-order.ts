@@ -43,12 +43,12 @@ export const orderBody = {
     clientId: {
       ...textOrNull,
       description:
-        'Only requests of this client match. If a request contains a client secret or a token, the secret or the token decides which client sent the request, and the client_id does not count.',
+        'The fault matches only requests of this client. If a request contains a client secret or a token, the secret or the token decides which client sent the request, and the client_id does not count.',
     },
     state: {
       ...textOrNull,
       description:
-        'Only requests of the login with this state match, including the renewals and API calls of this login.',
+        'The fault matches only requests of the login with this state, including the renewals and API calls of this login.',
     },
     skip: {
       type: 'integer',

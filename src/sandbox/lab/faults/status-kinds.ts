@@ -1,4 +1,4 @@
-// Faults that replace an answer by an error, in the error format of the call.
+// Faults that replace an answer with an error, in the error format of the call.
 import { STATUS_CODES } from 'node:http'
 import { dripped, furtherHeaders } from './connection-kinds.ts'
 import {
@@ -25,7 +25,7 @@ const statuses = [400, 401, 403, 404, 405, 408, 409, 410, 412, 413, 415, 422, 42
 
 const bodyTypes = ['text/html; charset=utf-8', 'application/json; charset=utf-8', 'text/plain; charset=utf-8']
 
-/** The error codes are from RFC 6749 5.2. For a status without a code in 5.2, they are from 4.1.2.1. */
+/** The error codes are from RFC 6749 5.2. If section 5.2 has no code for a status, the code is from section 4.1.2.1. */
 const errorCodes: Record<number, string> = {
   401: 'invalid_client',
   403: 'unauthorized_client',

@@ -75,7 +75,7 @@ export const tokenKinds: Kinds = {
     presets: Object.fromEntries(
       sizes.map(kilobytes => [
         `access-token-${kilobytes}-kb`,
-        { does: `The access token works, and has ${kilobytes} KB.`, fixed: { kilobytes } },
+        { does: `The access token works, and is ${kilobytes} KB long.`, fixed: { kilobytes } },
       ]),
     ),
     async run({ answer, options, enlargeToken }) {
@@ -95,7 +95,7 @@ export const tokenKinds: Kinds = {
     },
   },
   'short-session': {
-    does: 'expires_in is the number of seconds that you give, and there is no refresh token. The access token stays valid after that time.',
+    does: 'expires_in is the number of seconds that you give, and there is no refresh token. The access token itself stays valid for longer.',
     when: ['after'],
     options: { seconds: wholeNumberFrom(1, 86_400, { about: 'The value of expires_in.', unit: 'seconds' }) },
     run({ answer, options }) {
