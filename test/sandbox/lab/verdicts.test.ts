@@ -108,7 +108,7 @@ t.test('however a login ends, its verdict has a status, and one sentence that na
       /at step 3: The access token has expired. Later calls succeeded\.$/,
       login(withCode(), exchange(), api(refused('token-expired')), refresh(), api({ atMs: 4_000 })),
     ],
-    ['no login', /belong to no login/, login(step('metadata')), long],
+    ['no login', /do not belong to a login/, login(step('metadata')), long],
   ]
   for (const [status, sentence, one, options] of rows) {
     const found = verdict(one, options)
@@ -220,22 +220,29 @@ t.test(
   },
 )
 
-t.test('the verdict of a login contains no query of a URL, because the log contains the verdict', async t => {
-  const { authorize } = steps()
-  const rows: [received: string, registered: string, sentence: string][] = [
-    [`${registered}?token=secret`, registered, 'redirect_uri has another query, but the registered address has none.'],
-    [registered, `${registered}?token=secret`, 'redirect_uri has no query, but the registered address has one.'],
-    [
-      'https://elsewhere.test/?token=secret',
-      `${registered}?token=secret`,
-      `redirect_uri is https://elsewhere.test/?…, but the registered address is ${registered}?….`,
-    ],
-  ]
-  for (const [received, expected, sentence] of rows) {
-    const one = login(authorize(refused('redirect-uri-unregistered', { checks: uriCheck(received, expected) })))
-    t.equal(verdict(one).sentence, `Refused at step 1: ${sentence}`)
-  }
-})
+t.test(
+  'the verdict of a login does not contain the query of a URL, because the verdict is logged and a query may be secret',
+  async t => {
+    const { authorize } = steps()
+    const rows: [received: string, registered: string, sentence: string][] = [
+      [
+        `${registered}?token=secret`,
+        registered,
+        'redirect_uri has another query, but the registered address has none.',
+      ],
+      [registered, `${registered}?token=secret`, 'redirect_uri has no query, but the registered address has one.'],
+      [
+        'https://elsewhere.test/?token=secret',
+        `${registered}?token=secret`,
+        `redirect_uri is https://elsewhere.test/?…, but the registered address is ${registered}?….`,
+      ],
+    ]
+    for (const [received, expected, sentence] of rows) {
+      const one = login(authorize(refused('redirect-uri-unregistered', { checks: uriCheck(received, expected) })))
+      t.equal(verdict(one).sentence, `Refused at step 1: ${sentence}`)
+    }
+  },
+)
 
 t.test(
   'if a code was never exchanged, the verdict blames a mix of two hosts only if the login began at the other host',

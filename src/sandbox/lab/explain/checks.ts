@@ -1,4 +1,4 @@
-// Lists for each reason and notice the checks of the conformance suite that look for the same mistake. A test compares
+// For each reason and notice, lists the checks of the conformance suite that look for the same mistake. A test compares
 // the ids with the suite.
 
 export const checksFor: Readonly<Record<string, readonly string[]>> = {

@@ -107,7 +107,7 @@ const summary = {
   clientId: {
     ...textOrNull,
     description:
-      'The id of the client that the platform has identified or, without one, the id that a step claims. Null if no step names a client.',
+      'The id of the client that the platform has identified. If it has not identified a client, this is the id that a step claims. Null if no step names a client.',
   },
   startedAt: time,
   lastStepAt: time,

@@ -15,7 +15,7 @@ import { type LoginOutcome, outcomes, statusOf } from './login-status.ts'
 import { findNotices, notices } from './notices/notices.ts'
 import { verdictOf } from './verdict.ts'
 
-/** The conditions that a listed login must meet. A condition that is left out excludes no login. */
+/** The conditions that a listed login must meet. A condition that is left out does not exclude any login. */
 export interface LoginQuery {
   clientId?: string | undefined
   /** Only logins in which no request names a client. */
@@ -78,8 +78,8 @@ export function isFoundBy(query: LoginQuery, login: RecordedLogin, now: Date): b
 export type NamesOf = (clientIds: string[]) => Promise<Map<string, string>>
 
 /**
- * The logins that contain every word of the text, the newest first. A word is compared with all texts that the laboratory
- * can show. The hash of the word is compared with the hashes of hidden values: states, codes and tokens.
+ * The logins that contain every word of the text, the newest first. A word is compared with all texts that the
+ * laboratory can show. The hash of the word is compared with the hashes of hidden values: states, codes and tokens.
  */
 export async function searchLogins(
   text: string,
@@ -118,15 +118,15 @@ export async function searchLogins(
 
 const mostWords = 10
 
-/** Splits the text into words, without `Bearer`: a developer may have copied it together with a token. */
+/** Splits the text into words, and leaves out `Bearer`, which a developer may have copied together with a token. */
 function wordsOf(text: string): string[] {
   const words = text.split(/\s+/).filter(word => word !== '')
   return (words.length > 1 ? words.filter(word => !/^bearer$/i.test(word)) : words).slice(0, mostWords)
 }
 
 /**
- * Returns the word. If the word is an address or a query, also returns the values of its parameters, because the
- * address of a callback contains a code.
+ * Returns the word. If the word is an address or a query, the result also contains the values of its parameters. A
+ * developer can then search for a whole callback address, which contains a code.
  */
 function secretsIn(word: string): string[] {
   const query = word.slice(word.indexOf('?') + 1)

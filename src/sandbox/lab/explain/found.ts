@@ -61,7 +61,9 @@ function differenceOf(received: string, expected: string): { received: string; e
   return { received: 'has another query', expected: registered.search ? `is ${withoutQuery(expected)}` : 'has none' }
 }
 
-/** Removes the query. It may contain secrets, and the log also gets the sentence about the addresses. */
+/**
+ * Removes the query, because it may contain secrets, and the sentence about the addresses is also written to the log.
+ */
 function withoutQuery(address: string): string {
   return address.replace(/\?.*$/s, '?…')
 }

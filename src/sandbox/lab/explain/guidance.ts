@@ -15,7 +15,7 @@ const redirectFollowed: Guidance = {
   reference: 'RFC 9700 4.12; RFC 9110 15.4.8',
 }
 
-/** Says why the portal makes a check: returns the guidance for the refusal that follows if the check fails. */
+/** Says why the portal makes this check. The result is the guidance for the refusal that follows if the check fails. */
 export function guidanceOfCheck(name: CheckName): Guidance {
   return reasons[reasonsOfChecks[name]]
 }

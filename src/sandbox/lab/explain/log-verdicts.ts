@@ -1,4 +1,4 @@
-// Writes to the log what the laboratory says about a failed login, in the same words as on its pages.
+// Logs what the laboratory says about a failed login. The words are the same as on the pages of the laboratory.
 import type { FastifyBaseLogger } from 'fastify'
 import type { RecordedLogin, RecordedStep } from '../record/recorded.ts'
 import type { LoginReader } from './describe-login.ts'

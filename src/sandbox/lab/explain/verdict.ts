@@ -48,7 +48,7 @@ function say(status: LoginStatus, login: Pick<RecordedLogin, 'steps'>): Said {
       return sayRefused('Declined', step, login)
     case 'no login':
       return {
-        sentence: 'These requests belong to no login, and none of them was refused.',
+        sentence: 'These requests do not belong to a login, and none of them was refused.',
         fix: undefined,
         step,
         faulted: undefined,

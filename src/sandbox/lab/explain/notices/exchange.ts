@@ -11,7 +11,7 @@ export const exchangeNotices: Notice[] = [
     severity: 'error',
     found: 'The visitor declined, but the client called the portal for tokens anyway.',
     why: 'A redirect with an error ends the login. If the redirect also contains a code, this code cannot be trusted.',
-    fix: 'First look for the parameter error in the redirect. If the parameter is there, tell the visitor that the login failed, and send nothing to the portal.',
+    fix: 'First look for the error parameter in the redirect. If it is there, tell the visitor that the login failed, and do not send anything to the portal.',
     reference: 'RFC 6749 4.1.2.1',
     find: ({ steps }) =>
       steps.filter((step, index) => {
@@ -124,7 +124,7 @@ export const exchangeNotices: Notice[] = [
 ]
 
 /**
- * Whether the client may send the same request again, because the answer says that the platform is busy. The answer may
+ * Whether the answer says that the platform is busy, so that the client may send the same request again. The answer may
  * come from a fault.
  */
 function asksToRetry({ response: { status } }: RecordedStep): boolean {
@@ -136,7 +136,7 @@ function goesOnAtPortal({ kind, reason }: RecordedStep): boolean {
 }
 
 /**
- * The state of an exchange. A state in the address counts, too, because another notice reports fields in the wrong
+ * The state of an exchange. A state in the address also counts, because another notice reports fields in the wrong
  * place.
  */
 function sentState({ request }: RecordedStep): string | undefined {

@@ -40,7 +40,8 @@ const plurals = { error: 'errors', warning: 'warnings', info: 'hints' }
 const singulars = { error: 'error', warning: 'warning', info: 'hint' }
 
 /**
- * Counts the notices of each severity. The result is a text such as `2 errors, 1 warning`, or empty without notices.
+ * Counts the notices of each severity. The result is a text such as `2 errors, 1 warning`. If there are no notices, the
+ * text is empty.
  */
 export function countNotices(notices: { severity: Severity }[]): string {
   return severities

@@ -1,4 +1,5 @@
-// All notices, in the order of a login, and the function that finds the notices of one login.
+// All notices, in the order in which the mistakes can happen in a login, and the function that finds the notices of one
+// login.
 import type { OtherLogins } from '../../record/compare-logins.ts'
 import type { RecordedLogin } from '../../record/recorded.ts'
 import { exchangeNotices } from './exchange.ts'

@@ -42,7 +42,7 @@ export const startNotices: Notice[] = [
     severity: 'error',
     found: 'The state can be guessed: it is a timestamp, or it begins like the state of another login.',
     why: 'An attacker who guesses the state of a login can complete this login in the visitor’s place.',
-    fix: 'Take the whole state from the random source of the operating system, and put nothing else into it.',
+    fix: 'Take the whole state from the random source of the operating system, and do not put anything else into it.',
     reference: 'RFC 6749 10.10',
     find: startsWithState((state, others) => {
       // The first half of a long state need not be secret, because the second half is long enough.
@@ -54,7 +54,7 @@ export const startNotices: Notice[] = [
     id: 'repeated-state',
     severity: 'error',
     found: 'Two logins were started with the same state.',
-    why: 'A state that never changes protects no login, because everybody who has seen one login knows the state.',
+    why: 'A state that never changes does not protect any login, because everybody who has seen one login knows the state.',
     fix: 'Create a new state for each login, even if a second tab of the same browser starts the login.',
     reference: 'RFC 6749 10.12; CVE-2023-31999',
     find: startsWithState((state, others) => others.haveState(state.hash)),

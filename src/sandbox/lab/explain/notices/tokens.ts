@@ -11,8 +11,8 @@ import { asFor, isServerCall, type Notice, refusedFor } from './notice.ts'
 const togetherMs = 1_000
 
 /**
- * A step ends a little later than its answer arrives at the client. If the sandbox is busy, the client may already have
- * sent its next request.
+ * The sandbox notes the end of a step a little later than the answer arrives at the client. If the sandbox is busy, the
+ * client may by then have sent its next request.
  */
 const endToleranceMs = 300
 
@@ -65,7 +65,8 @@ export const tokenNotices: Notice[] = [
     ...asFor('token-revoked'),
     find: login =>
       refusedFor('token-revoked')(login).filter(step => {
-        // A client knows that a token was revoked if it revoked the token itself, or after the first refusal.
+        // A client knows that a token was revoked if it revoked the token itself, or if the API has already refused the
+        // token once.
         const knew = (other: RecordedStep) => other.kind === 'revoke' || other.reason === 'token-revoked'
         return login.steps.some(other => knew(other) && endOf(other) <= step.at.getTime() && other !== step)
       }),
@@ -105,7 +106,7 @@ export const tokenNotices: Notice[] = [
     id: 'flat-body',
     severity: 'info',
     found: 'The fields of an application were sent without the envelope.',
-    why: 'The API accepts fields with and without the envelope. But the description of the API has the envelope, and only the envelope names the data model of the fields.',
+    why: 'The API accepts fields with and without the envelope. But the description of the API uses the envelope, and only the envelope names the data model of the fields.',
     fix: 'Send {"context": …, "type": "App", "data": { … }} with the fields in data.',
     reference: 'rule create-envelope',
     find: login =>
@@ -121,7 +122,7 @@ export const tokenNotices: Notice[] = [
     severity: 'warning',
     found: 'A call from the client’s server contained headers of the visitor’s browser.',
     why: 'The portal and the API do not need the visitor’s cookies, address or language, and a Referer may contain a code.',
-    fix: 'Set the headers of the call yourself, and copy no header from the visitor’s request.',
+    fix: 'Set the headers of the call yourself, and do not copy any header from the visitor’s request.',
     reference: 'RFC 9700 4.2.4',
     find: ({ steps }) => steps.filter(step => isServerCall(step) && hasBrowserHeaders(step)),
   },
