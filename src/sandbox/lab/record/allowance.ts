@@ -1,7 +1,7 @@
 // Limits how much the laboratory keeps of one step, so that a caller cannot fill the memory.
 import type { Value } from './recorded.ts'
 
-/** How many bytes of JSON the laboratory keeps of one step at most. */
+/** The laboratory keeps at most this many bytes of JSON of one step. */
 export const mostStepBytes = 8 * 1024
 export const mostStepValues = 200
 
@@ -45,8 +45,8 @@ export function sizeInJson(value: unknown): number {
 }
 
 /**
- * Returns as much of the beginning of a text as fits into a number of bytes in JSON, without the quotation marks. The
- * result is a copy, because a slice would keep the whole text in memory.
+ * Returns the beginning of a text. In JSON it takes at most `mostBytes` bytes, without the quotation marks. The result
+ * is a copy, because a slice would keep the whole text in memory.
  */
 export function beginningOf(text: string, mostBytes: number): string {
   const start = text.slice(0, mostBytes)

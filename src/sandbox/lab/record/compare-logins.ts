@@ -60,13 +60,13 @@ export function createLoginComparison() {
   const counts = new Map<string, number>()
   /**
    * The sign-ins by client and user. `newest` contains the two newest sign-ins. If `newest` is undefined, the two
-   * newest sign-ins must be searched again.
+   * newest sign-ins must be found again.
    */
   const signIns = new Map<string, { byLogin: Map<string, SignIn>; newest?: SignIn[] | undefined }>()
   const userOfLogin = new Map<string, string>()
   /**
    * Logins in which the portal gave tokens, by client and portal session. When a login gets a later step, its object
-   * here gets the step, too.
+   * here also gets the step.
    */
   const completed = new Map<string, { byLogin: Map<string, Completed>; inTime?: Completed[] | undefined }>()
   const sessionOfLogin = new Map<string, string>()
@@ -113,8 +113,9 @@ export function createLoginComparison() {
   }
 
   /**
-   * The login and its neighbours in the same portal session, from the first to the last. The neighbours end at the
-   * first login after which the client made a call. Empty if the client made a call after this login.
+   * The login and its neighbours in the same portal session, from the first to the last. In both directions, the
+   * neighbours end before the nearest login after which the client made a call. Empty if the client made a call after
+   * this login.
    */
   function unusedAround(login: Login): Completed[] {
     const ofSession = completed.get(sessionOfLogin.get(login.id) ?? '')
@@ -183,8 +184,8 @@ export function createLoginComparison() {
 
 /**
  * A client that calls the API, renews or signs out has received its session. The call that asks who signed in does not
- * prove this, because a client makes it in the callback. After a fault a client should start the login again,
- * so such a login does not count as part of a loop.
+ * prove this, because a client makes this call in the callback, before the browser gets the session. After a fault a
+ * client should start the login again, so a login with a fault does not count as part of a loop.
  */
 function isUsed({ steps, leftOut }: Login): boolean {
   const uses: RecordedStep['kind'][] = ['api', 'refresh', 'revoke']

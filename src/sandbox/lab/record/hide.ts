@@ -42,8 +42,8 @@ export type Hide = ReturnType<typeof createHide>
 /** Each process has a random key, so a hash that somebody wrote down is of no use after a restart. */
 export function createHide(bytes: Buffer = randomBytes(32)) {
   const key = bytes.toString('base64url')
-  // The hash must be fast, because a step has about ten hidden values. HMAC is not needed: a truncated hash allows no
-  // length extension.
+  // The hash must be fast, because a step has about ten hidden values. HMAC is not needed, because a truncated hash
+  // does not allow length extension.
   const hash = (text: string) => digest('sha256', key + text, 'base64url').slice(0, 10)
 
   /**

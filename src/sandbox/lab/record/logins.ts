@@ -29,7 +29,10 @@ export interface Bounds {
 export const usualBounds: Bounds = { logins: 1_000, steps: 50, bytes: 16 * 1024 }
 
 type Kept = RecordedLogin & {
-  /** The login uses the memory of this client. All clients that the portal does not know share one allowance. */
+  /**
+   * The login counts towards the allowance of this client. All clients that the portal does not know share one
+   * allowance.
+   */
   share: string
   /**
    * Later steps find the login by these keys: hashes of values that the client sent in the login request or received
@@ -334,7 +337,7 @@ function clientIdOf(values: Values): string | undefined {
   return identityOf(firstOf(values, 'client_id'))
 }
 
-/** A request to a trap may contain no code or token, so the trap itself identifies the login. */
+/** A request to a trap need not contain a code or a token, so the trap itself identifies the login. */
 function trapKeys({ fault }: RecordedStep): string[] {
   return fault?.trap ? [`trap ${fault.trap}`] : []
 }

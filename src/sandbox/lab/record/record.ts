@@ -66,7 +66,7 @@ function portalSessionOf(cookies: string | undefined, { at, listener }: LabStep,
 const startNames = ['client_id', 'state', 'code_challenge']
 
 /**
- * Splits an address without the class URL, which cannot parse `//` and other things that a caller may send as a path.
+ * Splits an address without the `URL` class, which cannot parse `//` and other things that a caller may send as a path.
  */
 function splitUrl(url: string): { path: string; query: URLSearchParams } {
   const [path = '', ...query] = url.split('?')
@@ -76,8 +76,8 @@ function splitUrl(url: string): { path: string; query: URLSearchParams } {
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /**
- * The path of a request. An id in the path is shown only if it is a UUID, because anything else could be a secret.
- * Otherwise the path has the parameter's name from the route.
+ * The path of a request. An id in the path is shown only if it is a UUID. Any other text could be a secret, so the
+ * parameter's name from the route takes its place.
  */
 function readPath(route: string, path: string): string {
   const segments = path.split('/')
@@ -119,7 +119,7 @@ function readHeaders(headers: Record<string, string>): [string, string][] {
 function readLocation(location: string | undefined): [string, string][] {
   if (location === undefined || !URL.canParse(location)) return []
   const { origin, pathname, searchParams } = new URL(location)
-  // Values with the name redirect_uri stay readable.
+  // The address gets the name redirect_uri, because values with this name stay readable.
   return [['redirect_uri', origin + pathname], ...[...searchParams].filter(([name]) => name !== 'redirect_uri')]
 }
 

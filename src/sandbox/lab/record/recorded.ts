@@ -1,4 +1,4 @@
-// The types of the recorded requests and logins. The records contain no secrets.
+// The types of the recorded requests and logins. The records do not contain secrets.
 import type { Reason } from '../../observe/reasons.ts'
 import type { About, CheckName, Step, StepKind } from '../../observe/steps.ts'
 
@@ -83,8 +83,8 @@ export interface RecordedStep {
 export interface RecordedLogin {
   id: string
   /**
-   * The client that the platform has identified. Without one, the client that a step claims. Undefined if no step names
-   * a client.
+   * The client that the platform has identified. If it has not identified a client, this is the client that a step
+   * claims. Undefined if no step names a client.
    */
   clientId: string | undefined
   /** The steps, in the order in which they arrived. */
