@@ -73,13 +73,13 @@ export function applicationCall(services: ApplicationServices) {
       ...setUpCall,
       operationId: 'makeClient',
       summary: 'Make an application with its client',
-      description: 'If the call names no person, the call also makes a person, who then owns the application.',
+      description: 'If the call does not name a person, it also makes a person, who then owns the application.',
       body: applicationBody,
       response: { 201: answer('Everything that the client needs.', 'NewClient'), ...refuse(404, 413, 415) },
     },
     async handler(request: FastifyRequest<{ Body: ApplicationBody }>, reply: FastifyReply) {
       const { body } = request
-      // Check the fields before a person is created, so that a call with wrong fields creates no person.
+      // Check the fields first, so that a call with wrong fields does not create a person.
       const data = await inLabWords(async () => readFields(body))
       const { owner, person } = await findOwner(services, body)
       const suite = body.suite ?? owner.suite ?? ''
@@ -122,8 +122,8 @@ function readFields({ redirectUri, redirectUris = [], name = 'Test client' }: Ap
 }
 
 /**
- * Finds the owner of the application. If the call names no person, the function makes a person, and returns this person
- * with the password in `person`.
+ * Finds the owner of the application. If the call does not name a person, the function makes a person, and returns this
+ * person with the password in `person`.
  */
 async function findOwner(
   services: ApplicationServices,

@@ -54,7 +54,7 @@ export function expireCall(services: ExpireServices) {
       summary: 'Make tokens, codes and portal sessions expire now',
       description:
         'If you send a value, one token, code or session expires. If you send a person, all tokens, codes or sessions of this person expire. The sandbox then ' +
-        'refuses them as expired. With an access token, the earlier access tokens of the same login expire, too, but the refresh tokens keep working.',
+        'refuses them as expired. If you send an access token, the earlier access tokens of the same login also expire, but the refresh tokens keep working.',
       body: expireBody,
       response: {
         200: answer('How many tokens, codes or sessions have expired.', 'Expired'),
@@ -95,12 +95,12 @@ async function expireAll(
     if (what === 'refresh-token') return expireRefreshTokens(db, which, now)
     if (what === 'code') return expireCodes(db, which, now)
     if (what === 'portal-session') return expirePortalSessions(db, which, now)
-    if ('hash' in which) throw new TypeError('access tokens are not known by hashes')
+    if ('hash' in which) throw new TypeError('an access token cannot be found by its hash')
     return expireAccessTokens(db, which)
   })
 }
 
-/** Earlier access tokens of the same login expire, too. */
+/** Earlier access tokens of the same login also expire. */
 async function expireAccessToken({ addresses, store, keyRing, clock }: ExpireServices, token: string): Promise<number> {
   const now = clock()
   const claims = await readAccessToken(keyRing, token, { issuer: addresses.portalUrl, now })

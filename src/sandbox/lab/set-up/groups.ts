@@ -50,7 +50,7 @@ export function groupCall({ store, clock }: Pick<SetUpServices, 'store' | 'clock
       const members = people.map(({ id }) => id)
       const group = await inLabWords(() =>
         store.transaction(async db => {
-          // Lock the members always in the same order. Otherwise two such calls could wait for each other for ever.
+          // Always lock the members in the same order. Otherwise two such calls could wait for each other forever.
           for (const userId of members.toSorted()) {
             await lockUser(db, userId)
             await requireRoomForGroup(db, userId)

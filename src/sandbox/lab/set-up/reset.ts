@@ -22,7 +22,7 @@ const resetBody = {
     seeds: {
       type: 'boolean',
       description:
-        'Removes the applications, groups and consents of the seeded person, and applies the SEED_ settings again. This affects other suites, too.',
+        'Removes the applications, groups and consents of the seeded person, and applies the SEED_ settings again. This also affects other suites.',
     },
     all: {
       type: 'boolean',
@@ -66,8 +66,8 @@ export function resetCall(
       const removed = await removeMade(store, all ? undefined : (suite ?? ''), clock())
       const seeded = all || seeds ? await resetSeeded(store, clock()) : []
       if (all || seeds) await applySeeds()
-      // The portal counts failures for each address. All suites on a machine share its address, so one suite must not
-      // reset this count.
+      // The portal counts failures for each network address. All suites on a machine share one address, so one suite
+      // must not reset this count.
       if (all) await store.write(forgetAllFailures)
       const applications = [...removed.applications, ...seeded]
       lifetimes.forget(applications)
