@@ -104,8 +104,8 @@ function answerWords(step: RecordedStep): string {
 }
 
 /**
- * The time from the answer of the previous step to this request. Undefined for the first step. The steps are in the order
- * of their answers, so a request may have come before the previous answer. Times are rounded to a millisecond.
+ * The time from the answer of the previous step to this request. Undefined for the first step. The steps are in the
+ * order of their answers, so a request may have come before the previous answer. Times are rounded to a millisecond.
  */
 function pauseBefore(step: RecordedStep, previous: RecordedStep | undefined): string | undefined {
   if (!previous) return undefined
@@ -116,8 +116,8 @@ function pauseBefore(step: RecordedStep, previous: RecordedStep | undefined): st
 }
 
 /**
- * The laboratory sees only requests to the portal and the API. The diagram shows another message only if one of these
- * requests proves that it was sent.
+ * The laboratory sees only requests to the portal and the API. The diagram shows any other message only if one of these
+ * requests proves that the message was sent.
  */
 function inferredBefore(step: RecordedStep, earlier: RecordedStep[]): Message | undefined {
   if (step.kind !== 'authorize' || earlier.some(({ kind }) => kind === 'authorize')) return undefined

@@ -125,8 +125,8 @@ export function readForm(fault: Fault | undefined, sent: Sent): Record<string, u
 }
 
 /**
- * Whether the value of the field means that its option is left out. An empty field means this, except if the option is a
- * text with a default: then the empty field means the empty text.
+ * Whether the value of the field means that its option is left out. An empty field means this. There is one exception:
+ * if the option is a text with a default, an empty field means the empty text.
  */
 function isLeftOut(text: string, { schema, default: usual }: Option): boolean {
   return text === '' && !(schema.type === 'string' && usual !== undefined)

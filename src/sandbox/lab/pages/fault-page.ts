@@ -36,7 +36,7 @@ interface Said {
   cancelled?: string | undefined
   sent?: Sent
   problems?: FieldMessages
-  /** A problem that belongs to no field. */
+  /** A problem that does not belong to a field. */
   problem?: string | undefined
 }
 
@@ -169,7 +169,7 @@ function describeEntry(fault: Fault, { open, sent, problems, problem, ordered }:
   }
 }
 
-/** A problem in a field of the order that the form does not have. */
+/** The problem of an order field for which the form has no input. */
 function otherProblem(problems: FieldMessages): string | undefined {
   const { fault, clientId, options } = problems
   return fault?.[0] ?? clientId?.[0] ?? options?.[0]

@@ -21,7 +21,7 @@ import { textOf } from './live-stream.ts'
 import { markOf } from './mark.ts'
 import { createSearches } from './searches.ts'
 
-/** How many logins a page lists at most. For requests without a client, the limit is the same. */
+/** The maximum number of logins on a page. The same limit applies to the requests without a client. */
 const mostListed = 50
 /** How many clients the filter offers. */
 const mostClients = 100

@@ -7,7 +7,7 @@ export function createSearches() {
   /** The ids of the found logins, by the id of the search. The oldest search comes first. */
   const kept = new Map<string, Set<string>>()
   return {
-    /** Returns the id of the search, which may be in an address. */
+    /** Returns the id of the search. Unlike the text of the search, the id may be in an address. */
     keep(loginIds: string[]): string {
       const id = randomUUID()
       kept.set(id, new Set(loginIds))
