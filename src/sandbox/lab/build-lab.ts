@@ -197,7 +197,7 @@ function introduction({ labUrl }: LabAddresses, token: Secret | undefined): Desc
     title: 'Laboratory of the sandbox',
     version: '1.0',
     description:
-      'The laboratory shows what clients did at the sandbox and why requests failed. It makes the faults happen that you order, and creates people and clients for tests. ' +
+      'The laboratory shows what clients did at the sandbox and why requests failed. It causes the faults that you order, and creates people and clients for tests. ' +
       'Every POST and PUT must send Content-Type: application/json. Unknown fields are refused.',
     url: labUrl,
     tags: ['What happened', 'Faults', 'Set-up'],

@@ -35,7 +35,7 @@ const refusals = {
   ),
   404: answer('The record does not exist, or was not made by the laboratory or the seeds.', 'Error'),
   413: answer(
-    'The body is too large. The limit is 448 KiB for an order of a fault, and 32 KiB for all other calls.',
+    'The body is too large. The limit is 448 KiB for the call that orders a fault, and 32 KiB for all other calls.',
     'Error',
   ),
   415: answer('The content type is not application/json.', 'Error'),

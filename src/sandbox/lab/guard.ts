@@ -1,5 +1,5 @@
-// Decides who may use the laboratory. The laboratory shows everything that a sandbox saw, so pages of other sites must not
-// read or change anything.
+// Decides who may use the laboratory. The laboratory shows everything that a sandbox saw, so pages of other sites must
+// not read or change anything.
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest, onRequestHookHandler } from 'fastify'
 import type { Secret } from '../values/secret.ts'
@@ -14,10 +14,10 @@ const loopbackNames = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 export const takesForms: { config: object } = { config: { takesForms: true } }
 
 /**
- * `urls` are the laboratory's public addresses. Loopback names are always allowed. A request with any other Host may
- * come from a page whose host name was resolved to this machine (DNS rebinding). A POST must be JSON, because the HTML
- * forms of other sites cannot send JSON. Such forms cannot send a DELETE either. A route with `takesForms` accepts a
- * form only if the browser says that the form comes from a page of the laboratory.
+ * `urls` are the laboratory's public addresses. Loopback names are always allowed. A request with any other name in its
+ * Host header may come from a page whose host name resolves to this machine (DNS rebinding). A POST must be JSON,
+ * because the HTML forms of other sites cannot send JSON. Such forms cannot send a DELETE either. A route with
+ * `takesForms` accepts a form only if the browser says that the form comes from a page of the laboratory.
  */
 export function guardLab(urls: readonly string[], token: Secret | undefined): onRequestHookHandler {
   const hosts = new Set(urls.map(url => new URL(url).host))
@@ -71,8 +71,9 @@ function isEqual(given: string, expected: string): boolean {
 }
 
 /**
- * A preHandler hook that refuses bodies. Without this check, a DELETE with the body {"clientId": …} would remove
- * everybody's faults, because the laboratory would ignore the body. Throws LabError 422.
+ * A preHandler hook that refuses a request with a body if the route does not read bodies. Without this check, a DELETE
+ * with the body {"clientId": …} would remove everybody's faults, because the laboratory would ignore the body. Throws
+ * LabError 422.
  */
 export async function refuseUnreadBody({ routeOptions, body }: FastifyRequest): Promise<void> {
   const { body: schema, querystring } = (routeOptions.schema ?? {}) as Record<

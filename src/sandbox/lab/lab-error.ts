@@ -53,7 +53,7 @@ export function answerInLabDialect(scope: FastifyInstance): void {
 
 /**
  * The page has no style sheet, because the laboratory would also refuse the request for the style sheet. The function
- * escapes nothing, so pass only fixed texts.
+ * does not escape anything, so pass only fixed texts.
  */
 function refusalPage(title: string, message: string): string {
   return [
