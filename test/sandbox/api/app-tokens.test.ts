@@ -99,7 +99,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `api-app-token: only the application’s own client can revoke an app access token; a revoked token becomes invalid at once, and the application’s other tokens stay valid (${database.name})`,
+    `api-app-token: only the application’s own client can revoke an app access token; the revoked token ends at once, and the application’s other tokens stay valid (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl })
@@ -129,7 +129,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `if the user withdraws consent or signs out everywhere, app access tokens can still read their own application, and no other application (${database.name})`,
+    `if the user withdraws consent or signs out everywhere, app access tokens can still read their own application, but no other application (${database.name})`,
     async t => {
       for (const way of ['withdrawal', 'sign-out']) {
         const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })

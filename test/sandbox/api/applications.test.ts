@@ -28,7 +28,7 @@ async function makeForeignGroup({ store, now }: TestSandbox, member?: string): P
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `api-create: the answer to the call Create contains the application, its client with the secret, and two tokens (${database.name})`,
+    `api-create: the answer to the Create call contains the application, its client with the secret, and two tokens (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId, userId } = await callAsDeveloper(sandbox)
@@ -88,7 +88,7 @@ for (const database of await openDatabases(t)) {
       t.equal(
         read.headers['client-secrets-created'],
         app.metadata.createdAt,
-        'the answer must have the time of the secret',
+        'the answer must say when the secret was made',
       )
       const list = (await call('GET', '/apps/v1')).json()
       t.strictSame(Object.keys(list), ['@context', '@type', 'ItemList'])
@@ -119,7 +119,7 @@ for (const database of await openDatabases(t)) {
 }
 
 t.test(
-  'api-envelope: the call Create accepts the fields without the envelope, and defaultRedirectUri may be left out',
+  'api-envelope: the Create call accepts the fields without the envelope, and defaultRedirectUri may be left out',
   async t => {
     const { call, groupId } = await callAsDeveloper(await buildTestSandbox(t))
     const { defaultRedirectUri, ...flat } = makeCreateBody(groupId).data
@@ -311,7 +311,7 @@ t.test('AP-05: a caller can create an application only in their own groups', asy
 })
 
 t.test(
-  'AP-04, AP-13: an application of another group is not listed, and is answered like an application that does not exist',
+  'AP-04, AP-13: an application of another group is not listed, and a request for it gets the same answer as a request for an unknown application',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { call, groupId } = await callAsDeveloper(sandbox)
@@ -346,7 +346,7 @@ t.test('api-developers: every member of a group is a developer of its applicatio
 })
 
 t.test(
-  'AP-06, AP-19: if a caller sends fields that only the API may set, the call Create ignores these fields',
+  'AP-06, AP-19: if a caller sends fields that only the API may set, the Create call ignores these fields',
   async t => {
     const { call, groupId, userId } = await callAsDeveloper(await buildTestSandbox(t))
     const answer = await call('POST', '/apps/v1', { ...makeCreateBody(groupId, forbiddenFields), ...forbiddenFields })
@@ -357,7 +357,7 @@ t.test(
   },
 )
 
-t.test('AP-10, AP-12, DO-01, DO-04: the API refuses a body that is not JSON, too large or hostile', async t => {
+t.test('AP-10, AP-12, DO-01, DO-04: the API refuses a body that is not JSON, is too large, or is hostile', async t => {
   const sandbox = await buildTestSandbox(t)
   const { accessToken } = await callAsDeveloper(sandbox)
   const send = (payload: string, type = 'application/json') =>

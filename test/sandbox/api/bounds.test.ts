@@ -68,7 +68,7 @@ for (const database of await openDatabases(t)) {
     t.equal(
       (await link(maker, users[0] ?? '', groupId)).statusCode,
       409,
-      'inviting the same user again must get the answer 409',
+      'inviting the same user again must get a 409 answer',
     )
     t.equal((await unlink(maker, users[0] ?? '', groupId)).statusCode, 204)
     t.equal((await link(maker, friend.userId, groupId)).statusCode, 201)
@@ -162,7 +162,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `for the size limit of a group, a character counts as many bytes as it takes in JSON (${database.name})`,
+    `for the size limit of a group, each character counts with its number of bytes in JSON (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const developer = await callAsDeveloper(sandbox)

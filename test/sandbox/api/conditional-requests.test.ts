@@ -35,7 +35,7 @@ async function createOne(sandbox: TestSandbox) {
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `api-etag: the answers to the calls Create and Get have the same strong ETag; the answers to the calls List and Update have no ETag (${database.name})`,
+    `api-etag: the answers to the Create and Get calls have the same strong ETag; the answers to the List and Update calls have no ETag (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, path, firstTag, readTag, update } = await createOne(sandbox)
@@ -68,9 +68,9 @@ for (const database of await openDatabases(t)) {
       await update()
       await isNew('an update')
       await update()
-      await isNew('an update with the same fields: updatedAt is another')
+      await isNew('an update with the same fields: updatedAt differs')
       await call('POST', `${path}/refreshSecret`)
-      await isNew('a new secret: updatedAt is another')
+      await isNew('a new secret: updatedAt differs')
       const tag = await readTag()
       for (const refused of [await update(firstTag), await update(tag, { name: '' }), await remove(firstTag)])
         t.ok(refused.statusCode >= 400)
@@ -150,7 +150,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `the API checks first the caller’s rights, then the fields, then the If-Match header (${database.name})`,
+    `the API first checks the caller’s rights, then the fields, then the If-Match header (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, path, update, remove } = await createOne(sandbox)
@@ -189,7 +189,7 @@ for (const database of await openDatabases(t)) {
         )
         t.strictSame(answers.map(({ statusCode }) => statusCode).sort(), [200, 412, 412, 412])
         const winner = answers.find(({ statusCode }) => statusCode === 200)
-        t.strictSame((await call('GET', path)).json(), winner?.json(), 'its change is stored')
+        t.strictSame((await call('GET', path)).json(), winner?.json(), 'the change that succeeded must be stored')
       }
       const old = { 'if-match': await readTag() }
       const [update, removal] = await Promise.all([
@@ -205,13 +205,13 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `if two changes with the same If-Match wait for a lock, the second change gets the answer 412, because the first change has changed the ETag (${database.name})`,
+    `if two changes with the same If-Match wait for a lock, the second change gets a 412 answer, because the first change has changed the ETag (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl })
       const { update, readTag } = await createOne(sandbox)
       const tag = await readTag()
-      /** Repeats the update after the answer 503, because on a busy machine the test can hold the lock for too long. */
+      /** Repeats the update after a 503 answer, because on a busy machine the test can hold the lock for too long. */
       const patiently = async (name: string) => {
         let answer = await update(tag, { ...good, name })
         for (let tries = 1; answer.statusCode === 503 && tries < 10; tries += 1)

@@ -106,7 +106,7 @@ const { api } = await buildTestSandbox(t, { apiUrl })
 const openapi = await api.inject('/apps/v1/openapi.json')
 const raml = await api.inject('/apps/v1/api.raml')
 /**
- * Read the RAML document only once, because AMF takes longer for this document than all other tests of this file take.
+ * Read the RAML document only once: AMF needs more time for this document than all other tests of this file together.
  */
 const { conforms, problems, document } = await readRaml(raml.body)
 
@@ -115,7 +115,7 @@ t.test('api-descriptions: the API’s OpenAPI 3.1 document is valid, and can be 
   t.equal(openapi.headers['content-type'], 'application/json; charset=utf-8')
   const document = openapi.json<Document>()
   t.match(document, { openapi: /^3\.1\.\d$/, servers: [{ url: apiUrl }] })
-  // The page that shows the document replaces each reference by its target. With circular references this replacement
+  // The page that shows the document replaces each reference with its target. With circular references this replacement
   // would never end.
   await t.resolves(swaggerParser.validate(structuredClone(document) as never, { dereference: { circular: false } }))
   const ajv = new Ajv2020({ strict: true })

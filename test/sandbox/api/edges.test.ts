@@ -62,7 +62,7 @@ t.test(
 )
 
 t.test(
-  'AP-20: TRACE, CONNECT and unknown methods never succeed, and the answers repeat nothing of the request',
+  'AP-20: TRACE, CONNECT and unknown methods never succeed, and the answers do not repeat any part of the request',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const raw = (lines: string[], body?: string) => exchangeRaw(sandbox.api, rawRequest(lines, body))
@@ -157,7 +157,7 @@ t.test('AP-12: if the content type of a body is not application/json, the API an
     ' application/json',
   ]) {
     t.equal((await send(type)).statusCode, 201, type)
-    // The answer 422 shows that the API has accepted the content type and has checked the fields.
+    // A 422 answer shows that the API has accepted the content type and has checked the fields.
     t.equal((await send(type, '{}')).statusCode, 422, type)
   }
   const refused = [
@@ -237,7 +237,7 @@ async function measureStall(work: () => Promise<unknown>): Promise<number> {
   return best
 }
 
-t.test('DO-04: a body of 60 KB of nested brackets gets the answer 400, and does not block other requests', async t => {
+t.test('DO-04: a body of 60 KB of nested brackets gets a 400 answer, and does not block other requests', async t => {
   const sandbox = await buildTestSandbox(t)
   const { accessToken, groupId } = await callAsDeveloper(sandbox)
   const send = (payload: string) =>

@@ -144,7 +144,7 @@ t.test(
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `AP-03: a token with a valid signature but a made-up id is refused, and causes no database error (${database.name})`,
+    `AP-03: a token with a valid signature but a made-up id is refused, and does not cause a database error (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { accessToken, claims, kid, ownKey } = await takeApart(sandbox)

@@ -38,7 +38,7 @@ async function openBoth(databaseUrl: string) {
 }
 
 /**
- * Returns a caller that repeats a call after the answer 503, because on a busy machine some calls wait too long for a
+ * Returns a caller that repeats a call after a 503 answer, because on a busy machine some calls wait too long for a
  * lock.
  */
 function patient(caller: ApiCaller): ApiCaller {

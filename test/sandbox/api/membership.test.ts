@@ -73,7 +73,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `a call that invites a member, or invites a person a second time, gets the answer 409 (${database.name})`,
+    `a call that invites a member, or invites a person a second time, gets a 409 answer (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { maker, friend, groupId } = await openTwo(sandbox)

@@ -180,7 +180,7 @@ for (const database of await openDatabases(t)) {
 }
 
 t.test(
-  'AP-18: if an application is removed while its consent page is open, the answer to the page gives no code',
+  'AP-18: if an application is removed while its consent page is open, an answer to this page does not get a code',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { call, groupId } = await callAsDeveloper(sandbox)
@@ -195,7 +195,7 @@ t.test(
   },
 )
 
-t.test('AP-18: if an application is removed, the tokens that it got from other users become invalid, too', async t => {
+t.test('AP-18: if an application is removed, the tokens that it got from other users also become invalid', async t => {
   const sandbox = await buildTestSandbox(t)
   const { call } = await callAsDeveloper(sandbox)
   const { accessToken } = await callAsStranger(sandbox)

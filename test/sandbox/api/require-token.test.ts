@@ -114,7 +114,7 @@ t.test(
 
 for (const database of await openDatabases(t))
   t.test(
-    `AP-03: the sweep ends no access token before the 24 hours of the token are over (${database.name})`,
+    `AP-03: the sweep does not end an access token before the token’s 24 hours have passed (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const ofPage = await callFromPortal(sandbox, await openAsDeveloper(sandbox))

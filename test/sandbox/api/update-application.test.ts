@@ -18,7 +18,7 @@ async function createOne(sandbox: TestSandbox) {
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `api-update: the answer to the call Update contains the application and its client with the new values (${database.name})`,
+    `api-update: the answer to the Update call contains the application and its client with the new values (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { created, id, groupId, userId, update, call } = await createOne(sandbox)
@@ -77,7 +77,7 @@ for (const database of await openDatabases(t)) {
       t.strictSame(
         (await call('GET', `/apps/v1/${id}`)).json(),
         answer.json(),
-        'the call Get must have the same answer',
+        'the Get call must have the same answer',
       )
     },
   )
@@ -110,7 +110,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `AP-04: if the caller is not in the group, the call Update answers 403 before it checks the body, and changes nothing (${database.name})`,
+    `AP-04: if the caller is not in the group, the Update call answers 403 before it checks the body, and changes nothing (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, id } = await createOne(sandbox)
@@ -145,7 +145,7 @@ for (const database of await openDatabases(t)) {
 }
 
 t.test(
-  'api-update, api-envelope: the call Update accepts a body with or without the envelope, and keeps the values of fields that are not in the body',
+  'api-update, api-envelope: the Update call accepts a body with or without the envelope, and keeps the values of fields that are not in the body',
   async t => {
     const { created, update } = await createOne(await buildTestSandbox(t))
     const { clientSecrets, ...client } = created.client
@@ -176,7 +176,7 @@ t.test(
 )
 
 t.test(
-  'api-update, api-errors: the call Update requires the fields name and redirectUris, refuses groupId, and names all bad fields in one answer',
+  'api-update, api-errors: the Update call requires the fields name and redirectUris, refuses groupId, and names all bad fields in one answer',
   async t => {
     const { update, created, call, id, groupId } = await createOne(await buildTestSandbox(t))
     const missing = 'Missing data for required field.'
@@ -213,7 +213,7 @@ t.test(
 )
 
 t.test(
-  'AP-06, AP-19: if a caller sends fields that only the API may set, the call Update ignores these fields',
+  'AP-06, AP-19: if a caller sends fields that only the API may set, the Update call ignores these fields',
   async t => {
     const { update, call, created, id } = await createOne(await buildTestSandbox(t))
     const answer = await update({ name: 'Weather', redirectUris: 'https://a.example.test/cb', ...forbiddenFields })
