@@ -60,7 +60,7 @@ async function listApplications({ api }: TestSandbox, accessToken: string) {
 }
 
 t.test(
-  'if nobody is signed in, each account page first shows the page to sign in, and then itself; GET / redirects to the account',
+  'if nobody is signed in, each account address first shows the sign-in page, and shows its own page after the sign-in; GET / redirects to the account',
   async t => {
     const sandbox = await buildTestSandbox(t)
     for (const path of paths) {
@@ -110,7 +110,7 @@ t.test(
 )
 
 t.test(
-  'PS-08, PS-10, PS-11: account pages cannot be framed or cached, run only the portal’s own scripts, and send no Referer to other sites',
+  'PS-08, PS-10, PS-11: account pages cannot be framed or cached, run only the portal’s own scripts, and do not send a Referer to other sites',
   async t => {
     const browser = await openAsDeveloper(await buildTestSandbox(t))
     for (const path of paths) {
@@ -201,7 +201,7 @@ t.test('PS-14: a portal session ends after eight hours, even if it is used all t
 })
 
 t.test(
-  'if the user is in no group, the token page links to the form for a new group, and shows no example command that creates an application',
+  'if the user is in no group, the token page links to the form for a new group, and does not show the example command that creates an application',
   async t => {
     const browser = await openAsNewcomer(await buildTestSandbox(t))
     const page = await browser.get('/account/token')
@@ -278,7 +278,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `F-30: if the database is locked, the account page is still shown at once, and a form gets the answer 503 after 2 s (${database.name})`,
+    `F-30: if the database is locked, the account page is still shown at once, and a form gets a 503 answer after 2 s (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl })
@@ -406,7 +406,7 @@ for (const database of databases) {
     },
   )
 
-  t.test(`if the user withdraws consent during a login, the login gives no tokens (${database.name})`, async t => {
+  t.test(`if the user withdraws consent during a login, the client does not get tokens (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { store } = sandbox
     const browser = openBrowser(sandbox)
@@ -542,7 +542,7 @@ for (const database of databases) {
       t.equal(
         (await listApplications(sandbox, otherTokens.access_token)).statusCode,
         200,
-        'other users are not concerned',
+        'other users must not be affected',
       )
       t.equal((await others.get(startUrl())).statusCode, 303)
     },
@@ -586,7 +586,7 @@ for (const database of databases) {
       t.equal(
         overview.match(/<li><span>Another browser<\/span> <span class="soft">Signed in <time/g)?.length,
         2,
-        'of this user only',
+        'the page must count only browsers of this user',
       )
       const question = await browser.get('/account/sign-out-everywhere')
       t.match(question.body, '<h1>Sign out everywhere?</h1>')
@@ -612,7 +612,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `RF-12: if a user signs out everywhere or changes the password, a login that begins at the same moment fails, too (${database.name})`,
+    `RF-12: if a user signs out everywhere or changes the password, a login that begins at the same moment also fails (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { store } = sandbox
@@ -703,7 +703,7 @@ for (const database of databases) {
       await before.close()
       const unchanged = await buildTestSandbox(t, { databaseUrl })
       const { refresh_token: refreshToken } = (await refresh(unchanged, tokens.refresh_token)).json()
-      t.type(refreshToken, 'string', 'a restart with the same password ends nothing')
+      t.type(refreshToken, 'string', 'a restart with the same password must not end anything')
       await unchanged.close()
       const after = await buildTestSandbox(t, { databaseUrl, password: 'another correct horse' })
       t.equal((await refresh(after, refreshToken)).json().error, 'invalid_grant')

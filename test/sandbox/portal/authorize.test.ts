@@ -114,7 +114,7 @@ t.test(
 )
 
 t.test(
-  'AZ-07: a correct login request always leads first to the page to sign in, whatever additional parameters it has',
+  'AZ-07: a correct login request always leads to the sign-in page first, whatever additional parameters it has',
   async t => {
     const browser = openBrowser(await buildTestSandbox(t))
     for (const parameters of [{}, { scope: 'nonsense' }, { prompt: 'none' }, { response_mode: 'fragment' }]) {
@@ -185,7 +185,7 @@ t.test(
 )
 
 t.test(
-  'AZ-08: the portal returns the state of a login request unchanged, adds no state if the request has none, and refuses a state of 64 KB',
+  'AZ-08: the portal returns the state of a login request unchanged, does not add a state if the request has none, and refuses a state of 64 KB',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const state = `${'+/=%&"<é😀 \'~!*()'.repeat(50)}end`
@@ -244,7 +244,7 @@ t.test(
   },
 )
 
-t.test('DO-10: if 200 visitors open the page to sign in and do nothing else, the store gets no new rows', async t => {
+t.test('DO-10: if 200 visitors open the sign-in page and do nothing else, the store gets no new rows', async t => {
   const sandbox = await buildTestSandbox(t)
   const browser = openBrowser(sandbox)
   for (let visitor = 0; visitor < 200; visitor += 1) await browser.get(startUrl({ state: `${visitor}` }))

@@ -125,7 +125,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `limit-renewals: a token family can be renewed 60 times a minute; more renewals get the answer 429 until the time in Retry-After has passed (${database.name})`,
+    `limit-renewals: a token family can be renewed 60 times a minute; more renewals get a 429 answer until the time in Retry-After has passed (${database.name})`,
     async t => {
       const steps: LabStep[] = []
       const onStep = (step: LabStep) => void steps.push(step)
@@ -136,7 +136,7 @@ for (const database of await openDatabases(t)) {
       const refused = await refresh(sandbox, tokens[60], { state: 'its-state' })
       t.match(refused, { statusCode: 429, headers: { 'retry-after': '31', 'cache-control': 'no-store' } })
       t.match(refused.json(), { error: 'temporarily_unavailable', state: 'its-state' })
-      t.equal(steps.at(-1)?.reason, 'renewed-too-often', 'the laboratory hears why')
+      t.equal(steps.at(-1)?.reason, 'renewed-too-often', 'the recorded step must contain the reason')
       t.equal(
         (await refresh(sandbox, tokens[59])).json().refresh_token,
         tokens[60],
@@ -145,11 +145,7 @@ for (const database of await openDatabases(t)) {
       t.equal((await refresh(sandbox, other.refresh_token)).statusCode, 200, 'another login is not affected')
 
       sandbox.passTime(30_000)
-      t.equal(
-        (await refresh(sandbox, tokens[60])).statusCode,
-        429,
-        'a renewal that is too early must get the answer 429',
-      )
+      t.equal((await refresh(sandbox, tokens[60])).statusCode, 429, 'a renewal that is too early must get a 429 answer')
       sandbox.passTime(1000)
       const next = await refresh(sandbox, tokens[60])
       t.equal(next.statusCode, 200, 'a refused renewal must not use up the token')
@@ -190,7 +186,11 @@ for (const database of await openDatabases(t)) {
       t.equal(await isAccepted(sandbox, second.access_token), true, 'the next token must stay valid')
       t.equal(await countEndedGrants(sandbox), 2)
       t.equal((await exchange(sandbox, { code })).statusCode, 200)
-      t.equal(await isAccepted(sandbox, fromPortal), true, 'tokens of the portal’s own page count by themselves')
+      t.equal(
+        await isAccepted(sandbox, fromPortal),
+        true,
+        'tokens from the portal’s own page must be counted separately',
+      )
     },
   )
 
@@ -212,7 +212,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `a code that was not exchanged counts as a grant, and expired codes end no valid grant (${database.name})`,
+    `a code that was not exchanged counts as a grant, and expired codes do not end a valid grant (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const kept = await getTokens(sandbox)

@@ -1,4 +1,5 @@
-// If the clock is ahead for a while, no lock-out, limit or token may last longer after the correction.
+// If the clock was ahead for a while and is then corrected, lock-outs, limits and tokens must not last longer because
+// of this.
 import t, { type Test } from 'tap'
 import { exchange, openBrowser, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
@@ -39,7 +40,7 @@ async function register(sandbox: TestSandbox, name: string): Promise<number> {
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `PS-06: after a clock that was ahead is corrected, no account stays locked because of that time (${database.name})`,
+    `PS-06: if a clock was ahead and is corrected, failures from before the correction no longer lock an account (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       await whileAhead(sandbox, () => lockOut(t, sandbox))
@@ -54,7 +55,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `TK-04: if a clock was ahead and is corrected, a client’s failures from that time no longer count (${database.name})`,
+    `TK-04: if a clock was ahead and is corrected, a client’s failures from before the correction no longer count (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const fail = async () => (await exchange(sandbox, { code: 'x', client_secret: 'wrong' })).statusCode
@@ -81,7 +82,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `PS-06: if a clock was ahead and is corrected, sign-ups from that time no longer count towards the limit (${database.name})`,
+    `PS-06: if a clock was ahead and is corrected, sign-ups from before the correction no longer count towards the limit (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       await whileAhead(sandbox, async () => {
@@ -95,7 +96,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `clock-ahead: if a clock was ahead and is corrected, password resets from that time no longer count towards the limit (${database.name})`,
+    `clock-ahead: if a clock was ahead and is corrected, password resets from before the correction no longer count towards the limit (${database.name})`,
     async t => {
       const lab = { host: '127.0.0.1', port: 0, urls: ['http://127.0.0.1:4002'], token: undefined }
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t), lab })
@@ -115,7 +116,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `clock-ahead: if a clock was ahead and is corrected, invitations from that time no longer count towards the limit (${database.name})`,
+    `clock-ahead: if a clock was ahead and is corrected, invitations from before the correction no longer count towards the limit (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { maker, friend, groupId } = await openTwo(sandbox)

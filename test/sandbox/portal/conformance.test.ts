@@ -229,7 +229,7 @@ t.test(
 )
 
 t.test(
-  `${fapi}-ensure-response-type-token-fails: the portal refuses a login request with response_type=token, and gives no token`,
+  `${fapi}-ensure-response-type-token-fails: the portal refuses a login request with response_type=token, and does not issue a token`,
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { parameters } = await start(sandbox, startUrl({ response_type: 'token' }))

@@ -35,7 +35,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `AZ-11: if a user answers another user’s consent page, the portal issues no code (${database.name})`,
+    `AZ-11: if a user answers another user’s consent page, the portal does not issue a code (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const developer = openBrowser(sandbox)
@@ -85,7 +85,7 @@ for (const database of databases) {
 }
 
 t.test(
-  'AZ-11, AZ-16: if a consent page is answered twice, the portal shows a page with a next step, and issues no second code',
+  'AZ-11, AZ-16: if a consent page is answered twice, the portal shows a page with a next step, and does not issue a second code',
   async t => {
     const browser = openBrowser(await buildTestSandbox(t))
     const page = await signIn(browser)
@@ -112,7 +112,7 @@ t.test('AZ-11: additional fields in the consent form have no effect', async t =>
 })
 
 t.test(
-  'AZ-11: if a visitor answers the consent page but is no longer signed in, the portal shows the page to sign in',
+  'AZ-11: if a visitor answers the consent page but is no longer signed in, the portal shows the sign-in page',
   async t => {
     const browser = openBrowser(await buildTestSandbox(t))
     const page = await signIn(browser)
@@ -151,7 +151,7 @@ t.test('PS-01: if another site sends an answer to the consent page, the portal r
 })
 
 t.test(
-  'the button “Use another account” ends the portal session and continues the login at the page to sign in',
+  'the button “Use another account” ends the portal session and continues the login on the sign-in page',
   async t => {
     const sandbox = await buildTestSandbox(t)
     await openAsNewcomer(sandbox)
@@ -163,14 +163,14 @@ t.test(
     const again = await browser.get(locationOf(answer))
     t.match(again.body, /<h1>Sign in<\/h1>/)
     t.match(again.body, 'Reference client')
-    t.match((await copy.get('/account')).body, /<h1>Sign in<\/h1>/, 'the old cookie opens nothing any more')
+    t.match((await copy.get('/account')).body, /<h1>Sign in<\/h1>/, 'the old cookie must no longer work')
     const signedIn = await browser.submit(again, { email: newcomer.email, password: newcomer.password })
     t.match((await browser.get(locationOf(signedIn))).body, newcomer.email)
   },
 )
 
-// The client's tests of PG-05 to PG-07 send such texts to the client. Here an application has such texts in its name,
-// and the portal must show them as text.
+// Hostile texts, like those that the client's tests of PG-05 to PG-07 send to the client. Here an application has such
+// a text as its name, and the portal must show the name as plain text.
 const texts = [
   '<img src=x onerror=alert(1)>',
   `"><svg onload=alert(1)>`,
@@ -192,7 +192,7 @@ const addresses = [
   'https://evil.test/" onclick="alert(1)',
 ]
 
-/** Replaces the character references of a page (such as &amp;) by their characters. */
+/** Replaces the character references of a page (such as &amp;) with their characters. */
 function readReferences(html: string): string {
   const signs: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
   return html.replace(/&(amp|lt|gt|quot|#39);/g, (_reference, name: string) => signs[name] ?? '')

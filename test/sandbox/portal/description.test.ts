@@ -103,7 +103,7 @@ t.test('the OpenAPI 3.1 document of the portal is valid, and describes every cal
   const { portal } = await buildTestSandbox(t)
   const document = (await portal.inject('/api/openapi.json')).json()
   t.match(document, { openapi: '3.1.0', servers: [{ url: portalUrl }] })
-  // The page that shows the document replaces each reference by its target. With circular references this replacement
+  // The page that shows the document replaces each reference with its target. With circular references this replacement
   // would never end.
   await t.resolves(swaggerParser.validate(structuredClone(document), { dereference: { circular: false } }))
   const there = listRoutes(portal)

@@ -296,7 +296,7 @@ t.test('TK-02, TK-08: if a JSON field contains half of a surrogate pair, the err
 })
 
 t.test(
-  'TK-04: after 10 wrong secrets for a client, more wrong secrets get the answer 429 with Retry-After, and the right secret is accepted',
+  'TK-04: after 10 wrong secrets for a client, more wrong secrets get a 429 answer with Retry-After, but the right secret is still accepted',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const code = await getCode(sandbox)

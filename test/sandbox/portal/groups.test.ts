@@ -76,7 +76,7 @@ t.test('the page of a group names 100 members, and says how many more members th
   t.match(body, 'and 6 more')
 })
 
-t.test('only members can open the page of a group, and other users get the answer 404', async t => {
+t.test('only members can open the page of a group, and other users get a 404 answer', async t => {
   const sandbox = await buildTestSandbox(t)
   const { maker, friend, friendId, path } = await openTwoPages(sandbox, 'Secret weather')
   const hidden = await friend.get(path)

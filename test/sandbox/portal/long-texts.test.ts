@@ -15,8 +15,8 @@ interface Call {
   url: string
   fields: Record<string, unknown>
   /**
-   * The browser that sends the fields as a form. If there is no browser, the fields are sent as JSON, as a server
-   * would.
+   * The browser that sends the fields as a form. If there is no browser, the fields are sent as JSON, as a server would
+   * send them.
    */
   browser?: Browser
 }
@@ -43,7 +43,7 @@ async function timeOf({ listener, url, fields, browser }: Call): Promise<{ ms: n
   return { ms, statusCode: result.statusCode }
 }
 
-/** Checks that the call takes less time than to normalise the accents once, whichever field contains the accents. */
+/** Whichever field contains the accents, the call must take less time than it takes to normalise the accents once. */
 async function takesNoLonger(t: Test, call: Call, names: string[], statuses: number[]): Promise<void> {
   const { ms: limitMs } = await measure(() => accents.normalize('NFC'))
   for (const name of names) {

@@ -30,7 +30,7 @@ function readSecrets(body: string): string[] {
   return [...body.matchAll(/<code[^>]* data-copy="[^"]*">([^<]*)<\/code>/g)].map(([, text = '']) => text)
 }
 
-/** Returns the names in the list of applications and secrets that clients have made in the user's name. */
+/** Returns the names in the list of applications and secrets that clients have made on the user's behalf. */
 function readMade(body: string): string[] {
   return [...body.matchAll(/<h3><bdi>([^<]*)<\/bdi><\/h3>/g)].map(([, name = '']) => name)
 }
@@ -79,7 +79,7 @@ for (const database of await openDatabases(t)) {
           })
           .execute(),
       )
-      t.strictSame(readMade(await withdraw(other)), [], 'a member of the group, in whose name nothing was made')
+      t.strictSame(readMade(await withdraw(other)), [], 'the client made nothing on behalf of this member of the group')
 
       const again = openBrowser(sandbox)
       await again.submit(await signIn(again), { decision: 'allow' })
@@ -183,7 +183,7 @@ for (const database of await openDatabases(t)) {
       t.notMatch(
         page.body,
         `${removePath}?applicationId=${overrun.id}`,
-        'without another secret there is a new one only',
+        'if an application has no other secret, the page must offer only a new secret',
       )
       t.equal((await send(removePath, overrun.id, asked)).statusCode, 409)
       for (const secret of last) t.equal(await isSecretOf(sandbox, overrun.id, secret), true)

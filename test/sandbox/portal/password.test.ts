@@ -55,7 +55,7 @@ const databases = await openDatabases(t)
 
 for (const database of databases) {
   t.test(
-    `PS-15, RF-12: if a user changes the password, all other sessions, refresh tokens and marks of known browsers end, and this browser stays signed in (${database.name})`,
+    `PS-15, RF-12: if a user changes the password, all other sessions, refresh tokens and marks of known browsers end, but the browser in which the user did this stays signed in (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const [own, other] = [await openAsDeveloper(sandbox), await openAsDeveloper(sandbox)]
@@ -66,8 +66,8 @@ for (const database of databases) {
       const changed = await change(own)
       t.equal(changed.statusCode, 200)
       t.match(changed.body, 'Your password has been changed')
-      t.match((await own.get('/account')).body, email, 'this browser stays signed in')
-      t.not(own.cookie('__Host-portal-session'), sessionBefore, 'with another session (PS-07)')
+      t.match((await own.get('/account')).body, email, 'the browser of the change must stay signed in')
+      t.not(own.cookie('__Host-portal-session'), sessionBefore, 'the browser must have a new session (PS-07)')
       t.not(own.cookie('__Host-portal-known'), markBefore)
       t.match((await other.get('/account')).body, '<h1>Sign in</h1>')
       t.match((await refresh(sandbox, tokens.refresh_token)).json(), { error: 'invalid_grant' })
@@ -104,7 +104,7 @@ for (const database of databases) {
         'of two simultaneous forms one must succeed',
       )
       t.equal((await browser.get(link)).statusCode, 400)
-      t.match((await browser.get('/account')).body, '<h1>Sign in</h1>', 'the link must not sign in')
+      t.match((await browser.get('/account')).body, '<h1>Sign in</h1>', 'the link must not sign anybody in')
       t.match((await signedIn.get('/account')).body, '<h1>Sign in</h1>')
       t.match((await refresh(sandbox, tokens.refresh_token)).json(), { error: 'invalid_grant' })
       t.equal(await tryPassword(sandbox, password), 403)
@@ -192,7 +192,7 @@ for (const database of databases)
         await forget(sandbox, email, stranger)
         await forget(sandbox, `somebody-${count}@example.test`, stranger)
       }
-      t.equal((await readMailbox(sandbox)).length, 5, 'five links of the stranger’s requests must be sent')
+      t.equal((await readMailbox(sandbox)).length, 5, 'the stranger’s requests must cause five links')
       await forget(sandbox, email, { 'x-forwarded-for': '203.0.113.2' })
       t.equal((await readMailbox(sandbox)).length, 6, 'the owner gets a link')
 

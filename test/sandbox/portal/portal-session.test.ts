@@ -71,7 +71,7 @@ for (const database of await openDatabases(t)) {
         // The form comes from a page that was loaded without a session.
         const answer = await submitForm(browser, await pages.get('/account'), action, fields)
         t.equal(answer.statusCode, 303)
-        t.notOk(await isSignedIn(before), `${action}: the old cookie opens nothing any more`)
+        t.notOk(await isSignedIn(before), `${action}: the old cookie must no longer work`)
         t.ok(await isSignedIn(browser))
       }
       t.ok(await isSignedIn(other), 'other sessions must stay signed in')

@@ -68,7 +68,7 @@ for (const database of await openDatabases(t)) {
       const reused = await refresh(sandbox, first.refresh_token)
       t.equal(reused.statusCode, 401)
       t.match(reused.json(), invalidGrant)
-      t.match((await refresh(sandbox, second.refresh_token)).json(), invalidGrant, 'the newest token must end, too')
+      t.match((await refresh(sandbox, second.refresh_token)).json(), invalidGrant, 'the newest token must also end')
       for (const tokens of [first, second]) t.equal(await isAccepted(sandbox, tokens.access_token), false)
     },
   )

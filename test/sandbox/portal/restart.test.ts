@@ -31,7 +31,7 @@ t.test(
 )
 
 t.test(
-  'F-43: if the portal restarts with an empty store, it refuses earlier forms, and its error page links to no other site',
+  'F-43: if the portal restarts with an empty store, it refuses earlier forms, and its error page does not link to other sites',
   async t => {
     const before = openBrowser(await buildTestSandbox(t))
     const start = await before.get(startUrl())

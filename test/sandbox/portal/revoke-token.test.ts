@@ -40,7 +40,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `revoke-call: if a replaced refresh token or an access token is revoked, the whole token family ends, too (${database.name})`,
+    `revoke-call: if a replaced refresh token or an access token is revoked, the whole token family also ends (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       for (const which of ['refresh_token', 'access_token'] as const) {
@@ -78,7 +78,7 @@ for (const database of await openDatabases(t)) {
   )
 }
 
-t.test('TK-02: a revocation with a mistake gets the right OAuth error, and revokes no token', async t => {
+t.test('TK-02: a revocation with a mistake gets the right OAuth error, and does not revoke any token', async t => {
   const sandbox = await buildTestSandbox(t)
   const { refresh_token: token } = await getTokens(sandbox)
   const cases: [Record<string, string>, number, string][] = [

@@ -103,7 +103,7 @@ t.test(
 )
 
 t.test(
-  'PS-01: if another site sends a sign-up form, or the form token is missing, the portal makes no account',
+  'PS-01: if another site sends a sign-up form, or the form token is missing, the portal does not make an account',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const browser = openBrowser(sandbox)

@@ -121,7 +121,7 @@ t.test('PS-06: from one network address, at most 100 accounts can be made in an 
 })
 
 t.test(
-  'PS-05, PS-06: at /api/authorize a wrong password and an unknown e-mail address get the answer 403, and after ten failures the answer 429',
+  'PS-05, PS-06: at /api/authorize a wrong password and an unknown e-mail address get a 403 answer, and after ten failures a 429 answer',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const unknown = await post(sandbox, 'authorize', { ...startFields, email: 'x@example.test', password: 'wrong' })
@@ -144,7 +144,7 @@ t.test(
 )
 
 t.test(
-  'AZ-01, AZ-02, AZ-03: /api/authorize checks a login request in the same way as the portal’s page, and a wrong request gets no code',
+  'AZ-01, AZ-02, AZ-03: /api/authorize checks a login request in the same way as the portal’s page, and a wrong request does not get a code',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const [user] = await sandbox.store.read.selectFrom('users').select('id').execute()
