@@ -179,7 +179,7 @@ t.test(
 )
 
 t.test(
-  'laboratory-links: every refusal has the request id in a header, and if the sandbox has a laboratory, a link to the laboratory',
+  'laboratory-links: every refusal has the request id in a header; if the sandbox has a laboratory, the refusal also links to the laboratory',
   async t => {
     const { sandbox, lab } = await buildTestLab(t)
     const off = await buildTestLab(t, { lab: undefined })

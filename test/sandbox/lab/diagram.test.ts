@@ -143,7 +143,7 @@ t.test('if steps of a login were left out, the diagram has a mark at their posit
   t.match(between, `${leftOut} steps were left out here, to save memory.`)
 
   const { leftOutAtEnd } = diagramOf({ ...login(step('authorize')), leftOut: 3 }, addresses)
-  t.equal(leftOutAtEnd, 3, 'a mark after the last step, if nothing came since')
+  t.equal(leftOutAtEnd, 3, 'the mark must come after the last step if no step has followed')
 })
 
 t.test(
@@ -193,7 +193,7 @@ t.test(
 )
 
 t.test(
-  'each arrow of the diagram goes from the middle of one lane to the middle of another lane, also with forced colours',
+  'each arrow of the diagram goes from the middle of one lane to the middle of another lane, even with forced colours',
   { skip },
   async t => {
     const { sandbox } = await buildTestLab(t)

@@ -10,7 +10,10 @@ t.test('for 128 random bits in hexadecimal or in base64url, the estimate is 128 
     t.ok(bitsOf(randomBytes(16).toString(encoding)) >= 128, encoding)
     t.ok(changingBitsOf(many(() => randomBytes(16).toString(encoding))) >= 124, encoding)
   }
-  t.ok(bitsOf(randomBytes(16).toString('hex').toUpperCase()) < 129, 'large letters are hexadecimal, too')
+  t.ok(
+    bitsOf(randomBytes(16).toString('hex').toUpperCase()) < 129,
+    'capital letters must also count as hexadecimal digits',
+  )
 })
 
 t.test('the estimate for a UUID is 122 random bits, and 32 hexadecimal digits do not count as a UUID', async t => {

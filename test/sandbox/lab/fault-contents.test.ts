@@ -316,7 +316,7 @@ t.test(
 )
 
 t.test(
-  'if a client closes the connection while a fault delays the answer, the platform does not start to act, and does not undo an earlier action',
+  'if a client closes the connection while a fault delays the answer, the platform no longer acts; if it has already acted, it does not undo the action',
   async t => {
     const { sandbox, order, steps, untilConsumed } = await buildFaultLab(t)
     const calls = await platformCalls(sandbox)

@@ -168,7 +168,7 @@ t.test(
 )
 
 t.test(
-  'if a parameter of a call is misspelled, the call removes no faults, and the answer lists the accepted parameters',
+  'if a parameter of a call is misspelled, the call does not remove any faults, and the answer lists the accepted parameters',
   async t => {
     const { order, call } = await buildFaultLab(t)
     await order('exchange-503', { clientId: 'mine' })

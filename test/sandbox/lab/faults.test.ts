@@ -18,12 +18,12 @@ interface Wire {
   options?: object
   /** Returns true when the client has read enough of the answer. */
   enough?: (text: string, pieces: number) => boolean
-  /** The fault sends no answer. The client closes the connection when it is certain that no answer comes. */
+  /** The fault sends no answer. The client closes the connection when it is certain that no answer will come. */
   isSilent?: true
   isRight(raw: Raw): boolean
 }
 
-/** What a client sees of each fault that does not just send a status, by the fault kind. */
+/** What a client sees of each fault, by fault kind. Faults that only send a status are not listed. */
 const wires: Record<string, Wire> = {
   reset: { isRight: ({ text, isReset }) => text === '' && isReset },
   cut: {

@@ -10,7 +10,7 @@ const at = new Date('2026-03-01T12:00:00Z')
 const hidden = (text: string) => createHide(Buffer.alloc(32)).value('state', text, at) as HiddenState
 
 t.test(
-  'the laboratory replaces a secret by a hash, so that a developer can see which secrets are equal, but not their values',
+  'the laboratory replaces a secret with a hash, so that a developer can see which secrets are equal, but not their values',
   async t => {
     const hide = createHide()
     const secret = randomBytes(32).toString('base64url')
@@ -89,68 +89,71 @@ t.test(
   },
 )
 
-t.test('the laboratory keeps no secret, in whichever part of a request or an answer it was sent', async t => {
-  const secrets = {
-    code: 'SECRETcode0123456789012345678',
-    state: 'SECRETstate345678901234567890',
-    client_secret: 'SECRETclient5678901234567890123456789012345',
-    refresh_token: 'SECRETrefresh89012345678901234',
-    access_token: 'SECRETheader.payload.signature',
-  }
-  const step: Step = {
-    id: 'step-1',
-    requestId: 'request-1',
-    at,
-    listener: 'portal',
-    kind: 'exchange',
-    route: '/api/exchangeToken',
-    durationMs: 3,
-    request: {
-      method: 'POST',
-      url: `/api/exchangeToken?${new URLSearchParams({ code: secrets.code })}`,
-      headers: {
-        authorization: `Bearer ${secrets.access_token}`,
-        cookie: `a=${secrets.state}`,
-        host: '127.0.0.1:4000',
+t.test(
+  'whichever part of a request or an answer contains a secret, the laboratory does not keep the secret',
+  async t => {
+    const secrets = {
+      code: 'SECRETcode0123456789012345678',
+      state: 'SECRETstate345678901234567890',
+      client_secret: 'SECRETclient5678901234567890123456789012345',
+      refresh_token: 'SECRETrefresh89012345678901234',
+      access_token: 'SECRETheader.payload.signature',
+    }
+    const step: Step = {
+      id: 'step-1',
+      requestId: 'request-1',
+      at,
+      listener: 'portal',
+      kind: 'exchange',
+      route: '/api/exchangeToken',
+      durationMs: 3,
+      request: {
+        method: 'POST',
+        url: `/api/exchangeToken?${new URLSearchParams({ code: secrets.code })}`,
+        headers: {
+          authorization: `Bearer ${secrets.access_token}`,
+          cookie: `a=${secrets.state}`,
+          host: '127.0.0.1:4000',
+        },
+        body: { ...secrets, nested: [{ deep: { token: secrets.access_token } }] },
       },
-      body: { ...secrets, nested: [{ deep: { token: secrets.access_token } }] },
-    },
-    response: {
-      status: 200,
-      headers: {
-        'content-type': 'application/json',
-        'set-cookie': `session=${secrets.state}`,
-        location: `http://localhost:3000/exchangeToken?${new URLSearchParams({ code: secrets.code, client_id: 'app-1' })}`,
+      response: {
+        status: 200,
+        headers: {
+          'content-type': 'application/json',
+          'set-cookie': `session=${secrets.state}`,
+          location: `http://localhost:3000/exchangeToken?${new URLSearchParams({ code: secrets.code, client_id: 'app-1' })}`,
+        },
+        body: JSON.stringify({ ...secrets, clientSecrets: [secrets.client_secret], token_type: 'Bearer' }),
       },
-      body: JSON.stringify({ ...secrets, clientSecrets: [secrets.client_secret], token_type: 'Bearer' }),
-    },
-    about: { claimedClientId: 'app-1' },
-    checks: [{ name: 'state', passed: false, expected: secrets.state, received: secrets.code }],
-    reason: 'state-differs',
-  }
-  const recorded = recordStep(step, createHide())
-  t.notMatch(JSON.stringify(recorded), /SECRET/)
-  t.match(recorded, {
-    request: { path: '/api/exchangeToken', headers: { host: '127.0.0.1:4000' } },
-    response: {
-      body: { token_type: 'Bearer' },
-      location: { client_id: 'app-1', redirect_uri: 'http://localhost:3000/exchangeToken' },
-    },
-    checks: [{ name: 'state', passed: false }],
-  })
-  t.equal(
-    identityOf([recorded.request.body.code].flat()[0]),
-    identityOf([recorded.response.location.code].flat()[0]),
-    'equal codes must have equal hashes, in a request and in an answer',
-  )
-  t.notMatch(
-    JSON.stringify(
-      recordStep({ ...step, route: '(none)', request: { ...step.request, url: '/SECRETpath' } }, createHide()),
-    ),
-    /SECRET/,
-    'the path of an unknown address may contain a secret',
-  )
-})
+      about: { claimedClientId: 'app-1' },
+      checks: [{ name: 'state', passed: false, expected: secrets.state, received: secrets.code }],
+      reason: 'state-differs',
+    }
+    const recorded = recordStep(step, createHide())
+    t.notMatch(JSON.stringify(recorded), /SECRET/)
+    t.match(recorded, {
+      request: { path: '/api/exchangeToken', headers: { host: '127.0.0.1:4000' } },
+      response: {
+        body: { token_type: 'Bearer' },
+        location: { client_id: 'app-1', redirect_uri: 'http://localhost:3000/exchangeToken' },
+      },
+      checks: [{ name: 'state', passed: false }],
+    })
+    t.equal(
+      identityOf([recorded.request.body.code].flat()[0]),
+      identityOf([recorded.response.location.code].flat()[0]),
+      'equal codes must have equal hashes, in a request and in an answer',
+    )
+    t.notMatch(
+      JSON.stringify(
+        recordStep({ ...step, route: '(none)', request: { ...step.request, url: '/SECRETpath' } }, createHide()),
+      ),
+      /SECRET/,
+      'the path of an unknown address may contain a secret',
+    )
+  },
+)
 
 /** Returns all values that the laboratory keeps, whatever their names are. */
 const valuesOf = (values: Values) => Object.values(values).flat()

@@ -131,7 +131,7 @@ t.test('the laboratory lists requests that need no login with the outcome “no 
   t.match((await get('/lab/v1/logins')).json().logins, [{ outcome: 'under way' }, { outcome: 'no login' }])
 })
 
-t.test('the page of a login says whether a secret that was compared had the same value or another value', async t => {
+t.test('if the portal compared a secret, the page of the login says whether the two values were the same', async t => {
   const { observe, get } = await buildTestLab(t)
   observe({ checks: [{ name: 'code', passed: true, received: code }] })
   observe({ checks: [{ name: 'state', passed: false, received: 'other' }], reason: 'state-differs' })
@@ -234,7 +234,7 @@ t.test(
   },
 )
 
-t.test('if the database is locked, a call that makes a test person gets the answer 503 with Retry-After', async t => {
+t.test('if the database is locked, a call that makes a test person gets a 503 answer with Retry-After', async t => {
   const store = { transaction: () => Promise.reject(new StoreBusy('locked')) }
   const setUp = { store, passwords: { hash: async () => '' }, clock: () => new Date() } as unknown as SetUpServices
   const { lab } = await buildTestLab(t, { setUp })
@@ -316,7 +316,7 @@ t.test('the laboratory sends each new step to its event stream at once, and ends
   await closed
 })
 
-t.test('if a client closes the event stream, the next recorded step causes no error', async t => {
+t.test('if a client closes the event stream, the next recorded step does not cause an error', async t => {
   const { lab, observe } = await buildTestLab(t)
   await lab.server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = lab.server.server.address() as AddressInfo
@@ -374,7 +374,7 @@ t.test('if a path of the laboratory is unknown, a browser gets a page, and a pro
     t.match(page.body, error.message, path)
   }
   const call = await get('/lab/v1/logins/none', { ...browser, authorization })
-  t.equal(call.json().error.status, 404, 'a call is answered as it is described')
+  t.equal(call.json().error.status, 404, 'a call must answer in JSON, as its description says')
   const refused = await get('/', browser)
   t.strictSame(
     [refused.statusCode, refused.headers['www-authenticate']],

@@ -293,7 +293,7 @@ t.test('the laboratory accepts a search only if its own page has sent the form',
   t.equal(
     (await post('/lab/v1/faults', { ...unknown, origin: `http://${host}` })).statusCode,
     415,
-    'calls take no forms',
+    'a call must refuse a form',
   )
   t.match((await send({ text: '' })).headers, { location: '/' })
 })

@@ -85,7 +85,7 @@ t.test('when the laboratory stops, it ends its live streams', async t => {
 })
 
 t.test(
-  'an event of the live stream also says how many changed logins the laboratory has already removed to make room for newer logins',
+  'an event of the live stream says how many changed logins the laboratory has already removed to make room for newer logins',
   async t => {
     const logins = createLogins({ ...usualBounds, logins: 10 })
     const begin = () =>

@@ -80,7 +80,7 @@ t.test(
 )
 
 t.test(
-  'the laboratory counts two login requests with different state values as two logins, and a state value that is used again after the exchange as a new login',
+  'two login requests with different state values belong to two logins; if a state value is used again after the exchange, a new login begins',
   async t => {
     const { begin, record } = buildLogins()
     const state = random()
@@ -94,7 +94,7 @@ t.test(
 )
 
 t.test(
-  'if a login has no state, the laboratory recognises its exchange by the code, and an exchange with a made-up code belongs to no existing login',
+  'if a login has no state, the laboratory recognises its exchange by the code, and an exchange with a made-up code does not belong to an existing login',
   async t => {
     const { record } = buildLogins()
     const code = random()
@@ -200,7 +200,7 @@ t.test(
     const again = begin('app-1', state)
     t.not(again.id, id)
     const hash = identityOf(hide.value('state', state, new Date())) ?? ''
-    t.notOk(logins.othersOf(again).haveState(hash), 'the state is not taken for a repeated one')
+    t.notOk(logins.othersOf(again).haveState(hash), 'the state must not count as repeated')
     logins.clear()
     t.same(logins.list({}), [])
   },

@@ -360,7 +360,7 @@ for (const [name, { make, reason, notice, check, kind }] of Object.entries(mista
   })
 
 t.test(
-  'if a client tries again after a fault, the laboratory names the fault, and reports no mistake of the client',
+  'if a client tries again after a fault, the laboratory names the fault, and does not report a mistake of the client',
   async t => {
     const sandbox = await buildWatched(t)
     const { refresh_token: token } = await getTokens(sandbox)

@@ -28,7 +28,7 @@ function idsOf(one: RecordedLogin, others: RecordedLogin[] = []): string[] {
   return findNotices(one, comparison.othersOf(one)).map(({ id }) => id)
 }
 
-t.test('if a client is correct, the laboratory gives no notice, however often the client signs people in', async t => {
+t.test('if a client is correct, its logins get no notice, however often the client signs people in', async t => {
   const logins = [0, 1, 2, 3].map(index => goodLogin({ atMs: index * 60_000 }))
   for (const one of logins)
     t.same(
@@ -161,7 +161,7 @@ t.test('each mistake of a client causes exactly one notice: the notice about thi
   )
 })
 
-t.test('if correct steps only look like a mistake, the laboratory gives no notice', async t => {
+t.test('if correct steps only look like a mistake, the login gets no notice', async t => {
   const state = random()
   const first = goodLogin()
   const withoutRevocation = login(...first.steps.filter(({ kind }) => kind !== 'revoke'))
@@ -179,7 +179,7 @@ t.test('if correct steps only look like a mistake, the laboratory gives no notic
         query: { state: long(random() + random() + random() + random()), code_challenge: random() },
       }),
     )
-  t.same(idsOf(signed(), [signed()]), [], 'a signed state begins like the others and is as long as it must be')
+  t.same(idsOf(signed(), [signed()]), [], 'a signed state may begin like other states if it is long enough')
   t.same(
     idsOf(
       login(
@@ -194,7 +194,7 @@ t.test('if correct steps only look like a mistake, the laboratory gives no notic
   )
 })
 
-t.test('if a client reacts correctly to a failure of the platform, the laboratory gives no notice', async t => {
+t.test('if a client reacts correctly to a failure of the platform, the login gets no notice', async t => {
   const fault = (name: string, acted: 'before' | 'after' = 'after') => ({ id: '1', name, acted })
   const [state, code, token, challenge] = [random(), random(), random(), random()]
   const start = (atMs = 0) =>
@@ -214,7 +214,7 @@ t.test('if a client reacts correctly to a failure of the platform, the laborator
     ['no-state', 'a restart of the sandbox, after which the login request is unknown', login(exchanged())],
     [
       'no-state',
-      'a redirect whose state a fault took',
+      'a redirect from which a fault removed the state',
       login(start(), step('consent', {}, { fault: fault('redirect-state-missing') })),
     ],
     ['short-state', 'decline and start again', login(start(), declined(), start(2_000))],
@@ -239,7 +239,7 @@ t.test('if a client reacts correctly to a failure of the platform, the laborator
     ['no-state-at-exchange', 'a restart of the sandbox', login(step('exchange', { body: { code } }))],
     [
       'invented-state',
-      'another state from a fault',
+      'a fault that changed the state',
       login(
         step('authorize', { query: { client_id: 'app-1', state: random(), code_challenge: challenge } }),
         step('consent', {}, { fault: fault('redirect-state-twice') }),
@@ -284,7 +284,7 @@ t.test('if a client reacts correctly to a failure of the platform, the laborator
       'a retry after Retry-After',
       login(exchanged({ status: 503, answer: {} }), exchanged({ atMs: 1_000 })),
     ],
-    ['secret-in-header', 'a call of the API, which has its token there', login(exchanged(), called())],
+    ['secret-in-header', 'a call of the API, whose token belongs in this header', login(exchanged(), called())],
     [
       'old-refresh-token',
       'a late answer: the client never got the new token',
@@ -312,7 +312,7 @@ t.test('if a client reacts correctly to a failure of the platform, the laborator
     ],
     [
       'many-renewals',
-      'a retry of what the portal refused for a second',
+      'a retry after the portal refused renewals for a second',
       login(renewed({ status: 429, reason: 'renewed-too-often' }), renewed({ atMs: 990 })),
     ],
     [
@@ -320,7 +320,7 @@ t.test('if a client reacts correctly to a failure of the platform, the laborator
       'a late answer, for which the client did not wait',
       login(renewed({ durationMs: 500, status: 0, fault: fault('refresh-late-after') }), renewed({ atMs: 600 })),
     ],
-    ['many-renewals', 'a restart between the answer and its storing', login(renewed(), renewed({ atMs: 1_500 }))],
+    ['many-renewals', 'a restart before the client has stored the answer', login(renewed(), renewed({ atMs: 1_500 }))],
     [
       'expired-token',
       'a fault: the token ends early',

@@ -309,7 +309,7 @@ for (const database of await openDatabases(t)) {
       const both = (
         await lab('POST', 'groups', { members: [one.person.userId, two.person.userId], suite: 'one' })
       ).json()
-      // If a client under test creates an application, the application belongs to the suite, too.
+      // If a client under test creates an application, the application also belongs to the suite.
       const { call } = await callWith(sandbox, one.tokens.access_token)
       const made = (await call('POST', '/apps/v1', makeCreateBody(one.groupId))).json()
       await call('DELETE', `/apps/v1/${made['@id']}`)
@@ -339,7 +339,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `resetting a suite removes applications that its people made in other users’ groups, and removes nothing that other users made (${database.name})`,
+    `resetting a suite removes applications that its people made in other users’ groups, but nothing that other users made (${database.name})`,
     async t => {
       const { sandbox, lab } = await start(t)
       const one = await makeAll(sandbox, lab, 'one')

@@ -1,4 +1,4 @@
-// Faults of the first page of a login. The visitor's browser meets these faults, and the client does not.
+// Faults of the first page of a login. The visitor's browser meets these faults, but the client does not see them.
 import t from 'tap'
 import { openBrowser, startUrl } from '../support/browser.ts'
 import { seeded } from '../support/build-test-sandbox.ts'

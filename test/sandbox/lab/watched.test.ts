@@ -82,7 +82,7 @@ async function readEverything(sandbox: TestSandbox): Promise<Record<string, stri
   return Object.fromEntries(await Promise.all(found))
 }
 
-t.test('if a client is correct, the laboratory records its whole login and gives no notice', async t => {
+t.test('if a client is correct, the laboratory records its whole login, and the login gets no notice', async t => {
   const sandbox = await buildTestSandbox(t, { lab })
   await goAllTheWay(sandbox)
   const { logins } = (await readLab(sandbox, `/lab/v1/logins?clientId=${seeded.clientId}`)).json()
@@ -151,8 +151,8 @@ t.test(
   },
 )
 
-t.test('if the sandbox has no observer, it adds no hook that records requests', async t => {
-  const server = { addHook: () => t.fail('it is watched') } as unknown as FastifyInstance
+t.test('if the sandbox has no observer, it does not add a hook that records requests', async t => {
+  const server = { addHook: () => t.fail('a hook was added') } as unknown as FastifyInstance
   observeRequests(server, { listener: 'portal', observer: undefined, clock: () => new Date() })
   const off = await buildTestSandbox(t)
   t.equal(off.lab, undefined)
