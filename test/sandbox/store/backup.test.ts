@@ -78,7 +78,7 @@ async function restoresWhole(t: Test, { url, backUp, restore }: Place): Promise<
   t.strictSame(
     await findBrokenPromises(restored, before),
     [],
-    'secrets, codes and tokens of before are as good as they were',
+    'secrets, codes and tokens from before the backup must still work',
   )
   const browser = visitor.browser.copy(restored.portal)
   t.match((await browser.get('/account')).body, '<h1>Your account</h1>', 'a signed-in visitor must stay signed in')
@@ -99,7 +99,7 @@ t.test(
 )
 
 t.test(
-  'sandbox:backup never overwrites a file, copies no database that is damaged, missing or PostgreSQL, and says why',
+  'sandbox:backup never overwrites a file, and refuses a database that is damaged, missing or PostgreSQL; each time it says why',
   async t => {
     const url = await makeSqliteUrl(t)
     const copy = `${pathOf(url)}.copy`

@@ -31,7 +31,7 @@ async function fillUp(t: Test, sandbox: Pick<TestSandbox, 'portal' | 'api'>, fau
 }
 
 t.test(
-  'F-31: if the disk is full, requests that write get the answer 503 and requests that read data succeed; when the disk has room again, writing works again',
+  'F-31: if the disk is full, requests that write get a 503 answer and requests that read data succeed; when the disk has room again, writing works again',
   async t => {
     const sandbox = await buildTestSandbox(t)
     // With this limit SQLite reports the same error as on a full disk.
@@ -65,7 +65,7 @@ t.test('F-31: the readiness check needs at least as much free disk space as a ne
 })
 
 t.test(
-  'F-31: if the disk quota of the sandbox is used up, requests that write get the answer 503, requests that read data succeed, and no data is lost or damaged',
+  'F-31: if the disk quota of the sandbox is used up, requests that write get a 503 answer, requests that read data succeed, and no data is lost or damaged',
   async t => {
     const databaseUrl = await makeSqliteUrl(t)
     // The limit is the size of each file in blocks of 512 bytes. A write beyond the limit fails.
@@ -81,7 +81,7 @@ t.test(
 )
 
 t.test(
-  'F-31: if the database becomes read-only for a while, requests that write get the answer 503, requests that read data succeed, and the sandbox recovers by itself',
+  'F-31: if the database becomes read-only for a while, requests that write get a 503 answer, requests that read data succeed, and the sandbox recovers by itself',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { call, groupId } = await callAsDeveloper(sandbox)

@@ -34,7 +34,7 @@ t.test('the store runs simultaneous statements in one transaction', async t => {
   const insert = 'insert into "finished_authorizations" ("id", "expires_at") values (?, ?)'
   t.strictSame(statements.slice(before), ['begin immediate', insert, insert, insert, 'commit'])
   await addAtOnce(sandbox, ['d'])
-  t.equal(statements.at(-1), insert, 'a single statement must need no transaction')
+  t.equal(statements.at(-1), insert, 'a single statement must not need a transaction')
 })
 
 t.test('F-31: if the disk is full, all simultaneous statements fail, and none of their changes is stored', async t => {
@@ -42,7 +42,7 @@ t.test('F-31: if the disk is full, all simultaneous statements fail, and none of
   const { page_count: pages } = (await sql<{ page_count: number }>`pragma page_count`.execute(sandbox.store.read))
     .rows[0]!
   await sandbox.store.write(db => sql.raw(`pragma max_page_count = ${pages}`).execute(db))
-  // The first row would fit into the file. But SQLite rolls this row back, too, because the other rows do not fit.
+  // The first row would fit into the file. But SQLite also rolls this row back, because the other rows do not fit.
   const ids = ['fits', ...Array.from({ length: 20 }, (_, index) => `${index} ${'x'.repeat(2000)}`)]
   t.strictSame(new Set(await addAtOnce(sandbox, ids)), new Set(['full']))
   t.strictSame(await listIds(sandbox), [])

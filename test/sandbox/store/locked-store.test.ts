@@ -7,7 +7,7 @@ import { holdLock } from '../support/hold-lock.ts'
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `F-30: if another process has locked the database, requests that write get the answer 503 after 2 s, and requests that read data succeed (${database.name})`,
+    `F-30: if another process has locked the database, requests that write get a 503 answer after 2 s, and requests that read data succeed (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl })

@@ -18,7 +18,7 @@ async function list({ api }: Pick<TestSandbox, 'api'>, accessToken: string) {
 
 for (const end of ['stop', 'kill'] as const)
   t.test(
-    `F-32: while PostgreSQL is down (after ${end}), requests get the answer 503; when it is up again, everything works`,
+    `F-32: while PostgreSQL is down (after ${end}), requests get a 503 answer; when it is up again, everything works`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await postgres.makeDatabase() })
       const accessToken = await getAccessToken(sandbox)
@@ -73,7 +73,7 @@ const refusals: Record<string, (at: RoleAndDatabase) => { refuse: string; accept
 
 for (const [index, [reason, statementsFor]] of Object.entries(refusals).entries())
   t.test(
-    `F-32: while PostgreSQL refuses connections (${reason}), every request gets the answer 503; when it accepts connections again, everything works`,
+    `F-32: while PostgreSQL refuses connections (${reason}), every request gets a 503 answer; when it accepts connections again, everything works`,
     async t => {
       const address = new URL(await postgres.makeDatabase())
       const [role, name] = [`role_${index}`, address.pathname.slice(1)]
@@ -126,7 +126,7 @@ interface Cut {
 const cuts: Record<string, (at: { databaseUrl: string; proxy: PostgresProxy }) => Promise<Cut>> = {
   async 'ended one by one'({ databaseUrl }) {
     await ask(databaseUrl, `select pg_terminate_backend(pid) ${waiting}`)
-    // Wait until idle connections have ended, too. A later request on a connection that is about to end would get a
+    // Wait until the idle connections have also ended. A later request on a connection that is about to end would get a
     // 503.
     await untilThere(databaseUrl, waiting, found => found === 0)
     return { meanwhile: 401, repair: async () => undefined }
@@ -139,7 +139,7 @@ const cuts: Record<string, (at: { databaseUrl: string; proxy: PostgresProxy }) =
     proxy.reset()
     return { meanwhile: 401, repair: async () => undefined }
   },
-  async 'a failover to a server that takes no changes'({ databaseUrl }) {
+  async 'a failover to a server that refuses changes'({ databaseUrl }) {
     await setReadOnly(databaseUrl, 'on')
     // The repair makes the server accept changes again, but does not end the connections.
     return { meanwhile: 503, repair: () => ask(databaseUrl, alterReadOnly(databaseUrl, 'off')) }
@@ -166,7 +166,7 @@ for (const [name, cut] of Object.entries(cuts))
       ]
       let given = 0
       for (const answer of inFlight) answer.then(() => given++)
-      // On a slow machine a request may have already waited too long and got the answer 503.
+      // On a slow machine a request may have already waited too long and got a 503 answer.
       await untilThere(databaseUrl, `${others} and wait_event_type = 'Lock'`, found => found + given >= inFlight.length)
       const [{ meanwhile, repair }] = await Promise.all([
         cut({ databaseUrl, proxy }),
@@ -243,7 +243,7 @@ t.test('F-32: if PostgreSQL cannot be reached or does not answer, the sandbox do
 })
 
 t.test(
-  'F-31: while PostgreSQL is read-only, requests that read data succeed and requests that write get the answer 503; afterwards everything works',
+  'F-31: while PostgreSQL is read-only, requests that read data succeed and requests that write get a 503 answer; afterwards everything works',
   async t => {
     const databaseUrl = await postgres.makeDatabase()
     const sandbox = await buildTestSandbox(t, { databaseUrl })

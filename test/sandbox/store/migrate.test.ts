@@ -97,7 +97,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `F-33: rows that were stored before the sandbox had limits count towards the limits like new rows (${database.name})`,
+    `F-33: old rows, stored before the sandbox had any limits, count towards the limits like new rows (${database.name})`,
     async t => {
       const url = await database.makeEmpty(t)
       const before = await openWith(t, url, firstSchema)
@@ -125,7 +125,7 @@ for (const database of await openDatabases(t)) {
         t.equal((await rowsOf(store, table)).length, 1, table)
       await store.write(db => sql`delete from applications`.execute(db))
       for (const table of ['client_secrets', 'consents'])
-        t.strictSame(await rowsOf(store, table), [], `${table}: foreign keys count again, for the new table`)
+        t.strictSame(await rowsOf(store, table), [], `${table}: foreign keys must apply again, now to the new table`)
     },
   )
 

@@ -124,7 +124,7 @@ for (const database of await openDatabases(t)) {
       t.ok((await count(store, 'grants')) > before, 'the sweep must stop when it is told to')
       const waits: number[] = []
       let isSwept = false
-      // Counts the turns of the event loop, because in each turn the process could begin a request.
+      // Counts the turns of the event loop, because in each turn the process could begin to handle a request.
       let turns = 0
       const turn = () => {
         turns += 1

@@ -34,7 +34,7 @@ function atOnce<T>(count: number, processes: SandboxProcess[], send: (process: S
 }
 
 /**
- * A request that waits longer than two seconds gets the answer 503 (F-30). The function sends such a request again, at
+ * A request that waits longer than two seconds gets a 503 answer (F-30). The function sends such a request again, at
  * most four times.
  */
 async function untilItsTurn(t: Test, send: () => Promise<LightMyRequestResponse>): Promise<LightMyRequestResponse> {

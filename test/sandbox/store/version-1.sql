@@ -1,4 +1,4 @@
--- A database that schema 1 made, in SQL for SQLite and PostgreSQL: what the tests of migrations begin with.
+-- The SQL of a database with schema 1, for SQLite and PostgreSQL. The tests of the upgrade begin with this database.
 
 create table sandbox_schema (version bigint not null);
 insert into sandbox_schema values (1);

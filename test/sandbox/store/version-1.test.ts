@@ -14,8 +14,8 @@ import { isAccepted, refresh } from '../support/tokens.ts'
 const script = readFileSync(new URL('version-1.sql', import.meta.url), 'utf8')
 const at = new Date('2026-03-01T12:04:01Z')
 
-// The secrets and tokens that people got from the version with schema 1. Before that, the secret was renewed twice, and
-// a call added a redirect URI.
+// The secrets and tokens that people got from the version with schema 1. When the database was made, the secret had
+// been renewed twice, and a call had added a redirect URI.
 const secrets = ['468aZd1JB2icetlCmDTdrfp3drjg9v5v1j-QOQlTASM', 'fyOuJbP7KzlckBqSZK208aqO_ccV9nTJt51mUNDwenE']
 const redirectUris = [seeded.redirectUri, 'https://client.example.test/exchangeToken']
 const refreshToken = 'DrCaHYPEfs9gGZsk3TT4GMXu3A0iEe'
