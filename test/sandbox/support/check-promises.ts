@@ -43,7 +43,7 @@ const halves = {
   'an application without a secret': `select count(*) as found from applications
     where not exists (select 1 from client_secrets where application_id = applications.id)`,
   'an application without redirect URIs': "select count(*) as found from applications where redirect_uris = ''",
-  'an application made through the API with other than two access tokens': `select count(*) as found from applications
+  'an application that was made through the API and does not have two access tokens': `select count(*) as found from applications
     where name = 'Weather' and (select count(*) from app_access_tokens where application_id = applications.id) <> 2`,
   'a secret without its application': `select count(*) as found from client_secrets
     where not exists (select 1 from applications where id = client_secrets.application_id)`,

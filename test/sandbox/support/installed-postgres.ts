@@ -16,7 +16,7 @@ const folders = [...globSync('/usr/lib/postgresql/*/bin').sort().reverse(), ...(
 /** The folder with the server and the tools of one PostgreSQL version, or undefined if no version is installed. */
 export const installedPostgres = folders.find(folder => needed.every(name => existsSync(join(folder, name))))
 
-/** Starts a server, and resolves to the address of the server's only database. Ends with the test. */
+/** Starts a server, and resolves to the address of the server's only database. The server ends with the test. */
 export async function startInstalledPostgres(t: Test, tools: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'postgres-'))
   await chmod(folder, 0o755)

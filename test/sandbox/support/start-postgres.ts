@@ -93,7 +93,7 @@ export async function startPostgres(t: Teardown, { isShared = false } = {}): Pro
     const pid = await readPid()
     const children = await listChildren(pid)
     process.kill(pid, 'SIGKILL')
-    // Kill the child processes, too, because a process that serves a connection would continue for a while.
+    // Also kill the child processes, because a process that serves a connection would continue for a while.
     for (const child of children) {
       try {
         process.kill(child, 'SIGKILL')

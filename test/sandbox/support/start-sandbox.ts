@@ -92,7 +92,7 @@ export async function startSandbox(t: Test, options: StartOptions): Promise<Sand
   }
 }
 
-/** The API listens last. */
+/** Resolves when the port accepts connections. A test needs to wait only for the API, because the API listens last. */
 async function untilItAccepts(port: number): Promise<void> {
   for (let isOpen = false; !isOpen; await setTimeout(20)) {
     const socket = connect(port, '127.0.0.1')

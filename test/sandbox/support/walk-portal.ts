@@ -233,7 +233,7 @@ async function walkGroups({ sandbox, portalUrl }: OpenPortal, page: Page, look: 
 }
 
 /**
- * Fills in the form for a new account. On the page to sign in, a link leads to this form. After a refused sign-up, the
+ * Fills in the form for a new account. On the sign-in page, a link leads to this form. After a refused sign-up, the
  * page shows the form without this link.
  */
 export async function fillSignUp(page: Page, email: string): Promise<void> {
@@ -248,8 +248,8 @@ export async function fillSignUp(page: Page, email: string): Promise<void> {
 }
 
 /**
- * As the client of the last login, the function makes applications and secrets in the user's name. Also makes one
- * secret without a known maker.
+ * Makes applications and secrets on the user's behalf, as the client of the last login. Also makes one secret without a
+ * known maker.
  */
 export async function makeThroughClient({ sandbox, clientUrl, arrivals }: OpenPortal): Promise<void> {
   const arrival = arrivals.findLast(({ url }) => url.includes('code='))
