@@ -117,7 +117,7 @@ const mixHosts: Visit = async visitor => {
 const goRound: Visit = async visitor => {
   await visitor.page.goto(visitor.client.origin)
   await answerPortal(visitor)
-  // Chromium gives up.
+  // The redirects never end, so Chromium gives up.
   await visitor.page.waitForURL('chrome-error://chromewebdata/')
 }
 
@@ -145,7 +145,9 @@ const words = {
 interface Row {
   is: keyof typeof words
   visit: Visit
-  /** The sentence that the laboratory shows. The test replaces `ORIGIN`, `OTHER_ORIGIN` and `GROUP` by real values. */
+  /**
+   * The sentence that the laboratory shows. The test replaces `ORIGIN`, `OTHER_ORIGIN` and `GROUP` with real values.
+   */
   sentence: string
   fix?: string
   /** The notice about the mistake, and the severity of the notice. */
@@ -396,7 +398,7 @@ t.test('the laboratory explains each mistake of a beginner’s client', { skip }
     })
 
   for (const [name, go] of Object.entries(goodVisits))
-    t.test(`the laboratory reports no mistake if the client is correct and has a visitor ${name}`, async t => {
+    t.test(`the laboratory does not report a mistake if the client is correct and has a visitor ${name}`, async t => {
       const { logins } = await visit(t, '', go, { accessTokenSeconds: 1 })
       const [newest, ...others] = logins
       t.match(newest, { status: 'signed in', verdict: { sentence: /^Signed in at step \d\.$/, fix: null } })

@@ -84,7 +84,8 @@ t.test(
     await page.getByRole('button', { name: 'Pause' }).click()
     await page.getByText('Paused').waitFor()
     await startMany(sandbox, 3)
-    // When a page that was opened later is live, the paused page has had enough time to receive the change.
+    // Wait until a page that was opened later is live. By then, the paused page has also had enough time to receive the
+    // change.
     const other = await openPage(t)
     await other.page.goto(labUrl)
     await other.page.getByText('Live', { exact: true }).waitFor()

@@ -63,7 +63,7 @@ t.test(
 )
 
 t.test(
-  'the first page shows either the form to sign in or the form to sign up; a link switches the form, also without JavaScript, and the typed text stays',
+  'the first page shows either the sign-in form or the sign-up form; a link switches between the forms and keeps the typed text, even without JavaScript',
   { skip },
   async t => {
     const portal = await openPortal(t)
@@ -152,7 +152,7 @@ t.test(
 )
 
 t.test(
-  'a button next to the password field shows the password, also by keyboard; when the form is sent, the password is hidden again',
+  'a button next to the password field shows the password, and works with mouse and keyboard; when the form is sent, the password is hidden again',
   { skip },
   async t => {
     const portal = await openPortal(t)
@@ -246,7 +246,7 @@ t.test(
     t.notMatch(JSON.stringify(portal.arrivals), /correct horse|correct\+horse|correct%20horse/)
     t.strictSame(troubles, [], 'Chromium must report no violation of the policy')
     const error = await page.goto(`${portal.portalUrl}/?client_id=nobody`)
-    t.match(error?.headers()['content-security-policy'], "form-action 'self';", 'error pages name no client')
+    t.match(error?.headers()['content-security-policy'], "form-action 'self';", 'an error page must not name a client')
   },
 )
 
@@ -266,7 +266,7 @@ t.test('PS-10: if the visitor has given consent before, signing in leads straigh
 })
 
 t.test(
-  'PS-11: if a visitor follows a link on the consent page, the browser sends no Referer header',
+  'PS-11: if a visitor follows a link on the consent page, the browser does not send a Referer header',
   { skip },
   async t => {
     const portal = await openPortal(t)
