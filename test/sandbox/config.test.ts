@@ -98,7 +98,7 @@ t.test('PS-06: TRUSTED_PROXIES accepts addresses and networks, but not a network
   t.end()
 })
 
-t.test('SEED_CLIENT_ID cannot be docs, because the documentation has this path', t => {
+t.test('SEED_CLIENT_ID cannot be docs, because /apps/v1/docs is the API’s documentation', t => {
   t.match(problemsOf({ ...seed, SEED_CLIENT_ID: 'docs' }), [/^SEED_CLIENT_ID cannot be docs/])
   t.strictSame(problemsOf({ ...seed, SEED_CLIENT_ID: 'Docs-1' }), [])
   t.end()

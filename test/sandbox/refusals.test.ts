@@ -31,7 +31,7 @@ t.test(
   async t => {
     const found = reasonsIn('applications', 'groups')
     t.ok(found.includes('last-member'))
-    // The reason fields-invalid gets its messages from the error InvalidFields.
+    // The reason `fields-invalid` gets its messages from the error `InvalidFields`.
     for (const reason of found.filter(reason => reason !== 'fields-invalid'))
       t.ok(toApiError(new Refusal(reason)).statusCode < 500, reason)
   },
@@ -48,7 +48,7 @@ t.test(
       'portal/client-calls.ts',
     )
     t.ok(found.includes('verifier-differs'))
-    // Only a page of the portal uses the reason token-shown.
+    // Only a page of the portal uses the reason `token-shown`.
     for (const reason of found.filter(reason => reason !== 'token-shown'))
       t.ok(oauthAnswerOf(new Refusal(reason)).answer[0] < 500, reason)
   },

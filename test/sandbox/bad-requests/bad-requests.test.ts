@@ -14,7 +14,7 @@ for (const database of await openDatabases(t))
     t.strictSame(
       Object.keys(answers).sort(),
       [...recorded.keys()].sort(),
-      'answers.json must have the same requests: record.ts records new ones',
+      'answers.json must contain exactly these requests. record.ts records new requests',
     )
     for (const [name, answer] of recorded)
       if (!isDeepStrictEqual(answers[name], answer)) t.strictSame(answers[name], answer, name)

@@ -1,4 +1,4 @@
-// Bad requests to the login portal: to the calls for clients, to the calls in a user's name, and to the metadata.
+// Bad requests to the login portal: to the calls for clients, to the calls on a user's behalf, and to the metadata.
 import { exchange, getAccessToken, logIn } from '../support/browser.ts'
 import { seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper } from '../support/call-api.ts'

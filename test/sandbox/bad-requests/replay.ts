@@ -111,7 +111,7 @@ function shorten(text: string): string {
   return text.length > longestText ? `${text.slice(0, longestText)}…` : text
 }
 
-/** Replaces the ids and tokens of the test by their names, and each random value by a word for its kind. */
+/** Replaces the ids and tokens of the test with their names, and each random value with a word for its kind. */
 function hideRandom(json: string, scene: object): string {
   let text = json
   for (const [name, value] of Object.entries(scene))

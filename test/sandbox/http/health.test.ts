@@ -20,10 +20,10 @@ t.test('however often readiness is requested, the sandbox probes the database at
   t.equal(probes, 2)
   sandbox.passTime(-3_600_000)
   await askOften()
-  t.equal(probes, 3, 'a clock that was set back does not make it wait for an hour')
+  t.equal(probes, 3, 'after the clock was set back, the sandbox must not wait for an hour')
 })
 
-t.test('if a probe of the database fails, readiness starts no other probe within the same second', async t => {
+t.test('if a probe of the database fails, the sandbox does not start another probe within the same second', async t => {
   const sandbox = await buildTestSandbox(t)
   let probes = 0
   const failing = async () => {

@@ -63,7 +63,7 @@ t.test('DO-07: if nobody reads an answer, the sandbox closes the connection afte
   const server = createServer(pino({ level: 'silent' }), () => '')
   t.teardown(() => server.close())
   server.get('/', async () => Buffer.alloc(16 * 1024 * 1024))
-  t.ok(server.server.timeout > 20_000, 'longer than an answer may take')
+  t.ok(server.server.timeout > 20_000, 'the timeout must be longer than an answer may take')
   t.ok(server.server.timeout <= 35_000, 'twice the timeout must be at most 70 seconds')
   server.server.timeout = 500
   const served = once(server.server, 'connection') as Promise<[Socket]>
@@ -167,7 +167,7 @@ async function ignoreTheEnd(listener: FastifyInstance, start: string): Promise<[
 }
 
 t.test(
-  'DO-02: after the answer 400, 408 or 431, the sandbox closes the connection, even if the sender keeps sending',
+  'DO-02: after a 400, 408 or 431 answer, the sandbox closes the connection, even if the sender keeps sending',
   async t => {
     const { api, portal, lab } = await buildTestSandbox(t, { lab: labConfig })
     const host = 'Host: 127.0.0.1'
@@ -194,7 +194,7 @@ t.test(
   },
 )
 
-t.test('DO-02: if the body of a request arrives only after the answer 408, the request is not carried out', async t => {
+t.test('DO-02: if the body of a request arrives only after a 408 answer, the request is not carried out', async t => {
   const sandbox = await buildTestSandbox(t)
   const { accessToken, userId, call } = await callAsDeveloper(sandbox)
   const groups = async () => (await call('GET', `/identities/v1/${userId}/links?type=MemberOf`)).json().ItemList.length

@@ -131,7 +131,7 @@ t.test(
     // A log line may arrive after the connection was closed. When the process has ended, all log lines have arrived.
     t.equal(await sandbox.stop(), 0)
     const warnings = sandbox.logLines.filter(line => line.includes('connections-full'))
-    t.equal(warnings.length, 1, 'one line, however many are refused')
+    t.equal(warnings.length, 1, 'the log must have one line, however many connections are refused')
     t.match(JSON.parse(warnings[0]!), { level: 40, most: 6 })
   },
 )

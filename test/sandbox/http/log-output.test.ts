@@ -50,7 +50,7 @@ t.test(
     const written = sandbox.logLines.length
     t.ok(written < 1_000, `${written} lines before`)
     process.kill(sandbox.pid, 'SIGUSR2')
-    // Send requests until a line is written, because lines from before the first successful write are lost, too.
+    // Send requests until a line is written, because lines from before the first successful write are also lost.
     const late = { url: '/nowhere', headers: { 'x-request-id': 'after-the-flood' } }
     while (!sandbox.logLines.at(-1)?.includes('after-the-flood')) {
       await sandbox.portal.inject(late)
@@ -59,7 +59,7 @@ t.test(
   },
 )
 
-t.test('when the sandbox stops, the last line of the log is written, too', async t => {
+t.test('when the sandbox stops, even the last line of the log is written', async t => {
   const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t) })
   t.equal(await sandbox.stop(), 0)
   t.match(sandbox.logLines.at(-1), '"msg":"the sandbox has stopped"')

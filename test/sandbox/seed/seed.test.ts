@@ -123,7 +123,7 @@ for (const database of await openDatabases(t)) {
       ])
       t.match(after.logLines.join(''), /"code":"seed-refused"/)
       const rows = await after.store.read.selectFrom('applications').selectAll().execute()
-      t.strictSame(rows, [], 'the seed must create no application')
+      t.strictSame(rows, [], 'the seed must not create an application')
       const other = await start(t, url, { email: 'other@example.test' })
       t.strictSame(other.seedReport?.refused, [])
       t.equal(await isValid(other, seeded.clientSecret), true)
@@ -169,7 +169,7 @@ for (const database of await openDatabases(t)) {
 
   if (database.name === 'PostgreSQL')
     t.test(
-      'if a sandbox that starts seeds a new secret while an API call makes another secret, the sandbox waits for the call',
+      'if a sandbox seeds a new secret at its start while an API call makes another secret, the sandbox waits for the call',
       async t => {
         const url = await database.make(t)
         const { store, now } = await start(t, url)
