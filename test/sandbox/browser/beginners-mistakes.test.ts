@@ -257,7 +257,7 @@ const rows: Record<Mistake, Row> = {
     visit: goRound,
     sentence:
       'Signed in at step 2. This login is one of 5 logins in one browser, and the client made no call between them. This may be a loop.',
-    fix: 'Probably your client does not receive its session cookie, so it starts again. Check the causes that are listed for this login, one after the other.',
+    fix: 'Probably your client does not receive its session cookie, so it starts a new login each time. Check the causes that are listed for this login, one after the other.',
   },
 }
 

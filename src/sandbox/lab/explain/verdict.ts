@@ -148,7 +148,7 @@ function isLoopback(address: string): boolean {
 function sayLoop(times: number, { step }: LoginStatus, login: Pick<RecordedLogin, 'steps'>): Said {
   return {
     sentence: `Signed in at step ${numberOf(step, login)}. This login is one of ${times} logins in one browser, and the client made no call between them. This may be a loop.`,
-    fix: 'Probably your client does not receive its session cookie, so it starts again. Check the causes that are listed for this login, one after the other.',
+    fix: 'Probably your client does not receive its session cookie, so it starts a new login each time. Check the causes that are listed for this login, one after the other.',
     step,
     faulted: undefined,
   }

@@ -123,7 +123,11 @@ export const connectionKinds: Kinds = {
     when: both,
     run: ({ answer }) => ({ ...answer, headers: { 'content-type': 'text/html; charset=utf-8' }, body: page }),
   },
-  'not-an-object': { does: 'The body is JSON: null.', when: both, run: ({ answer }) => ({ ...answer, body: 'null' }) },
+  'not-an-object': {
+    does: 'The body is the JSON value null.',
+    when: both,
+    run: ({ answer }) => ({ ...answer, body: 'null' }),
+  },
   gzip: {
     does: 'The body is compressed, although the client did not ask for that.',
     when: after,
