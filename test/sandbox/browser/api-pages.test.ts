@@ -157,7 +157,7 @@ t.test(
         const skipped = levels.filter((level, index) => level > (levels[index - 1] ?? 0) + 1)
         t.strictSame(skipped, [], `${address}: ${levels.join()}`)
         const copyButtons = await page.getByRole('button', { name: /^Copy/ }).count()
-        t.equal(copyButtons > 0, javaScriptEnabled, 'a button to copy is there only if it works')
+        t.equal(copyButtons > 0, javaScriptEnabled, 'the page must have copy buttons only if they work')
       }
       t.strictSame(troubles, [])
     }

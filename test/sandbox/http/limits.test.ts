@@ -126,7 +126,7 @@ t.test(
       t.notOk(socket.destroyed)
       socket.destroy()
     }
-    t.match(readFileSync('docs/operations.md', 'utf8'), 'Keep-alive is 72 seconds', 'the document says so')
+    t.match(readFileSync('docs/operations.md', 'utf8'), 'Keep-alive is 72 seconds', 'the document must name this time')
   },
 )
 

@@ -121,7 +121,8 @@ t.test(
     const kept = []
     for (const door of doors) kept.push(await open(door))
     t.ok(kept.every(Boolean), 'six connections must be open')
-    for (const door of doors) t.notOk(await open(door), `no seventh one on ${door.address} ${door.port}`)
+    for (const door of doors)
+      t.notOk(await open(door), `a seventh connection must be refused on ${door.address} ${door.port}`)
     kept[0]!.destroy()
     // The sandbox needs a moment to notice that the connection was closed.
     let next: Socket | undefined

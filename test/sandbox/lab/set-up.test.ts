@@ -181,7 +181,7 @@ for (const database of await openDatabases(t)) {
       t.equal(lastReason(sandbox), 'token-expired')
       t.ok(await isAccepted(sandbox, other.tokens.access_token), 'the token of another login must stay valid')
       const renewed = (await renew(sandbox, all)).json()
-      t.ok(await isAccepted(sandbox, renewed.access_token), 'a token from the same moment of the clock must stay valid')
+      t.ok(await isAccepted(sandbox, renewed.access_token), 'a token that was issued at the same time must stay valid')
       t.notOk(await isAccepted(sandbox, first))
       const wanted = { what: 'access-token', userId: all.person.userId, clientId: all.clientId }
       t.strictSame((await lab('POST', 'expire', wanted)).json(), { expired: 1 })
