@@ -15,7 +15,7 @@ export type Application = Omit<ApplicationFields, keyof Client> & {
    * return these times.
    */
   secretTimes?: Date[]
-  /** The strong ETag of the application. Undefined in lists, and if the API sends no strong ETag. */
+  /** The strong ETag of the application. Undefined in lists, and if the API does not send a strong ETag. */
   etag?: string | undefined
 }
 
@@ -25,8 +25,7 @@ export type Application = Omit<ApplicationFields, keyof Client> & {
  *
  * - in a sealed cookie, for ten minutes or until the next page has shown the credentials (handover.ts);
  * - in memory, so that the client gives the same response if the browser sends a form twice (`once` in web/forms.ts).
- *   The memory
- *   keeps the credentials for ten minutes, and then until the process gets the next form of the same kind.
+ *   These credentials expire after ten minutes. The process deletes them when it gets the next form of the same kind.
  */
 export type Credentials = {
   clientId: string

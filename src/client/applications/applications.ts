@@ -1,4 +1,4 @@
-// Yours: the pages for applications. An ordinary Fastify plugin, registered in the signed-in scope by app.ts.
+// Yours: the pages for applications. This is an ordinary Fastify plugin, which app.ts registers in the signed-in scope.
 import type { FastifyPluginAsync } from 'fastify'
 import type { Config } from '../config.ts'
 import { PublicError } from '../errors.ts'

@@ -28,10 +28,7 @@ import {
 import { findOrCreateGroup, loadGroups, toChoices, toGroupNames } from './groups.ts'
 import { applicationEnvelope, applicationSchema, collectionSchema, createdApplicationSchema } from './schemas.ts'
 
-/**
- * `credentials` is missing if the application was created by another process, because the API returns credentials only
- * once.
- */
+/** The API returns credentials only once. So if another process created the application, `credentials` is missing. */
 type Created = { id: string; credentials?: Credentials }
 
 /** The maximum number of applications that are compared with the form. Each comparison takes one call to the API. */
@@ -93,9 +90,9 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
   )
 
   /**
-   * The API has no idempotency keys, and the replicas share no memory. So if a process has not seen this form before,
-   * the process first looks for the application in the list. If two replicas get the form at almost the same time, they
-   * can still create two applications.
+   * The API has no idempotency keys, and the replicas do not share memory. So if a process has not seen this form
+   * before, the process first looks for the application in the list. If two replicas get the form at almost the same
+   * time, they can still create two applications.
    *
    * If the list cannot be read, the application is created anyway. But if an earlier try ended without an answer, the
    * visitor gets an error instead.

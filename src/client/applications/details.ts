@@ -30,10 +30,10 @@ export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOp
 
   async function renderApplication(request: FastifyRequest, reply: FastifyReply, notice: string | undefined) {
     const { visitor } = request
-    // Checks the id before either of the two calls below starts.
+    // Checks the id before the two calls below start.
     idOf(request)
-    // A page makes at most two calls, including a renewal. If the groups are not loaded, the page shows the last known
-    // name of the group.
+    // A page makes at most two calls, including a renewal. So after a renewal, the groups are not loaded, and the page
+    // shows the last known name of the group.
     const [application, groups = []] = await Promise.all([
       getApplication(request),
       visitor.wasRenewalTried ? undefined : loadGroups(visitor).then(loaded => loaded.groups),
@@ -56,7 +56,7 @@ export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOp
       notice,
       envFile: toSettings(config, application),
       curlLine: `curl -H "Authorization: Bearer $TOKEN" ${config.apiUrl}/apps/v1/${application.id}`,
-      // The page where developers read about the calls of the application API.
+      // The page that describes the calls of the application API to developers.
       guideUrl: `${config.apiUrl}/apps/v1/docs`,
     })
   }

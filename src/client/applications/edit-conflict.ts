@@ -1,5 +1,5 @@
-// Handles an application that somebody else changes while the visitor edits it. The visitor chooses a value for each field
-// that differs.
+// Handles the case that somebody else changes an application while the visitor edits it. The visitor chooses a value
+// for each field that differs.
 //
 // Besides the fields of the application, the form contains:
 // - `etag` and `seen`: hidden fields that record which stored values the visitor has seen (toHiddenFields);
@@ -45,8 +45,8 @@ export class EditConflict extends PublicError {
 /**
  * Hidden fields that record which stored values the visitor has seen.
  *
- * `etag` is empty if the API sends no ETag. `seen` contains a short hash of each stored value, because the values
- * themselves would double the size of a draft.
+ * `etag` is empty if the API does not send an ETag. `seen` contains a short hash of each stored value, because the
+ * values themselves would double the size of a draft.
  */
 export function toHiddenFields(stored: Application): { etag: string; seen: string } {
   const values = editableFields(stored)
@@ -54,8 +54,8 @@ export function toHiddenFields(stored: Application): { etag: string; seen: strin
 }
 
 /**
- * Removes the choices and the record of the values that the visitor has seen, so that the next submission compares all
- * fields again.
+ * Removes the choices and the record of the values that the visitor has seen, so that the client compares all fields
+ * again at the next submission.
  */
 export function withoutChoices(form: FormFields): FormFields {
   return { ...form, choosing: '', etag: '', seen: '' }
@@ -72,7 +72,7 @@ export function refuseConflict(form: FormFields, stored: Application): FormField
     differences.map(difference => {
       const isStoredChanged = !isSeen(form, difference.name, difference.stored)
       const isTypedChanged = !isSeen(form, difference.name, difference.typed)
-      // The page selects the changed value if only one person has changed the field: the visitor or somebody else.
+      // If only one person (the visitor or somebody else) has changed the field, the page preselects the changed value.
       const changed = isStoredChanged ? 'stored' : 'typed'
       return { ...difference, choice: isStoredChanged && isTypedChanged ? undefined : changed }
     }),

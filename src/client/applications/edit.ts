@@ -1,5 +1,5 @@
-// GET and POST /applications/:id/edit: changes an application. The client compares the stored values first, so that the
-// form does not overwrite a value that it has not shown.
+// GET and POST /applications/:id/edit: changes an application. The form must not overwrite a value that it has not
+// shown. So the API compares the ETag, or the client compares the stored values.
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { PublicError } from '../errors.ts'
 import { logEvent } from '../operations/request-log.ts'
@@ -55,7 +55,8 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
     let etag = strongEtag(fields.etag)
     if (fields.choosing) etag = await compareWithStored(request, fields, applyChoices)
     checkFields(normalize(fields), ['name', 'redirectUris'])
-    // If the API sends no ETag, somebody can still change the application between this comparison and the update.
+    // If the API does not send an ETag, somebody can still change the application between this comparison and the
+    // update.
     etag ??= await compareWithStored(request, fields, refuseConflict)
     try {
       await update(request, fields, etag)
@@ -105,8 +106,8 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
     if (problem instanceof EditConflict) return showChoices(request, fields, problem)
     if (Object.keys(fields).length === 0) return { fields: toFormFields(await getApplication(request)) }
     if (!fields.choosing) return { fields }
-    // The page with this form does not show the choices. So the choices are removed, and the next submission is
-    // compared with the stored values again.
+    // A page with another problem, or with a link for signing in, does not show the choices. So the choices are
+    // removed, and the next submission is compared with the stored values again.
     if (problem || signInHref) return { fields: withoutChoices(fields) }
     const stored = await getApplication(request)
     const differences = readChoices(fields, stored)

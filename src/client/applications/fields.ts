@@ -70,7 +70,7 @@ export function normalize(form: Record<string, string>): TypedFields {
 
 /**
  * Replaces line breaks and repeated spaces with one space: pages show them as one space, and a visitor cannot type a
- * line break into a field of one line.
+ * line break into a one-line field.
  */
 export function toOneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
@@ -128,8 +128,8 @@ export function fieldsToCreate({ groupName: _, ...fields }: TypedFields): Applic
 
 /**
  * Leaves out the group, because it cannot be changed. `isClientKnown` is false if the API did not return the fields of
- * the OAuth client. The form could then not show them. In that case, empty fields of the OAuth client are left out, and
- * the API keeps their values.
+ * the OAuth client, so that the form could not show their values. In that case, empty fields of the OAuth client are
+ * left out, and the API keeps their values.
  */
 export function fieldsToUpdate(typed: TypedFields, isClientKnown: boolean): Partial<ApplicationFields> {
   const { groupId: _, ...all } = fieldsToCreate(typed)
@@ -138,7 +138,7 @@ export function fieldsToUpdate(typed: TypedFields, isClientKnown: boolean): Part
   return Object.fromEntries(Object.entries(all).filter(([name]) => typed[name as FieldName] || !unknown.includes(name)))
 }
 
-/** Whether the API accepts this address as a web page. Pages link only to such addresses. */
+/** Whether the API accepts this value as the address of a web page. Pages link only to such addresses. */
 export function isWebUrl(value: string): boolean {
   const url = /^https?:\/\/[^\s\\]+$/i.test(value) ? URL.parse(value) : null
   return url !== null && hasPlainHost(url)

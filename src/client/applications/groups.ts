@@ -13,8 +13,8 @@ type LoadedGroups = {
 }
 
 /**
- * Returns an error as `problem`, because the pages work without the groups. Throws PublicError only if the visitor must
- * sign in.
+ * If the API does not return the groups, this function returns the error as `problem`, because the pages work without
+ * the groups. It throws PublicError only if the visitor must sign in.
  */
 export async function loadGroups({ userId, api }: Visitor): Promise<LoadedGroups> {
   if (!userId)
@@ -51,7 +51,7 @@ async function createGroup({ api }: Visitor, name: string): Promise<string> {
 
 /**
  * Returns the id of the visitor's own group with this name. If there is no such group, the function creates one. The
- * group may exist because the same form was sent before.
+ * group may already exist, because the same form was sent before.
  */
 export async function findOrCreateGroup(visitor: Visitor, name: string): Promise<string> {
   const { groups } = await loadGroups(visitor)
@@ -62,8 +62,8 @@ export async function findOrCreateGroup(visitor: Visitor, name: string): Promise
 type GroupChoice = { value: string; text: string; isDefault: boolean }
 
 /**
- * Returns the groups that the form offers. The default is a group that the visitor created, because anybody can invite
- * the visitor to a group.
+ * Returns the groups that the form offers. The default is a group that the visitor created. Other groups may belong to
+ * strangers, because anybody can invite the visitor to a group.
  */
 export function toChoices(groups: Group[]): GroupChoice[] {
   const firstOwn = groups.find(({ isOwn }) => isOwn)

@@ -22,7 +22,7 @@ export async function getApplication(request: FastifyRequest): Promise<Applicati
 
 /**
  * Returns the text if it is a strong ETag, because only strong ETags can be sent as If-Match (RFC 9110 13.1.1). The
- * text may be forged, because forms contain it.
+ * text may be forged, because it comes from a form.
  */
 export function strongEtag(text: string | undefined): string | undefined {
   return text !== undefined && /^"[\x21\x23-\x7e]{0,200}"$/.test(text) ? text : undefined
@@ -34,8 +34,8 @@ export function apiPathOf(request: FastifyRequest): string {
 }
 
 /**
- * The id in the address of the page. Throws PublicError 404 if the text cannot be an id. Fastify has already decoded
- * %2F to a slash, so such a text could lead to another address of the API.
+ * The id in the address of the page. Throws PublicError 404 if the text cannot be an id. Such a text could lead to
+ * another address of the API, because Fastify has already decoded %2F to a slash.
  */
 export function idOf({ params, texts }: FastifyRequest): string {
   const { id } = params as { id?: unknown }

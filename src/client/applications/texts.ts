@@ -14,7 +14,7 @@ export const applicationsTexts = {
   thisSite: 'This site',
   none: 'None',
   notFound:
-    'There is no such application, or it is not yours. Check the address for typing mistakes, and whether you are signed in with the right account.',
+    'There is no such application, or it is not yours. Check the address for typing mistakes, and check that you are signed in with the right account.',
 
   list: {
     title: 'Your applications',
@@ -32,7 +32,7 @@ export const applicationsTexts = {
     showAll: 'Show all applications',
     noneFound: {
       title: 'No applications found',
-      text: (search: string) => `No name or client ID of your applications contains “${search}”.`,
+      text: (search: string) => `None of your applications has “${search}” in its name or client ID.`,
     },
     count,
     countFound: (found: number, total: number, search: string) =>
