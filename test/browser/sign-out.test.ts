@@ -48,7 +48,7 @@ t.test('CK-13: the visitor can sign in again from the page that confirms the sig
 t.test('if the visitor also signs out of the portal, the next login asks for the password', { skip }, async t => {
   const { page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
   await page.getByRole('button', { name: 'Sign out' }).click()
-  await page.getByRole('link', { name: 'sign out of the portal, too' }).click()
+  await page.getByRole('link', { name: 'also sign out of the portal' }).click()
   await page.getByRole('button', { name: 'Sign out' }).click()
   await page.goto(publicUrl)
   await page.getByRole('link', { name: 'Sign in', exact: true }).click()

@@ -14,7 +14,7 @@ import {
 export type CallOptions = {
   /** The deadline of the whole call, in milliseconds. The default is 10,000. */
   deadlineMs?: number
-  /** The size of the longest response that is read. The default is 8 MiB. */
+  /** The maximum size of a response body, in bytes. The default is 8 MiB. */
   maxBytes?: number
   /** An ETag. If the resource no longer has this ETag (RFC 9110 13.1.1), the call throws a PublicError 412. */
   ifMatch?: string | undefined
@@ -113,7 +113,7 @@ export function createApi(options: ApiOptions): Api {
     // An answer to a GET contains the whole resource only if its status is 200, not 202 or 206 (RFC 9110 15.3).
     const isSuccess = method === 'GET' ? answer.status === 200 : answer.status >= 200 && answer.status < 300
     if (isSuccess) return answer
-    // Status 422 means that a field of the body is wrong. If the request had no body, the answer 422 makes no sense.
+    // Status 422 means that a field of the body is wrong. If the request had no body, a 422 answer makes no sense.
     const error = answer.status === 422 && !body ? undefined : errorFor(answer)
     throw error ?? upstream.unexpectedStatus(answer)
   }
@@ -147,7 +147,7 @@ export function createApi(options: ApiOptions): Api {
   return api as Api
 }
 
-/** Returns undefined if the status tells the visitor nothing. */
+/** Returns undefined for a status that has no message of its own. */
 function errorFor({ status, json }: Answer): PublicError | undefined {
   switch (status) {
     case 403:

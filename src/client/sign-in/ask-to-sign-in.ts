@@ -45,15 +45,15 @@ export async function askToSignIn(
 }
 
 /**
- * Whether the browser may have Strict cookies that it did not send. Browsers send no Strict cookies if the visitor
- * follows a link on another site, but send them if the visitor follows a link on this site.
+ * Whether the browser may have Strict cookies that it did not send. If the visitor follows a link on another site,
+ * browsers do not send Strict cookies. If the visitor follows a link on this site, they do.
  */
 export function mayWithholdCookies(request: FastifyRequest): boolean {
   return isFromAnotherSite(request) && !hasSessionCookie(request.cookies)
 }
 
 /**
- * Answers a request with another method than GET. A login could not lead back to this request, so the visitor has to
+ * Answers a request with a method other than GET. A login could not lead back to this request, so the visitor has to
  * start again on the home page.
  */
 function sendNothingDone(reply: FastifyReply, home: string): Promise<string> {

@@ -39,13 +39,13 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
   const { portal, sessions, clock, apiUrl, apiUpstream: upstream, onConnected } = options
 
   /**
-   * Gives the tokens to the product if the tokens belong to the user who began the connection. This check is needed
-   * because somebody else may be signed in to the portal in the same browser. The visitor would then connect the
-   * account of this other person.
+   * Gives the tokens to the product if the tokens belong to the user who began the connection. Somebody else may be
+   * signed in to the portal in the same browser. Without this check, the visitor would connect the account of this
+   * other person.
    *
    * The signature of the access token is not checked, because the token came from the portal over our own connection.
-   * The code does not use the `subject` in the callback's address, because anybody can make such an address. If the
-   * check or the product fails, the tokens are revoked.
+   * The code does not use the `subject` in the callback's address, because anybody can make an address with any
+   * `subject`. If the check or the product fails, the tokens are revoked.
    */
   async function keepConnection(request: FastifyRequest, tokens: Tokens, connectsFor: string): Promise<void> {
     try {

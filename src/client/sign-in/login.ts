@@ -81,7 +81,7 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
    */
   async function connect(request: FastifyRequest, reply: FastifyReply, { returnTo }: { returnTo: string }) {
     if (request.method === 'GET')
-      throw new Error(`GET ${request.routeOptions.url} calls connect. Use a POST route, which no other site can call.`)
+      throw new Error(`GET ${request.routeOptions.url} calls connect. Use a POST route, which other sites cannot call.`)
     if (localPath(returnTo) === undefined) throw new Error(`connect: ${returnTo} is not a path of this site.`)
     const { userId } = request.visitor
     if (!userId) throw new LoginError('user_unknown')
@@ -110,8 +110,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
     let login: PendingLogin | undefined
     let state = ''
     try {
-      // Anybody can make a link to the callback. So the client makes no call and sets no cookie until the login cookie
-      // has shown that this browser began the login.
+      // Anybody can make a link to the callback. So the client does not make a call or set a cookie until the login
+      // cookie has shown that this browser began the login.
       const callback = readCallback(request.query as Record<string, unknown>)
       checkState(callback)
       login = findLogin(request, callback)
@@ -189,8 +189,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
 
   /**
    * GET /cancelled: the visitor declined at the portal. If the address contains a `state`, the login with this `state`
-   * ends. If the address contains no `state`, no login ends. The page then uses the newest login to find out which page
-   * the visitor wanted.
+   * ends. If the address contains no `state`, all logins stay open. The page then uses the newest login to find out
+   * which page the visitor wanted.
    */
   async function decline(request: FastifyRequest, reply: FastifyReply) {
     const { state } = request.query as { state?: unknown }
@@ -241,7 +241,7 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
   }
 
   /**
-   * Makes a link to a new login, which leads to the same page as the failed login. If the failed login was for a
+   * Makes a link to a new login. This login leads to the page that the visitor wanted. If the failed login was for a
    * connection, the link leads to the product's page, where the visitor can begin again.
    */
   function loginAgain({ texts }: FastifyRequest, login: PendingLogin | undefined, text: string): NextStep {

@@ -35,7 +35,7 @@ export function createProductHooks({ afterSignIn, beforeSignOut, loadSessionData
   }
 }
 
-/** Runs a hook, and waits for it until the deadline of the request at most. Errors are logged, not thrown. */
+/** Runs a hook, and waits for it at most until the deadline of the request. Errors are logged, not thrown. */
 async function runHook<T>(request: FastifyRequest, hook: () => Promise<T>): Promise<T | undefined> {
   const timeout = Promise.withResolvers<never>()
   const timeLeftMs = callContext(request).endsAt - performance.now()

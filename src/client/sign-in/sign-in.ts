@@ -1,5 +1,5 @@
-// The Fastify plugin for the sign-in. It adds `app.signIn`, with the handlers of the login routes, and
-// `request.visitor`.
+// The Fastify plugin for the sign-in. It adds `request.visitor`, and `app.signIn` with the handlers of the login
+// routes.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import type { NextStep } from '../errors.ts'
@@ -61,9 +61,9 @@ export type SignIn = {
    */
   connect: (request: FastifyRequest, reply: FastifyReply, options: { returnTo: string }) => Promise<unknown>
   /**
-   * Renews the tokens of a connection. During the call, lock the row of your database in which the connection is
-   * stored. Then store the result. Without a lock, two processes could renew with the same refresh token one after the
-   * other, and the portal would end the connection.
+   * Renews the tokens of a connection. Before the call, lock the row of your database that contains the connection.
+   * Store the result before you release the lock. Without the lock, two processes could renew with the same refresh
+   * token one after the other, and the portal would end the connection.
    */
   renewConnection: (refreshToken: string) => Promise<Renewal>
   /** Ends a connection at the portal, if the portal offers revocation. Never throws. */
@@ -87,7 +87,7 @@ export type SignInOptions = {
   home: string
   /**
    * Stores the tokens of a new connection, and replaces earlier tokens of the same user. If this function throws an
-   * error, the client revokes the tokens, and the visitor reads that nothing was connected.
+   * error, the client revokes the tokens, and a page tells the visitor that nothing was connected.
    */
   onConnected?: ((connection: Connection, request: FastifyRequest) => Promise<void>) | undefined
   /**
@@ -96,9 +96,9 @@ export type SignInOptions = {
    */
   afterSignIn?: ((visitor: Visitor, request: FastifyRequest) => Promise<void>) | undefined
   /**
-   * Called before each sign-out. The client revokes the visitor's tokens at the same time, so the API may refuse calls.
-   * `visitor` is undefined if the session has already ended. If this function throws an error, the client logs it, and
-   * the sign-out continues.
+   * Called before each sign-out. The client revokes the visitor's tokens at the same time, so the API may refuse the
+   * calls of this function. `visitor` is undefined if the session has already ended. If this function throws an error,
+   * the client logs it, and the sign-out continues.
    */
   beforeSignOut?: ((visitor: Visitor | undefined, request: FastifyRequest) => Promise<void>) | undefined
   /** Returns the product's own data for the session cookie. Called when a session begins. */

@@ -23,7 +23,7 @@ export function createSignOut({ portal, sealer, loginCookies, sessions, beforeSi
     const { cookies } = request
     const session = unsealSession(sealer, cookies)
     if (session) logAsOwner(request, session.owner)
-    // The revocation starts before the product's hook, because the hook may take all the time that this request has.
+    // The revocation starts before the product's hook, because the hook may use up the time limit of this request.
     const revoked = revokeTokens(request, session)
     await beforeSignOut(request, session)
     setCookies(reply, [
@@ -43,8 +43,8 @@ export function createSignOut({ portal, sealer, loginCookies, sessions, beforeSi
     const refreshTokens = unsealRefreshTokens(sealer, request.cookies)
     const tokens = refreshTokens.map(({ value }) => value)
     for (const token of tokens) sessions.noteSignOut(token)
-    // If a refresh token is revoked, its access tokens end, too. If the session has no refresh token, its access token
-    // is revoked.
+    // Revoking a refresh token also ends its access tokens. So the access token is revoked only if the session has no
+    // refresh token.
     const hasRefreshToken = refreshTokens.some(({ cookieName }) => cookieName === session?.refreshCookieName)
     if (session && !hasRefreshToken) tokens.push(session.accessToken)
     const context = callContext(request)

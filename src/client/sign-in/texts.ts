@@ -27,7 +27,7 @@ export const signInTexts = {
     /** The portal has its own session, and may sign the same person in again without asking. */
     atPortal: (signOutThere: string) =>
       `You may still be signed in at the login portal. If you share this device, ${signOutThere}.`,
-    atPortalLink: 'sign out of the portal, too',
+    atPortalLink: 'also sign out of the portal',
   },
   declined: {
     title: 'You did not sign in',
@@ -44,11 +44,11 @@ export const signInTexts = {
   /** The keys are the error codes in protocol/login-error.ts. */
   loginErrors: {
     login_callback_invalid:
-      'You are not signed in, because the address that the login portal sent you back to is not complete. Sign in again.',
+      'You are not signed in, because the login portal sent you back to an incomplete address. Sign in again.',
     login_unknown:
       'This sign-in was started in another browser, has already ended, or took longer than ten minutes. Sign in again.',
     login_without_cookies:
-      'Signing in needs cookies, and your browser sent none. Allow cookies for this site and sign in again. Some browsers keep no secure cookies on http addresses: use https or another browser. If you started the sign-in in another browser, continue in that browser.',
+      'Signing in needs cookies, and your browser sent none. Allow cookies for this site and sign in again. Some browsers do not keep secure cookies for http addresses: use https or another browser. If you started the sign-in in another browser, continue in that browser.',
     login_used: 'This sign-in link has already been used. Each link works only once.',
     invalid_grant:
       'The login portal no longer accepts this sign-in, because it has already been used or took too long. Sign in again.',

@@ -50,7 +50,7 @@ export function createVisitorHooks({ portal, sessions, visitors, home }: Visitor
   }
 
   /**
-   * A preHandler for public pages. If a visitor is signed in, it sets `request.visitorIfAny`. It makes no call to the
+   * A preHandler for public pages. If a visitor is signed in, it sets `request.visitorIfAny`. It does not call the
    * portal.
    */
   async function recognise(request: FastifyRequest, reply: FastifyReply) {

@@ -42,7 +42,7 @@ const callbackParameters = [
 ] as const
 const maxParameterLength = 2048
 
-/** Reads the query of the callback (rule callback-required-parameters). A missing parameter is an empty string. */
+/** The parameters of the callback (rule callback-required-parameters). A missing parameter is an empty string. */
 export type Callback = Record<(typeof callbackParameters)[number], string>
 
 /** Throws LoginError if a parameter is faulty. No parameter of the callback may come twice (RFC 6749 3.1). */
@@ -82,7 +82,7 @@ export async function checkIssuer({ iss }: Callback, portal: Portal, context: Re
 export function checkCode({ code, subject, client_id }: Callback, portal: Portal): void {
   if (!code) throw invalidCallback('no code')
   // RFC 6749, appendix A.11: a code consists of printable ASCII characters (CL-16).
-  if (!/^[\x20-\x7e]+$/.test(code)) throw invalidCallback('code contains characters that no code has')
+  if (!/^[\x20-\x7e]+$/.test(code)) throw invalidCallback('code contains characters that a code cannot have')
   if (!subject) throw invalidCallback('no subject')
   if (client_id !== portal.clientId) throw invalidCallback('client_id')
 }

@@ -18,8 +18,8 @@ export type Registration = {
 }
 
 /**
- * The features that the portal's metadata document lists (RFC 8414). The client uses no address from this document,
- * because all addresses are settings.
+ * The features that the portal's metadata document lists (RFC 8414). The client does not use the addresses in this
+ * document, because all addresses are settings.
  */
 type Metadata = { usesPkce: boolean; isIssuerRequired: boolean; hasRevocation: boolean; hasSignOutPage: boolean }
 
@@ -39,8 +39,8 @@ export type Portal = ReturnType<typeof createPortal>
 
 const defaultLimits = { deadlineMs: 5_000, maxBytes: 64 * 1024 }
 /**
- * The limits of a call whose failure does not stop the request of the visitor. The visitor waits for such a call, so
- * the call must be short.
+ * The limits of an optional call: if the call fails, the visitor's request continues. The visitor waits for such a
+ * call, so the call must be short.
  */
 const shortLimits = { ...defaultLimits, deadlineMs: 1_000 }
 
@@ -62,7 +62,7 @@ const finalRefreshStatuses = [404, 405, 501]
 
 /** RFC 6750 2.1, b64token. A token of this form contains no line break, so it cannot add a header to the request. */
 const bearerToken = /^[A-Za-z0-9._~+/-]+=*$/
-/** Browsers keep no cookie for longer than 400 days. */
+/** Browsers keep a cookie for at most 400 days. */
 const maxExpiresIn = 400 * 24 * 60 * 60
 const maxNameLength = 40
 
@@ -110,8 +110,8 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
   }
 
   /**
-   * Revokes a token (RFC 7009). With a refresh token, its access tokens end, too. With an access token, the whole grant
-   * ends. If the portal does not offer revocation, this function does nothing.
+   * Revokes a token (RFC 7009). If the token is a refresh token, its access tokens also end. If it is an access token,
+   * the whole grant ends. If the portal does not offer revocation, this function does nothing.
    */
   async function revoke(token: string, context: RequestContext): Promise<void> {
     if (!(await readMetadata(context)).hasRevocation) return
@@ -120,8 +120,8 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
   }
 
   /**
-   * Gets the visitor's name, which the header of the pages shows. Returns an empty string if the portal returns no
-   * name.
+   * Gets the visitor's name, which the header of the pages shows. Returns an empty string if the portal does not return
+   * a name.
    */
   async function fetchName({ accessToken }: Tokens, context: RequestContext): Promise<string> {
     const url = `${loginInternalUrl}/api/me`
@@ -145,8 +145,8 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
    * Returns the portal's metadata, which is read once an hour. Never throws. Takes at most one second.
    *
    * If the document cannot be read, the client uses the document that it read last. So an outage never turns off PKCE
-   * or revocation. Until the client has read the document for the first time, every login and every sign-out tries to
-   * read it.
+   * or revocation. After a failure, the client waits for 30 seconds before it tries again. But if the client has never
+   * read the document, and the portal is down, then every login and every sign-out tries to read it.
    */
   function readMetadata(context: RequestContext): Promise<Metadata> {
     const now = clock().getTime()
@@ -176,7 +176,8 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
       const { code, cause } = error as { code?: string; cause?: unknown }
       const isAnswer = code === 'portal_unexpected'
       freshMs = knownMetadata || isAnswer ? metadataRetryMs : 0
-      // The document is optional (rule metadata-optional), so the client logs no warning if the portal has no document.
+      // The document is optional (rule metadata-optional), so the client does not log a warning if the portal has no
+      // document.
       const level = cause === 'status 404' && !knownMetadata ? 'info' : 'warn'
       const { requestId: reqId } = context
       log[level]({ event: 'portal_metadata_unread', reqId, reason: code, cause: describeCause(cause) })

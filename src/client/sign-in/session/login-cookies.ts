@@ -27,8 +27,8 @@ export function createLoginCookies(sealer: Sealer, clock: () => Date) {
 
   /**
    * Browsers send older cookies first (RFC 6265 5.4). So if two logins began in the same second, the order of their
-   * cookies shows which login began first. If another program on this host has set a cookie, the cookie cannot be
-   * unsealed, and counts as older than all others.
+   * cookies shows which login began first. A cookie that another program on this host has set cannot be unsealed, so it
+   * counts as older than all others.
    */
   function newestFirst(cookies: Cookies): { state: string; endsAt: number }[] {
     return pendingStates(cookies)
@@ -75,7 +75,7 @@ export function createLoginCookies(sealer: Sealer, clock: () => Date) {
 }
 
 /**
- * Other programs on this host can set cookies, too. So this function returns only states that this client could have
+ * Other programs on this host can also set cookies. So this function returns only states that this client could have
  * made.
  */
 function pendingStates(cookies: Cookies): string[] {

@@ -14,7 +14,7 @@ export type Session = {
   name: string
   /** When the session cookie and the access token expire. */
   expiresAt: Date
-  /** If this time has passed, the client renews the access token before it uses it. */
+  /** After this time, the client renews the access token before using it. */
   renewAt: Date
   /** The name of the cookie that contains the refresh token. If this name is empty, the session ends at `expiresAt`. */
   refreshCookieName: string
@@ -24,7 +24,7 @@ export type Session = {
   data: SessionData | undefined
 }
 
-/** A refresh token for its cookie, which expires at `signInEndsAt`. */
+/** A refresh token, with the other values in its cookie. The cookie expires at `signInEndsAt`. */
 export type RefreshToken = Pick<Session, 'owner' | 'name' | 'signInEndsAt'> & { value: string }
 
 /** A refresh token as the browser sent it. */
@@ -63,8 +63,8 @@ const maxSessionLength = 4_964
 const maxRefreshCookieLength = 300
 
 /**
- * One or two cookies. If the session is too long, the name is left out. Throws LoginError if the session is still too
- * long, because of the access token.
+ * Returns one or two cookies. If the session does not fit into them, the name is left out. Throws LoginError if the
+ * session is still too long, because of the access token.
  */
 export function sealSession(sealer: Sealer, session: Session): Cookie[] {
   const payload: SessionPayload = {
@@ -136,8 +136,8 @@ export function sealRefreshToken(sealer: Sealer, token: RefreshToken, now: Date)
 }
 
 /**
- * Returns the refresh tokens, newest first. There can be several refresh cookies: browsers send no Strict cookies to
- * the callback, so the callback cannot delete the cookies of an earlier visitor.
+ * Returns the refresh tokens, newest first. There can be several refresh cookies: browsers do not send Strict cookies
+ * to the callback, so the callback cannot delete the cookies of an earlier visitor.
  */
 export function unsealRefreshTokens(sealer: Sealer, cookies: Cookies): SentRefreshToken[] {
   const tokens = refreshCookieNames(cookies).flatMap(cookieName => {
@@ -182,7 +182,7 @@ function sessionCookieNames(cookies: Cookies): string[] {
 }
 
 /**
- * Other programs on this host can set cookies, too. So this function returns only names that this client could have
+ * Other programs on this host can also set cookies. So this function returns only names that this client could have
  * used.
  */
 function refreshCookieNames(cookies: Cookies): string[] {

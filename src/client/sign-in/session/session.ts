@@ -38,7 +38,7 @@ export type LoadedSession = {
 // Yours: after this time a visitor signs in again. Renewals do not extend this time.
 const maxSessionMs = 30 * 24 * 60 * 60 * 1000
 const renewBeforeMs = 60_000
-/** For this time after a renewal, requests that still have the old refresh token get the result of this renewal. */
+/** During this time after a renewal, requests that still have the old refresh token get the result of this renewal. */
 const shareRenewalMs = 10_000
 /** This time must be longer than the sum of the longest renewal and `shareRenewalMs`. */
 const rememberSignOutMs = 60_000
@@ -132,7 +132,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
       // The session ends: the old refresh token is used up, and the new tokens are too long for the cookies.
       if (error instanceof LoginError && error.code === 'token_too_long') return end(cookies, 'session_ended')
       // Another replica may have renewed the session at the same time. The refresh cookie of the other replica has
-      // another name, so the session of the other replica stays.
+      // another name, so the session of the other replica continues.
       if (error instanceof RefreshRefused) {
         const outdated = [expire(refreshToken.cookieName)]
         return { session: fallback, cookies: outdated, event: 'session_ended', owner, cause: error.message }
@@ -159,7 +159,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     const refreshCookie = refreshToken && sealRefreshToken(sealer, { ...signedIn, value: refreshToken }, now)
     const tokenEndMs = now.getTime() + expiresIn * 1000
     const endMs = Math.min(tokenEndMs, signInEndsAt.getTime())
-    // If the session ends because `signInEndsAt` is reached, it cannot be renewed.
+    // A session that ends at `signInEndsAt` cannot be renewed.
     const renewMs = endMs < tokenEndMs ? endMs : endMs - Math.min(renewBeforeMs, expiresIn * 100)
     const session: Session = {
       accessToken,
