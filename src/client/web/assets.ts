@@ -51,7 +51,7 @@ export function serveAssets(app: FastifyInstance, folders: string[], reload: boo
     const hash = createHash('sha256').update(content).digest('hex').slice(0, 12)
     const address = `/assets/${name.slice(0, -extension.length)}.${hash}${extension}`
     serveAt(address, reload ? 'no-store' : 'public, max-age=31536000, immutable')
-    // Browsers request /favicon.ico if a page names no icon.
+    // Browsers request /favicon.ico if a page does not name an icon.
     if (name === 'icon.svg') serveAt('/favicon.ico', 'public, max-age=86400')
     return address
   }

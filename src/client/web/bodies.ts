@@ -1,4 +1,4 @@
-// Refuses bodies that are too long or that must not be read. The headers of the request decide.
+// Refuses bodies that are too long or that must not be read. The decision depends only on the headers of the request.
 import { errorCodes, type FastifyReply, type FastifyRequest, type preValidationHookHandler } from 'fastify'
 
 /** The maximum number of bytes of a form. A route can set another limit with Fastify's `bodyLimit`. */
@@ -26,8 +26,8 @@ export function hasBodyOtherThanForm(request: FastifyRequest): boolean {
 
 /**
  * Call this function before you answer a request whose body is not read. The rest of the body is read and dropped, for
- * at most one second. If the connection was closed immediately, the sender would get a reset, which could destroy the
- * response.
+ * at most one second. If the server closed the connection immediately, the sender would get a reset, which could
+ * destroy the response.
  */
 export function dropBody({ raw: request }: FastifyRequest, reply: FastifyReply): void {
   reply.raw.once('finish', () => {

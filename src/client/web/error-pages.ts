@@ -22,8 +22,8 @@ type ErrorHandlerOptions = {
    */
   renderMessage: (request: FastifyRequest, message: Message) => string
   /**
-   * If the visitor is signed in, the function returns a link with which the visitor can sign in again, because a faulty
-   * session may cause the error.
+   * If the visitor is signed in, the function returns a link for signing in again. This can help if a faulty session
+   * has caused the error.
    */
   signInAgain: (request: FastifyRequest, texts: Texts, returnTo?: string) => NextStep | undefined
 }
@@ -50,8 +50,7 @@ export function createErrorHandler({ name, home, texts, renderMessage, signInAga
         title: publicError.titleIn(requestTexts) ?? titles[statusCode] ?? otherTitle,
         message,
         nextStep: publicError.nextStep ?? retry ?? { href: '/', text: goToStart },
-        // A failed login has its own link with which the visitor can sign in again. It leads to the page that the
-        // visitor wanted.
+        // A failed login has its own link for signing in again, which leads to the page that the visitor wanted.
         otherStep:
           statusCode === 404 && !publicError.nextStep ? { href: home, text: requestTexts.start.goHome } : undefined,
         signInAgain: signInLink && (publicError.nextStep ?? signInLink),
@@ -60,7 +59,8 @@ export function createErrorHandler({ name, home, texts, renderMessage, signInAga
       reply.type('text/html; charset=utf-8')
       return page
     } catch (renderingError) {
-      // If this error was not caught, Fastify would answer with its message, which may contain a path of this machine.
+      // If the code did not catch this error, Fastify would answer with the error's message, which may contain a path
+      // of this machine.
       const internal = toPublicError(renderingError as Error)
       logError(request, internal)
       reply.code(500)
@@ -75,7 +75,7 @@ export function createErrorHandler({ name, home, texts, renderMessage, signInAga
 
 /**
  * True if a script sent the request. A script usually accepts JSON or a stream of events, and a navigation accepts
- * HTML. If a script calls `fetch` without an Accept header, every type is accepted. But browsers then send
+ * HTML. If a script calls `fetch` without an Accept header, the browser accepts every type, but it also sends
  * `Sec-Fetch-Dest: empty`.
  */
 export function prefersJson({ headers }: FastifyRequest): boolean {
@@ -86,8 +86,8 @@ export function prefersJson({ headers }: FastifyRequest): boolean {
 
 /**
  * Makes the handler of requests without a route. If the address has a route for another method, the response is 405
- * with `Allow`, and not 404 (RFC 9110 15.5.6). To find such routes, the code uses the same router as Fastify, because
- * addresses may contain parameters, expressions and wildcards.
+ * with `Allow`, and not 404 (RFC 9110 15.5.6). The address of a route may contain parameters, expressions and
+ * wildcards. So the code finds such routes with find-my-way, the router that Fastify uses.
  */
 export function createNotFoundHandler(app: FastifyInstance, routerOptions: { maxParamLength: number }) {
   const router = findMyWay(routerOptions)

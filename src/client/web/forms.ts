@@ -44,7 +44,7 @@ export type FormDefinition = {
   data?: (request: FastifyRequest, page: FormPage) => object | Promise<object>
   /**
    * Hidden fields that only help to show the form again, such as the names of choices. A draft does not contain these
-   * fields. The plain form, which is shown if the template fails, does not contain them either.
+   * fields. The plain form, which is shown if the template fails, also leaves them out.
    */
   notInDraft?: string[]
 }
@@ -54,7 +54,7 @@ export type Submission = {
   token: FormToken
   /**
    * Does the work only once for this form. If this process gets the same form again within ten minutes, `once` returns
-   * the result of the first time. Browsers send a form again by themselves when the connection breaks.
+   * the result of the first submission. Browsers send a form again by themselves when the connection breaks.
    */
   once: <T>(work: () => Promise<T>) => Promise<T>
 }
@@ -73,9 +73,9 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown
 type SubmitHandler = (request: FastifyRequest, reply: FastifyReply, submission: Submission) => Promise<unknown>
 
 /**
- * Throw this error in `submit` if the same form was sent before with other values, and its work is done. This happens
- * if a visitor goes Back, changes the form and sends it again. The form is shown again with the changed values and a
- * new token, so that the next submission does the work with these values.
+ * Throw this error in `submit` if the same form was sent before with other values, and the work for those values is
+ * done. This happens if a visitor goes back in the browser, changes the form and sends it again. The form is shown
+ * again with the changed values and a new token, so that the next submission does the work for the changed values.
  */
 export class FormUsed extends PublicError {
   constructor(sentence: Sentence) {
@@ -98,7 +98,7 @@ export type Form = {
    */
   submit: (work: SubmitHandler) => Handler
   /**
-   * Answers a POST without a session, and makes no call to the API. If the draft is short, a cookie keeps it during the
+   * Answers a POST without a session, without calling the API. If the draft is short, a cookie keeps it during the
    * login. If the draft is long, the form is shown again with the draft and a link to the login.
    */
   keepDraft: (request: FastifyRequest, reply: FastifyReply, nextStep: NextStep) => Promise<string>
@@ -157,7 +157,7 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
 
   /**
    * Returns the token for a form that is shown again. In most cases the form keeps its token, so that the client does
-   * what the form asks only once. If the result is undefined, the form gets a new token.
+   * the work of the form only once. If the result is undefined, the form gets a new token.
    */
   function tokenAfter(error: PublicError, formToken: string | undefined): string | undefined {
     const token = unsealToken(formToken)

@@ -24,8 +24,8 @@ export function createHandovers(sealer: Sealer, clock: () => Date) {
   return {
     /**
      * Stores a value in a cookie for the next page. Returns false if the cookie, or all cookies of this site together,
-     * would be too long. In this case, the answer to the current request must show the value. Use `lax` if the
-     * visitor must sign in before the next page, because the browser then comes to this page from the portal.
+     * would be too long. In this case, the answer to the current request must show the value. If the visitor must sign
+     * in before the next page, use `lax`, because the browser then comes to that page from the portal.
      */
     leave(reply: FastifyReply, handover: Handover, sameSite: Cookie['sameSite'] = 'strict'): boolean {
       const cookie = sealer.sealCookie(handoverName, handover, endOfLife(clock), sameSite)
@@ -50,7 +50,8 @@ export function createHandovers(sealer: Sealer, clock: () => Date) {
 export function createNotices(sealer: Sealer, clock: () => Date) {
   return {
     /**
-     * Call this before redirecting to `path`. If no page has shown an earlier notice yet, the new notice replaces it.
+     * Call this before redirecting to `path`. If there is an earlier notice that no page has shown yet, the new notice
+     * replaces it.
      */
     leave(reply: FastifyReply, path: string, notice: string): void {
       const { sessionOwner } = reply.request.visitor

@@ -134,7 +134,7 @@ type TimeFormats = { exact: Intl.DateTimeFormat; relative: Intl.RelativeTimeForm
 
 const knownTimeFormats = new Map<string, TimeFormats>()
 
-/** Makes the time formats only once for each language, because this takes longer than to render a page. */
+/** Makes the time formats only once for each language, because making them takes longer than rendering a page. */
 function timeFormats(lang: string): TimeFormats {
   const known = knownTimeFormats.get(lang)
   if (known) return known

@@ -18,7 +18,7 @@ const headerLength = 21
 const tagLength = 16
 
 /**
- * `secrets` are keys of 32 bytes in base64url. The first key seals, and each of the keys can unseal, so that keys can
+ * `secrets` are keys of 32 bytes in base64url. The first key seals new values. Every key can unseal, so that keys can
  * be replaced one after the other. `context` identifies this client's registration. A value that was sealed for another
  * registration cannot be unsealed.
  */
@@ -60,8 +60,8 @@ export function createSealer(secrets: Secret[], context: string, clock: () => Da
     if (bytes.toString('base64url') !== value) return undefined
     const header = bytes.subarray(0, headerLength)
     const key = keys.find(key => key.id.equals(header.subarray(keyIdAt, expiryAt)))
-    // The header contains the time, because Max-Age works only in browsers: a stolen copy of the cookie must expire,
-    // too.
+    // The header contains the time of expiry. Max-Age is not enough, because it works only in browsers: a stolen copy
+    // of the cookie must also expire.
     const expiresAt = new Date(header.readUInt32BE(expiryAt) * 1000)
     if (!key || expiresAt <= clock()) return undefined
     const decipher = createDecipheriv('aes-256-gcm', key.secret, header.subarray(nonceAt), { authTagLength: tagLength })

@@ -5,7 +5,7 @@ import { PublicError } from '../errors.ts'
 /** The headers of every answer. `loginUrl` is the portal's public address. */
 export function securityHeaders(config: { publicUrl: string; loginUrl: string }): Record<string, string> {
   const headers: Record<string, string> = {
-    // After a form was sent, the client may redirect to the portal. Chromium applies form-action to this redirect, too.
+    // After a form was sent, the client may redirect to the portal. Chromium also applies form-action to this redirect.
     'content-security-policy':
       "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; object-src 'none'; " +
       `base-uri 'none'; frame-ancestors 'none'; form-action 'self' ${new URL(config.loginUrl).origin}`,
@@ -18,15 +18,15 @@ export function securityHeaders(config: { publicUrl: string; loginUrl: string })
     'referrer-policy': 'same-origin',
     'cache-control': 'no-store',
   }
-  // The header does not contain includeSubDomains, because subdomains of this host may have no https.
+  // The header does not contain includeSubDomains, because subdomains of this host may not support https.
   if (config.publicUrl.startsWith('https:')) headers['strict-transport-security'] = 'max-age=31536000'
   return headers
 }
 
 /**
  * The cross-site guard. This hook sets the security headers. It refuses a request with an unsafe method if the request
- * does not come from a page of this origin. The body of the request does not matter. The hook also refuses requests
- * without a Host header.
+ * does not come from a page of this origin, whatever the type of its body. The hook also refuses requests without a
+ * Host header.
  *
  * Browsers say in Sec-Fetch-Site whether the request comes from this origin. Old browsers do not send this header, and
  * no browser sends it to a plain http address, except a loopback address. In these cases, the hook checks Origin. The
