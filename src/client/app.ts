@@ -1,6 +1,6 @@
-// Builds the client's Fastify server. buildServer registers the plugins, the hooks, the login routes, the health checks and
-// the start page. buildClient calls buildServer and adds the product: the pages that visitors sign in for. Comments that
-// begin with "Yours:" mark what you replace in your own client.
+// Builds the client's Fastify server. buildServer registers the plugins, the hooks, the login routes, the health checks
+// and the start page. buildClient calls buildServer and adds the product: the pages that require a session. Comments
+// that begin with "Yours:" mark what you replace in your own client.
 import AjvCompiler from '@fastify/ajv-compiler'
 import fastifyCookie from '@fastify/cookie'
 import fastifyFormbody from '@fastify/formbody'
@@ -40,18 +40,18 @@ export type ServerOptions = {
   countCall?: CountCall
   /** This signal is aborted when the process receives SIGTERM or SIGINT. */
   draining?: AbortSignal
-  /** How long a request may take, including all calls to the portal and the API. The default is 25,000. */
+  /** How many milliseconds a request may take, including all calls to the portal and the API. The default is 25,000. */
   requestDeadlineMs?: number
   /** Reads templates again each time they are rendered, for development. */
   reloadTemplates?: boolean
 }
 
-/** All servers of a process share the compiled schemas, because tests start many servers. */
+/** All servers of a process share the compiled schemas: tests start many servers, and compiling takes time. */
 const buildValidator = AjvCompiler()
 
-// Yours: the name of this site and its pages. Your functions for a sign-in, a sign-out and a connection are passed to
-// buildServer in the same way as `name`: `afterSignIn`, `loadSessionData`, `beforeSignOut` and `onConnected`.
-// SiteOptions has all options.
+// Yours: the name of this site and its pages. To run your own code when a visitor signs in, signs out or makes a
+// connection, pass the functions `afterSignIn`, `loadSessionData`, `beforeSignOut` and `onConnected` to buildServer, in
+// the same way as `name`. SiteOptions has all options.
 /** Builds the server with the pages for applications. */
 export async function buildClient(
   config: Config & { product: ProductConfig },
@@ -92,7 +92,7 @@ export type SiteOptions = Omit<PagesOptions, 'reloadTemplates' | 'texts' | 'cloc
 
 /**
  * Builds the server with all plugins and hooks, the login routes, the health checks and the start page. The caller adds
- * the routes of the product: the pages that visitors sign in for.
+ * the routes of the product: the pages that require a session.
  */
 export async function buildServer(config: Config, options: ServerOptions, site: SiteOptions): Promise<FastifyInstance> {
   const { logger, clock = () => new Date(), requestDeadlineMs = 25_000, countCall, reloadTemplates = false } = options
@@ -127,21 +127,21 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
       requireHostHeader: false,
       ...boundPipelining(logger),
     },
-    // If no data was sent or received on a connection for this time, the connection is closed. For example, the browser
-    // may not read the response. This timeout must be longer than the time limit of a request.
+    // If no data is sent or received on a connection for this time, for example because the browser does not read the
+    // response, the server closes the connection. This timeout must be longer than the time limit of a request.
     connectionTimeout: requestDeadlineMs + 10_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     clientErrorHandler: deadlines.afterDeadline(createClientErrorHandler(texts.withoutRequest)),
-    // Fastify refuses an address that it cannot decode before any hook runs, so the security headers are set here.
+    // Before any hook runs, Fastify refuses an address that it cannot decode. So the security headers are set here.
     frameworkErrors: async (error, request, reply) => {
       const body = await handleError(error, request as FastifyRequest, (reply as FastifyReply).headers(headers))
       ;(reply as FastifyReply).send(body)
     },
   })
 
-  // Only forms are parsed. If your pages accept JSON or uploads, add a parser in their own scope.
+  // Only forms are parsed. If your pages accept JSON or uploads, add a parser in the scope of these pages.
   app.removeAllContentTypeParsers()
   const handleError = createErrorHandler({
     name: site.name,
@@ -196,7 +196,7 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
       title: request.texts.start.title,
       hasSignedOut,
       portalSignOut,
-      // The page where developers read about the calls of the application API.
+      // The page that describes the calls of the application API to developers.
       guideUrl: `${config.apiUrl}/apps/v1/docs`,
     })
   })

@@ -71,7 +71,10 @@ type ReadFile = (path: string) => string
 
 const readFromDisk: ReadFile = path => readFileSync(path, 'utf8')
 
-/** Throws ConfigError if a setting is missing or wrong. `readFile` reads the file that a setting NAME_FILE names. */
+/**
+ * Throws ConfigError if a setting is missing or wrong. `readFile` reads a file whose path is in a setting such as
+ * CLIENT_SECRET_FILE.
+ */
 export function readConfig(environment: Environment): Config
 export function readConfig<Product extends object>(
   environment: Environment,
@@ -119,7 +122,9 @@ function readClientSettings(reader: SettingsReader, environment: Environment) {
   return {
     host: text('HOST'),
     port,
-    /** An origin, without a slash at the end. The URLs below can have a path, but have no slash at the end either. */
+    /**
+     * An origin, without a slash at the end. The URLs below also have no slash at the end, but they can have a path.
+     */
     publicUrl,
     redirectUri: `${publicUrl}/exchangeToken`,
     cancelUrl: address('CANCEL_URL', `${publicUrl || 'https://unknown.invalid'}/cancelled`),

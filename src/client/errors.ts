@@ -21,7 +21,7 @@ type PublicErrorOptions = {
  *
  * `code` names the error in the log, in JSON answers and in tests. `sentence` tells the visitor what happened and what
  * to do. The page shows the sentence unchanged, so the sentence must not contain secrets. Code that has no request does
- * not know the visitor's language and passes a function: `texts => texts.upstream.portal.timeout`.
+ * not know the visitor's language. Instead of a text, it passes a function: `texts => texts.upstream.portal.timeout`.
  */
 export class PublicError extends Error {
   readonly code: string
@@ -53,8 +53,8 @@ export class PublicError extends Error {
 }
 
 /**
- * The error 422 for a refused form. It contains the problems of each field, by field name. The form shows each problem
- * next to its field.
+ * The error for a refused form (status 422). It contains the problems of each field, by field name. The form shows each
+ * problem next to its field.
  */
 export class FieldError extends PublicError {
   readonly fields: Record<string, Sentence[]>

@@ -30,8 +30,8 @@ export class ExpiringMap<V> {
   #isLive({ setAt, lifetimeMs }: Entry<V>): boolean {
     if (lifetimeMs === Number.POSITIVE_INFINITY) return true
     const ageMs = this.#clock().getTime() - setAt
-    // The age is negative if the clock was set back after the entry was added. Such an entry has expired, too:
-    // otherwise the map would keep the entry too long.
+    // The age is negative if the clock was set back after the entry was added. The map treats such an entry as expired.
+    // Otherwise it would keep the entry too long.
     return ageMs >= 0 && ageMs < lifetimeMs
   }
 
@@ -48,8 +48,9 @@ export class ExpiringMap<V> {
 }
 
 /**
- * Runs `work`, or shares an earlier run for the same key: a run that has not ended, or that has succeeded less than
- * `shareMs` ago. If the run fails, all callers that share it get the error. The next caller starts a new run.
+ * Runs `work`. But if an earlier run for the same key has not ended, or has succeeded less than `shareMs` ago, the
+ * caller gets the result of that run instead. If the run fails, all callers that share it get the error. The next
+ * caller starts a new run.
  */
 export async function shareWork<T>(
   results: ExpiringMap<Promise<T>>,

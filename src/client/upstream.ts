@@ -5,8 +5,8 @@ import { PublicError } from './errors.ts'
 import type { Texts } from './texts.ts'
 
 /**
- * The data of the browser's request for which a call is made. The call sends the id and the trace context of this
- * request, and ends at the deadline of this request.
+ * Data from the browser's request that leads to a call. The call sends the id and the trace context of this request,
+ * and ends at the deadline of this request.
  */
 export type RequestContext = {
   requestId: string
@@ -57,8 +57,8 @@ export type Upstream = ReturnType<typeof createUpstream>
 export type CountCall = (to: string, status: string, seconds: number) => void
 
 /**
- * At most 64 calls have a connection (createDispatcher), and all other calls wait for a connection. If this many calls
- * are open, the portal or the API probably does not respond any more.
+ * At most 64 calls have a connection (createDispatcher), and all other calls wait for a connection. If 256 calls are
+ * open, the portal or the API has probably stopped responding.
  */
 const maxOpenCalls = 256
 /** The maximum number of bytes that the client reads from one upstream at the same time, for all responses together. */
@@ -90,7 +90,7 @@ export function createUpstream(name: 'portal' | 'api', dispatcher: Dispatcher, c
   let openBytes = 0
 
   /**
-   * Sends one request, and returns the response with any status except a redirect. Refuses redirects, because to follow
+   * Sends one request, and returns the response with any status except a redirect. Refuses redirects, because following
    * a redirect would send the client secret or the access token to another host. Refuses compressed answers, because a
    * small compressed body can become a huge body.
    *
@@ -133,7 +133,7 @@ export function createUpstream(name: 'portal' | 'api', dispatcher: Dispatcher, c
       return await request(url, { dispatcher, method, headers, body, signal })
     } catch (error) {
       // The portal or the API may close an idle connection just when the client uses it again. If the request was a
-      // GET, the client sends it once more. The client repeats no other request.
+      // GET, the client sends it once more. The client does not repeat other requests.
       if (method !== 'GET' || !isConnectionLost(error)) throw error
       return await request(url, { dispatcher, method, headers, body, signal })
     }
@@ -221,7 +221,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 
 /**
  * Does the work before the deadline, or throws an error. An AbortSignal is not enough, because undici checks the signal
- * only after the call has got a connection, which can take long.
+ * only after the call has got a connection, which can take a long time.
  */
 async function beforeDeadline<T>(deadlineMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
@@ -239,7 +239,8 @@ async function beforeDeadline<T>(deadlineMs: number, work: (signal: AbortSignal)
   }, deadlineMs)
   return Promise.race([work(controller.signal), deadline.promise]).finally(() => {
     clearTimeout(timer)
-    // Until it runs, the immediate keeps the answer in memory. A busy process reads many answers before that.
+    // The immediate keeps the answer in memory until it runs. Before it runs, a busy process may read many other
+    // answers.
     clearImmediate(immediate)
   })
 }
@@ -269,7 +270,7 @@ function isWithinJsonLimits(bytes: Buffer): boolean {
     const byte = bytes[index]!
     if (byte <= space) continue
     const isClosing = byte === closeBracket || byte === closeBrace
-    // Each comma counts as one value. A list or an object that is not empty contains one value more than commas.
+    // Each comma counts as one value. A list or an object that is not empty has one more value than it has commas.
     if (isAfterOpening && !isClosing) values++
     isAfterOpening = byte === openBracket || byte === openBrace
     if (byte === quote) index = findClosingQuote(bytes, index)

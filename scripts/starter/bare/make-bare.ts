@@ -24,7 +24,7 @@ const changes: [line: string, bare: string][] = [
       title: request.texts.start.title,
       hasSignedOut,
       portalSignOut,
-      // The page where developers read about the calls of the application API.
+      // The page that describes the calls of the application API to developers.
       guideUrl: \`\${config.apiUrl}/apps/v1/docs\`,
     }`,
     '{ title: request.texts.start.title, hasSignedOut, portalSignOut }',

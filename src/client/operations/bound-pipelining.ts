@@ -14,10 +14,10 @@ const maxOpenRequests = 8
  * input. There can be thousands of requests. If the sender does not read the answers, each of these requests keeps a
  * rendered page in memory.
  *
- * Closing the socket is not enough, because Node would parse the rest of the input and create all requests. 300 such
- * connections exhaust 256 MiB. Node stops parsing only if it finds a CONNECT request that nobody handles. So this code
- * makes the ninth open request look like a CONNECT request. It counts response objects, because Node answers some
- * requests without the event 'request'.
+ * Closing the socket is not enough, because Node would parse the rest of the input and create all requests. 300
+ * connections with such input exhaust 256 MiB of memory. Node stops parsing only if it finds a CONNECT request that
+ * nobody handles. So this code makes the ninth open request look like a CONNECT request. It counts response objects,
+ * because Node answers some requests without the event 'request'.
  */
 export function boundPipelining(log: Pick<Logger, 'warn'>) {
   const openRequests = new WeakMap<Socket, number>()

@@ -8,7 +8,7 @@ import type { Logger } from 'pino'
  * 'clientError' listener.
  */
 export function closeWith(socket: Socket, answer: string): void {
-  // Detaches the HTTP parser from the socket. So if the body arrives after the answer 408, no handler starts. The bytes
+  // Detaches the HTTP parser from the socket. So if the body arrives after a 408 answer, no handler starts. The bytes
   // are still read and dropped: closing a socket with unread bytes sends a reset, which could destroy the answer.
   socket.removeAllListeners('data').on('data', () => {})
   socket.end(answer)

@@ -36,8 +36,9 @@ export function createDeadlines(defaultMs: number) {
         request.endsAt = performance.now() + (deadlineMs ?? defaultMs)
         if (deadlineMs !== undefined) {
           raised.set(request.raw.socket, request)
-          // The client sends no data until the handler of the route has finished, so `connectionTimeout` could close
-          // the connection. This line raises the timeout. For the next request, Node restores `connectionTimeout`.
+          // The client does not send any data until the handler of the route has finished, so `connectionTimeout` could
+          // close the connection. This line raises the timeout. For the next request, Node restores
+          // `connectionTimeout`.
           if (deadlineMs > defaultMs) reply.raw.setTimeout(deadlineMs + 10_000, () => reply.raw.destroy())
         }
         done()
@@ -46,8 +47,8 @@ export function createDeadlines(defaultMs: number) {
 
     /**
      * Returns a listener for Node's 'clientError'. Node's `requestTimeout` is the same for all routes. After this time,
-     * Node only reports an error, once. If the route has a longer deadline, the listener waits until this deadline
-     * before it answers.
+     * Node reports an error once, and does nothing else. If the route has a longer deadline, the listener waits until
+     * this deadline before it answers.
      */
     afterDeadline(answer: AnswerClientError): AnswerClientError {
       return (error, socket) => {

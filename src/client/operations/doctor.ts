@@ -12,7 +12,7 @@ import { backgroundContext, createDispatcher, createUpstream, isRecord } from '.
 const usage = `npm run doctor [-- --redirect-uri URI]
 
 Checks the settings in the environment or .env, the portal, the API and the client's credentials. Prints yes, no or
-"cannot tell" for each check, and exits with 1 if there is a no.
+"cannot tell" for each check. The exit code is 1 if any answer is no.
 
   --redirect-uri URI   checks the settings of another client, which has this redirect URI
   --help               this text`
@@ -77,11 +77,11 @@ const checkPortal: Check = async ({ loginUrl, loginInternalUrl }, dispatcher) =>
   // If the portal has two addresses, this machine may not be able to reach the address for browsers.
   const browser = await get(`${loginUrl}/`, dispatcher)
   if (!browser.problem) return [...findings, yes(`portal: ${loginUrl}, the address for browsers, answers here too`)]
-  return [...findings, cannotTell(`portal: whether ${loginUrl} answers browsers: from here it ${browser.problem}`)]
+  return [...findings, cannotTell(`portal: ${loginUrl}, the address for browsers, ${browser.problem} from here`)]
 }
 
 function checkClock(date: Date | undefined): Finding {
-  if (!date) return cannotTell('clocks: whether they agree, because the portal sends no Date')
+  if (!date) return cannotTell('clocks: the portal does not send a Date header')
   const skewMs = Math.abs(Date.now() - date.getTime())
   if (skewMs <= largestSkewMs) return yes('clocks: this machine and the portal agree')
   return no(`clocks: they differ by ${Math.round(skewMs / 1000)} seconds. Synchronize this machine with NTP.`)
@@ -99,7 +99,7 @@ const checkRedirectUri: Check = async (config, dispatcher) => {
   const url = authorizationUrl(config, randomBytes(16).toString('base64url'), undefined)
   const { status, location, problem } = await get(url.replace(config.loginUrl, config.loginInternalUrl), dispatcher)
   const { redirectUri } = config
-  if (problem) return cannotTell(`redirect URI: whether ${redirectUri} is registered, because the portal ${problem}`)
+  if (problem) return cannotTell(`redirect URI: the portal ${problem}`)
   if (location?.startsWith(redirectUri)) {
     const error = new URL(location).searchParams.get('error') ?? 'unknown'
     return no(`redirect URI: registered, but the portal refuses the request (${error}). Check CANCEL_URL.`)
@@ -123,16 +123,16 @@ const checkCredentials: Check = async (config, dispatcher) => {
     if (error === 'invalid_grant') return yes('credentials: the portal accepts CLIENT_ID and CLIENT_SECRET')
     if (error === 'invalid_client')
       return no('credentials: the portal refuses them. Make a new client secret, and check CLIENT_ID.')
-    return cannotTell(`credentials: because the portal answered ${status} to a made-up code`)
+    return cannotTell(`credentials: the portal answered ${status} to a made-up code`)
   } catch (error) {
-    return cannotTell(`credentials: because ${(error as Error).message}`)
+    return cannotTell(`credentials: ${(error as Error).message}`)
   }
 }
 
 /** Asks the running client through its public address, to see whether a proxy changes redirects or cookies. */
 const checkProxy: Check = async ({ publicUrl, redirectUri }, dispatcher) => {
   const { status, location, cookies, problem } = await get(`${publicUrl}/login`, dispatcher)
-  if (problem) return cannotTell(`proxy: because the client is not running at ${publicUrl} (${problem})`)
+  if (problem) return cannotTell(`proxy: the client is not running at ${publicUrl} (${problem})`)
   if (status !== 302 || !location) return no(`proxy: ${publicUrl}/login answers ${status}, not this client's redirect.`)
   if (new URL(location).searchParams.get('redirect_uri') !== redirectUri)
     return no(`proxy: the client at ${publicUrl} runs with another PUBLIC_URL.`)

@@ -4,8 +4,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 type HealthOptions = {
   cookieKeyIds: string[]
   /**
-   * This signal is aborted when the process receives SIGTERM or SIGINT. Then a load balancer should send no more
-   * requests.
+   * This signal is aborted when the process receives SIGTERM or SIGINT. After that, a load balancer should not send
+   * requests any more.
    */
   draining: AbortSignal | undefined
   /** Returns whether the pages of the product can serve requests. */

@@ -28,7 +28,7 @@ export function explain(error: unknown, setting: 'PORT' | 'METRICS_PORT', host: 
   const code = codeOf(error) ?? 'it has no address on this machine'
   const reasons: Record<string, string> = {
     EADDRINUSE: `${setting}: another program uses ${port} on ${host}. Stop that program, or set another ${setting}.`,
-    EACCES: `${setting}: this process may not listen on ${port}. Set a port from 1024 on.`,
+    EACCES: `${setting}: this process may not listen on ${port}. Set a port of 1024 or higher.`,
   }
   const reason = reasons[code] ?? `HOST: the client cannot listen on ${host} (${code}). Set an address of this machine.`
   return new ConfigError([reason], { cause: error })
@@ -57,8 +57,8 @@ function prepareListeners(app: FastifyInstance) {
   app.addHook('preClose', async () => {
     closed = Promise.all(listeners.map(listener => new Promise(resolve => listener.close(resolve))))
   })
-  // Fastify runs the onClose hook that was added last before all other onClose hooks. So when the hooks of a product
-  // run, every request has been answered.
+  // Of all onClose hooks, Fastify first runs the hook that was added last, which is this one. So when the hooks of a
+  // product run, every request has been answered.
   app.addHook('onClose', async () => {
     await closed
   })
