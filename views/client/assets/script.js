@@ -3,7 +3,8 @@
 const { lang } = document.documentElement
 const texts = JSON.parse(document.currentScript.dataset.texts)
 
-// Shows times in the visitor's time zone, and in the language of the page as the visitor's country writes it.
+// Shows times in the visitor's time zone. The language is that of the page, and the format is that of the visitor's
+// country.
 const locale = navigator.languages.find(one => one.split('-')[0] === lang.split('-')[0]) ?? lang
 const format = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
 for (const time of document.querySelectorAll('time[datetime]')) {
@@ -55,7 +56,8 @@ for (const source of sources) {
   else source.closest('.copyable').append(button)
 }
 
-// The default redirect URI is chosen from those that are entered. Without this script, the visitor types the URI.
+// The visitor chooses the default redirect URI from the redirect URIs in the form. Without this script, the visitor
+// types it.
 for (const input of document.querySelectorAll('[data-choose-from]')) {
   const source = document.getElementById(input.dataset.chooseFrom)
   const select = document.createElement('select')
@@ -86,8 +88,9 @@ addEventListener('beforeunload', event => {
   if (hasChanges) event.preventDefault()
 })
 
-// A form that was sent shows that it is busy and cannot be sent again, until Back shows the same page. The server gives up
-// after 25 seconds, so a form whose answer was stopped by the visitor can be sent again after 30.
+// After a form was sent, it shows that it is busy, and it cannot be sent again until the visitor comes back to this
+// page. The visitor may also stop the browser from loading the answer. So after 30 seconds, the form can be sent again
+// in any case: the server gives up after 25 seconds.
 const busyForms = new Map()
 addEventListener('submit', event => {
   const { target: form, submitter, defaultPrevented } = event
@@ -129,7 +132,7 @@ let waitingTimer
 function announceWaiting(element) {
   clearTimeout(waitingTimer)
   waiting.textContent = ''
-  // Every screen reader reads a status line that is already on the page when its text changes.
+  // All screen readers announce a new text in a status line that is already on the page.
   if (element.matches('form')) element.append(waiting)
   else element.before(waiting)
   waitingTimer = setTimeout(() => {
@@ -137,5 +140,5 @@ function announceWaiting(element) {
   }, 3_000)
 }
 
-// Focuses the message about what has happened. Some browsers support autofocus for fields only.
+// Focuses the message about what has happened. Some browsers support autofocus only for fields.
 document.querySelector('main [autofocus]')?.focus()
