@@ -94,11 +94,14 @@ t.test(
     const { sandbox, get } = await openList(t)
     const { nobody, signedIn, refused } = await fill(sandbox)
     const all = await get('/')
-    t.match(all.body, /<details class="of-nobody" id="of-nobody">\s*<summary>1 request that belongs to no client</)
+    t.match(
+      all.body,
+      /<details class="of-nobody" id="of-nobody">\s*<summary>1 request that does not belong to a client</,
+    )
     t.same(idsOn(all), [refused, signedIn, nobody])
     for (let count = 0; count < 60; count++) await sandbox.portal.inject('/.well-known/oauth-authorization-server')
     const more = await get('/')
-    t.match(more.body, '61 requests that belong to no client')
+    t.match(more.body, '61 requests that do not belong to a client')
     t.equal(idsOn(more).length, 52, 'only the newest 50 of them are on the page')
     t.match(more.body, 'href="/?noClient=true"')
     const alone = await get('/?noClient=true')

@@ -23,7 +23,7 @@ let reconnection
 let isPaused = false
 /**
  * Why the page was not connected: the visitor paused it, or the connection was lost. Undefined after the laboratory has
- * reported the changes of that time.
+ * reported the changes during the interruption.
  */
 let interruption
 
@@ -87,7 +87,10 @@ function tellNews(text) {
   }, wait)
 }
 
-/** Loads this page again, and updates the document. With `showsNew`, rows that are not on the page yet are added, too. */
+/**
+ * Loads this page again, and updates the document. With `showsNew`, the function also adds rows that are not on the
+ * page yet.
+ */
 async function load({ showsNew }) {
   try {
     const response = await fetch(location.href)
@@ -103,7 +106,10 @@ async function load({ showsNew }) {
 let isWaiting = false
 let isStale = false
 
-/** Loads the page now. If it was loaded a moment ago, loads it once after the wait, however many changes arrive until then. */
+/**
+ * Loads the page now. But if it was loaded a moment ago, the function waits, and then loads it once, even if several
+ * changes have arrived.
+ */
 async function loadSoon() {
   if (isWaiting) {
     isStale = true
@@ -192,7 +198,10 @@ function isInUse(element) {
   return element === document.activeElement || element.selectedIndex !== Math.max(0, original)
 }
 
-/** True for a list in which a new row would move the others. The closed list of requests without a client moves nothing. */
+/**
+ * True for a list in which a new row would move the others. While the list of requests without a client is closed, a
+ * new row does not move anything.
+ */
 function isHeld(element) {
   return element.id === 'logins' || (element.id === 'logins-of-nobody' && element.closest('details').open)
 }
