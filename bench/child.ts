@@ -12,7 +12,7 @@ export type Cost = { cpuMicroseconds: number; memoryMiB: number; milliseconds: n
 const patienceMs = 30_000
 const probe = fileURLToPath(new URL('probe.ts', import.meta.url))
 
-/** Starts a process whose CPU time and memory can be read. `before` is a list of further options for Node. */
+/** Starts a process whose CPU time and memory can be read. `before` contains more options for Node. */
 export function startMeasuredChild(script: string, environment: Environment, before: string[] = []): ChildProcess {
   return run([...before, '--import', probe, script], environment, ['pipe', 'ipc'])
 }
@@ -45,7 +45,8 @@ export async function readOutput({ stdout }: ChildProcess, pattern: RegExp): Pro
       printed += chunk
       const found = pattern.exec(printed)
       if (!found) return
-      // If nothing reads the output of a server, the server soon waits, and the results include that time.
+      // If nothing reads the output of a server, the server soon has to wait, and the results would include the time of
+      // waiting.
       stdout.off('data', look).resume()
       resolve(found.slice(1))
     }

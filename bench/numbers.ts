@@ -1,4 +1,4 @@
-// Functions of both benches: statistics of samples, and the order of the compared servers.
+// Functions for the benches: statistics of samples, and the order of the compared servers.
 
 export function middle(values: number[]): number {
   return percentile(values, 0.5)
@@ -32,7 +32,10 @@ export function align(lines: string[][]): string {
     .join('\n')
 }
 
-/** Returns the elements in another order for each round: each round begins with the next element. Rounds may be negative. */
+/**
+ * Returns the elements in a different order for each round: each round begins with the next element. Rounds may be
+ * negative.
+ */
 export function inTurn<T>(all: T[], round: number): T[] {
   const first = Math.abs(round) % all.length
   return [...all.slice(first), ...all.slice(0, first)]

@@ -1,6 +1,7 @@
 // Compares our client with a bare server and with three servers that use libraries, and checks the budgets of our
-// client. The servers are measured in turns. --quick only checks that the bench works. --no-peers leaves out the
-// servers that use libraries.
+// client. The servers are measured in turns.
+// --quick only checks that the bench works.
+// --no-peers leaves out the servers that use libraries.
 // --warm-ups 500 warms up with 500 requests of each kind instead of 5,000.
 import { randomBytes } from 'node:crypto'
 import { availableParallelism, loadavg } from 'node:os'
@@ -57,7 +58,9 @@ try {
 
 console.log(results.table(names))
 if (loadavg()[0]! > availableParallelism() + 2)
-  console.log('\nThe machine is busy with other things: latency and start-up say little, CPU time somewhat more.')
+  console.log(
+    '\nThe machine is busy with other work. So latency and start-up are unreliable here, and CPU time is a little more reliable.',
+  )
 const tooMuch = results.overBudget()
 for (const line of tooMuch) console.log(`Over budget: ${line}`)
 process.exitCode = options.quick || tooMuch.length === 0 ? 0 : 1
@@ -76,7 +79,7 @@ async function prepare(name: ServerName) {
   return { server, visitors, session, longSession }
 }
 
-/** Warms up a server, because Node has not optimized code that has run only a few times. */
+/** Warms up a server, because Node optimizes code only after it has run many times. */
 async function warmUp(name: ServerName): Promise<void> {
   const { visitors, session, longSession } = all.get(name)!
   await visitors.finishLogins(await visitors.beginLogins(warmUps, 20))

@@ -1,4 +1,5 @@
-// Plays the login portal and the application API for all measured servers, as fast as Node can. It checks nothing.
+// Plays the login portal and the application API for all measured servers, as fast as Node can. It does not check the
+// requests.
 import { createSign, generateKeyPairSync } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -46,7 +47,10 @@ function documents(): Record<string, object> {
   }
 }
 
-/** An access token for each size of list. The token tells the API which list to send. */
+/**
+ * The lists, by access token. There is one access token for each size of list, so the token tells the API which list to
+ * send.
+ */
 const lists = new Map(listSizes.map(size => [accessTokenOf(size), Buffer.from(JSON.stringify(collectionOf(size)))]))
 
 function listApplications(request: IncomingMessage, response: ServerResponse): void {

@@ -32,8 +32,8 @@ export class Results {
   }
 
   /**
-   * Returns one line for each measure: the value of the bare server, then for each other server the ratio of its value
-   * to that value.
+   * Returns one line for each measure: the value of the bare server, and then the value of each other server divided by
+   * the value of the bare server.
    */
   table(names: ServerName[]): string {
     const others = names.filter(name => name !== 'bare')
@@ -51,7 +51,9 @@ export class Results {
     const lines = allMeasures.map(measure => {
       const { title, budget } = measures[measure]
       const ratio = this.#ratio('client', measure)
-      return budget && ratio > budget ? `${title} takes ${ratio.toFixed(2)} times as much, not ${budget}` : ''
+      return budget && ratio > budget
+        ? `${title} takes ${ratio.toFixed(2)} times as much, but the limit is ${budget}`
+        : ''
     })
     return lines.filter(Boolean)
   }

@@ -25,7 +25,8 @@ export const serverNames = Object.keys(scripts) as ServerName[]
 export type Server = { child: ChildProcess; url: string }
 
 export async function startServer(name: ServerName, environment: Environment): Promise<Server> {
-  // The other servers write no log. Our client needs a log, because it prints its address there.
+  // The other servers do not write a log, so our client's log is also off. Our client prints its address only in its
+  // log, so it listens on a port that the bench has chosen.
   if (name === 'client')
     return startSilentClient({ ...environment, LOG_LEVEL: 'silent', PORT: `${await findFreePort()}` })
   const child = startMeasuredChild(scripts[name], environment)

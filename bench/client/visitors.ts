@@ -17,7 +17,7 @@ export function createVisitors(url: string, { clientId, portalUrl }: { clientId:
     const answer = await pool.request({ method: method as Dispatcher.HttpMethod, path, headers, body, signal })
     return { status: answer.statusCode, headers: answer.headers, body: Buffer.from(await answer.body.arrayBuffer()) }
   }
-  /** The bench measures the steps of a login separately. */
+  /** This browser does not follow redirects, because the bench measures the steps of a login separately. */
   const newBrowser = () => createBrowser({ send, stopAt: () => true })
 
   async function beginLogin(listSize: number): Promise<StartedLogin> {
@@ -57,8 +57,8 @@ export function createVisitors(url: string, { clientId, portalUrl }: { clientId:
     readLists: (count: number, visitor: Browser) => repeat(count, () => readList(visitor)),
 
     /**
-     * How many milliseconds each list took. Requests start at a steady rate, even if earlier requests have no answer
-     * yet.
+     * Returns how many milliseconds each list took. Requests start at a steady rate, even if earlier requests have no
+     * answer yet.
      */
     async readListsSteadily(perSecond: number, seconds: number, visitor: Browser): Promise<number[]> {
       const times: number[] = []

@@ -1,11 +1,11 @@
-// The code of both clients that is not in their libraries: settings, pages and the API call. This code is correct. So
-// if a check fails, the cause is the library, or something that the library's manual leaves to the application.
+// The code that both clients share: settings, pages and the API call.  This code is correct. So if a check fails, the
+// cause is the library, or something that the library's manual leaves to the application.
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 
 const { LOGIN_URL, API_URL, CLIENT_ID, CLIENT_SECRET, CLIENT_URL, REDIRECT_URI, PORT, COOKIE_KEYS } =
   process.env as Record<string, string>
 
-/** The settings that `npm run conformance` gives. `sessionKey` is 32 bytes in base64url. */
+/** The settings that `npm run conformance` passes to the client. `sessionKey` is 32 bytes in base64url. */
 export const settings = {
   loginUrl: LOGIN_URL!,
   apiUrl: API_URL!,

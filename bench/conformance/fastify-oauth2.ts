@@ -27,7 +27,7 @@ await app.register(oauth2, {
   callbackUri: redirectUri,
   callbackUriParams: { grant_type: 'authorization', cancel_url: cancelUrl },
   tokenRequestParams: {
-    // The platform also needs the state in the exchange. The library reads this object for each request.
+    // The platform requires the state in the exchange. The library reads this object for each request.
     get state() {
       return state.getStore()
     },

@@ -48,7 +48,7 @@ app.get('/exchangeToken', async (request, reply) => {
   const { codeVerifier, state } = session.login
   const checks = { pkceCodeVerifier: codeVerifier, expectedState: state }
   const address = new URL(request.url, redirectUri)
-  // The platform also needs the state in the exchange.
+  // The platform requires the state in the exchange.
   const answer = await openid.authorizationCodeGrant(configuration, address, checks, { state }).catch(() => undefined)
   if (!answer) return showRefusal(reply, 400)
   session.login = undefined

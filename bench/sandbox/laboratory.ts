@@ -1,5 +1,5 @@
-// Compares the portal's response times without the laboratory to those with the laboratory and three open pages of it.
-// Checks the budget. The two servers take turns in being measured. --quick only checks that the bench works.
+// Compares the portal's response times with and without the laboratory. With the laboratory, three of its pages are
+// open. Checks the budget. The two servers are measured in turns. --quick only checks that the bench works.
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { get } from 'node:http'
@@ -67,7 +67,9 @@ async function medianOf(server: Server): Promise<number> {
   return middle(times)
 }
 
-/** Plays a browser with the list of logins: reloads the page after a change, with the same pauses as live.js. */
+/**
+ * Plays a browser that shows the list of logins: it reloads the page after a change, with the same pauses as live.js.
+ */
 async function openPage(labUrl: string) {
   const stream = get(`${labUrl}/live`)
   const [events] = await once(stream, 'response')

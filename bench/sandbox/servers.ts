@@ -17,7 +17,10 @@ export interface Server {
   /** Makes codes of finished logins. The bench does not measure the time that this takes. */
   issueCodes(count: number): Promise<string[]>
   exchange(code: string): Promise<void>
-  /** A call with the access token: a list of 20 applications at the sandbox, /userinfo at the other servers. */
+  /**
+   * Sends a call with the access token: for a list of 20 applications at the sandbox, and for /userinfo at the other
+   * servers.
+   */
   read(): Promise<void>
 }
 
@@ -103,7 +106,7 @@ export async function startMockServer(): Promise<Server> {
   }
 }
 
-/** Returns the code of a login. This server asks the user nothing. */
+/** Returns the code of a login. This server does not ask the user anything. */
 async function logIn(url: string): Promise<string> {
   const parameters = {
     response_type: 'code',

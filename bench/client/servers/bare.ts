@@ -1,4 +1,5 @@
-// The bare server: Fastify with only the necessary steps to sign in and list, with plain cookies and no state, PKCE or checks.
+// The bare server: Fastify with only the steps that a sign-in and a list need. Its cookies are plain, and it has no
+// state, no PKCE and no checks.
 import cookie from '@fastify/cookie'
 import fastify from 'fastify'
 import { request } from 'undici'

@@ -1,5 +1,5 @@
-// The list page of every server except our client. The page makes one API call, uses our own templates, and checks
-// nothing.
+// The list page of every server except our client. The page makes one API call, uses our own templates, and does not
+// check the answer.
 import { fileURLToPath } from 'node:url'
 import { Eta } from 'eta'
 import { request } from 'undici'
