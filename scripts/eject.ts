@@ -50,11 +50,11 @@ if (isHelp) {
   process.exit()
 }
 if (!/^[a-z0-9][a-z0-9._-]{0,100}$/.test(name)) fail(usage)
-if (!existsSync('src/sandbox') || !existsSync('bench')) fail('This is a starter already.')
+if (!existsSync('src/sandbox') || !existsSync('bench')) fail('This is already a starter.')
 const inGit = isInGit()
 const leftBehindFolder = 'data/left-behind'
 if (!inGit && existsSync(leftBehindFolder))
-  fail(`${leftBehindFolder} exists already. Move this folder away, because the command puts the removed files there.`)
+  fail(`${leftBehindFolder} already exists. Move this folder away, because the command puts the removed files there.`)
 checkNpm()
 
 const removed = outermost(leftBehind(size).filter(path => existsSync(path)))
@@ -102,7 +102,7 @@ ${name} is ready:
   npm test
   npm run setup    (then put your four settings into .env)
   npm start
-What to change first is in docs/make-it-yours.md.`)
+docs/make-it-yours.md says what to change first.`)
 
 /** Makes the whole starter in a new folder. */
 function makeStarter(copy: string): void {
@@ -148,7 +148,7 @@ function makeStarter(copy: string): void {
     writeFileSync('README.md', writeReadme(name, size))
     rewrite('package.json', text => `${JSON.stringify(slim(JSON.parse(text) as Manifest, name), null, 2)}\n`)
     rewrite('package-lock.json', text => `${JSON.stringify({ ...JSON.parse(text), name }, null, 2)}\n`)
-    // npm removes unused packages from the lock file. npm downloads nothing for this step.
+    // Removes unused packages from the lock file. For this step, npm does not download anything.
     execSync(`${npm} install --package-lock-only --ignore-scripts --no-audit --no-fund`, { stdio: 'inherit' })
   } finally {
     process.chdir(project)
@@ -196,7 +196,7 @@ function readOptions() {
 /** Whether the project is in git. Ends the process if there are uncommitted changes, because git could not restore them. */
 function isInGit(): boolean {
   const git = (...parameters: string[]) => spawnSync('git', parameters, { encoding: 'utf8' })
-  // The project may be in a folder of another repository that does not track it.
+  // The project may be inside another repository that does not track it.
   if (git('ls-files', '--error-unmatch', 'package.json').status !== 0) return false
   const { status, stdout, stderr } = git('status', '--porcelain', '--', '.')
   if (status !== 0) fail(`git status failed, so nothing was changed: ${stderr}`)
@@ -215,7 +215,7 @@ function checkNpm(): void {
   }
 }
 
-/** Removes the paths that are inside a folder of the list. */
+/** Leaves out the paths that are inside a folder of the list. */
 function outermost(paths: string[]): string[] {
   const all = new Set(paths.map(normalize))
   return [...all].filter(path => ![...all].some(other => path !== other && path.startsWith(join(other, '/'))))

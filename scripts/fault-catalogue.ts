@@ -52,8 +52,8 @@ ${all.map(placeRow).join('\n')}
 ## Kinds
 
 If the table says *before or after*, a call that changes something has two faults. For example, \`create-reset\` happens before the platform has
-created the application, and \`create-reset-after\` happens after that. The calls that change something are ${writes.map(code).join(', ')}. For a call that only reads data,
-only the first of these two faults exists.
+created the application, and \`create-reset-after\` happens after that. The calls that change something are ${writes.map(code).join(', ')}. A call that only reads data has
+only the first of these two faults.
 
 | Kind or short name | Short for | At | What the client sees | When | Options |
 |---|---|---|---|---|---|

@@ -7,7 +7,7 @@ import { productSettings } from '../src/client/settings.ts'
 
 const usage = `npm run setup
 
-Makes a .env from .env.example, with a fresh key for COOKIE_KEYS. If a .env exists already, the command does not change it.`
+Makes a .env from .env.example, with a fresh key for COOKIE_KEYS. If a .env already exists, the command does not change it.`
 
 const { values } = parseArgs({ options: { help: { type: 'boolean' } } })
 if (values.help) {

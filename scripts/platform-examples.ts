@@ -1,5 +1,5 @@
-// Makes the examples of docs/reference/platform.md from requests to a sandbox and its responses. Values that differ in each
-// run are replaced with names.
+// Makes the examples of docs/reference/platform.md from requests to a sandbox and from the sandbox's responses. Values
+// that differ in each run are replaced with names.
 import { STATUS_CODES } from 'node:http'
 import { createSandbox, type RunningSandbox } from '../src/sandbox/create-sandbox.ts'
 
@@ -31,7 +31,7 @@ export async function makeExamples(): Promise<Record<string, string>> {
 async function runExamples(sandbox: RunningSandbox): Promise<Record<string, string>> {
   const { portalUrl, apiUrl, client, user } = sandbox
   const redirectUri = client.redirectUris[0]!
-  /** The texts of each example: its request, and its response if the platform sends the response. */
+  /** The texts of each example: its request, and in most examples its response. */
   const texts: Record<string, string[]> = {}
   /** For each value that differs in every run: the name that the examples show instead of the value. */
   const names = new Map([

@@ -4,7 +4,10 @@ import { readFileSync } from 'node:fs'
 export const recordFile = '.starter.json'
 
 export type StarterRecord = {
-  /** The version and the commit of the reference client that the starter was made from. Without git the commit is unknown. */
+  /**
+   * The version and the commit of the reference client that the starter was made from. If the project was not in git,
+   * the commit is unknown (null).
+   */
   version: string
   commit: string | null
   /** The options of eject. */
@@ -40,10 +43,7 @@ export function formatRecord(record: StarterRecord): string {
   return `${text.replace(/"yours": \[[^\]]*\]/, () => `"yours": [${paths}]`)}\n`
 }
 
-/**
- * Returns the owner's list, plus the paths that are in the list of the newer version and not in the list of the old
- * version.
- */
+/** Returns the owner's list, plus the paths that are in the newer version's list, but not in the old version's list. */
 export function mergeYours(mine: string[], old: string[], next: string[]): string[] {
   const kept = next.filter(path => mine.includes(path) || !old.includes(path))
   return [...kept, ...mine.filter(path => !kept.includes(path))]

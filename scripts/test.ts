@@ -30,16 +30,16 @@ const groups = Object.values(Object.groupBy(files, path => dirname(path))).flatM
   return Array.from({ length: processes }, (_, i) => inFolder.filter((_, j) => j % processes === i))
 })
 
-// Most tests spend more than half of their time waiting. At most eight processes, because all tests share one browser and one
-// PostgreSQL.
+// Most tests spend more than half of their time waiting, so more processes run than there are processors. But at most
+// eight run, because all tests share one browser and one PostgreSQL.
 t.jobs = values['one-at-a-time'] ? 1 : Math.min(8, 3 * availableParallelism())
 // If a developer's machine lacks something that a test needs, such as Chromium, the test is skipped. In CI, a skipped
 // test is a failure.
 t.options.failSkip = Boolean(process.env.CI)
 // tap's timeout is meant for one file. All files together take longer.
 t.setTimeout(0)
-// .ci/run runs the files of a failed process again. Tests that start this script for another project must not add to the
-// list.
+// .ci/run runs the files of a failed process again. Tests that start this script for another project must not add files
+// to the list.
 const { FAILED_FILES: failedFiles, ...environment } = process.env
 const env = {
   ...environment,

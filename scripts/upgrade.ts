@@ -1,7 +1,7 @@
-// Brings a starter to a newer version of the reference client: npm run upgrade -- ../newer-checkout The command makes
-// two starters in a temporary folder: one with the eject command of the old version, and one with that of the new
-// version. Then git applies the difference between the two to this project, like a commit. Before this last step, the
-// command changes nothing in this project.
+// Brings a starter to a newer version of the reference client: npm run upgrade -- ../newer-checkout
+// The command makes two starters in a temporary folder: one with the eject command of the old version, and one with the
+// eject command of the new version. Then git applies the difference between the two to this project, like a commit.
+// Before this last step, the command changes nothing in this project.
 import { execSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -95,7 +95,7 @@ function findVersions(folder: string, { commit, version }: StarterRecord) {
   const [from, to] = [find(origin), find('HEAD')!]
   if (!from)
     throw new Error(
-      `${folder} does not have ${origin}, from which this starter was made. Get the whole history: git fetch --unshallow --tags`,
+      `${folder} does not contain ${origin}, from which this starter was made. Get the whole history: git fetch --unshallow --tags`,
     )
   if (runGit(newer, ['merge-base', '--is-ancestor', from, to]).status !== 0)
     throw new Error(`${folder} is not newer than this starter: ${to} does not come after ${from}.`)
@@ -124,8 +124,8 @@ function makeStarter(newer: string, commit: string, folder: string, { name, bare
 }
 
 /**
- * Merges package.json and package-lock.json key by key, because git merges lines. This function writes the merged
- * files to `next` and this project's own files to `old`. The difference between the two is then the merged changes.
+ * Merges package.json and package-lock.json key by key, because git merges lines. This function writes the merged files
+ * to `next` and this project's own files to `old`. The difference between the two then consists of the merged changes.
  * Returns the conflicts.
  */
 function mergePackages(old: string, next: string): string[] {
@@ -163,7 +163,7 @@ function commitFolder(folder: string, message: string, parent?: string): string 
 
 /** Applies the commit's changes to the index and the files. If git cannot apply all changes, it changes nothing. */
 function applyCommit(commit: string) {
-  // If the owner has renamed a folder, git must not move the files that the new version adds to it.
+  // If the owner has renamed a folder, git must not move the files that the new version adds under the old name.
   const parameters = ['-c', 'merge.directoryRenames=false', 'cherry-pick', '--no-commit', commit]
   const { status, stdout, stderr } = runGit('.', parameters)
   const unmerged = git('.', 'status', '--porcelain', '-z', '--untracked-files=no')

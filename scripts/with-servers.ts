@@ -1,5 +1,6 @@
-// Runs a script whose tests share PostgreSQL and Chromium, because both take long to start. Each server starts when a
-// test first asks for it, and stops when the script ends: node scripts/with-servers.ts scripts/test.ts
+// Runs a script whose tests share PostgreSQL and Chromium: node scripts/with-servers.ts scripts/test.ts
+// The tests share them because both take a long time to start. Each server starts when a test first asks for it, and
+// stops when the script ends.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
@@ -20,8 +21,8 @@ if (folder) {
   process.env.TMPDIR = folder
 }
 
-// This module is imported only when a test asks for the browser, because loading the browser's package takes longer
-// than many test files.
+// The modules below are imported only when a test asks for a server, because loading the browser's package takes longer
+// than running many test files.
 const starts: Record<SharedServer, (t: Teardown) => Promise<string>> = {
   async postgres(t) {
     const { startPostgres } = await import('../test/sandbox/support/start-postgres.ts')
@@ -36,7 +37,7 @@ async function startChromium(t: Teardown, options?: { isWhole: boolean }): Promi
   return (await serveChromium(t, options)).wsEndpoint()
 }
 
-// GET /postgres starts PostgreSQL, unless it runs already, and returns its address.
+// GET /postgres returns the address of PostgreSQL. If PostgreSQL is not running yet, the request starts it.
 const stops: (() => Promise<void>)[] = []
 const scope: Teardown = { teardown: stop => void stops.unshift(stop) }
 const started = new Map<SharedServer, Promise<string>>()

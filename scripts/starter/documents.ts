@@ -43,7 +43,7 @@ const onSandbox = `
 \`npm ci && npm run demo\` starts client and sandbox together, with generated secrets. \`npm run sandbox\` starts only the sandbox
 ([settings](docs/sandbox-settings.md)). \`npm run sandbox:register -- --redirect-uri URI\` registers a client in it and prints its settings.
 The [laboratory](docs/laboratory.md) shows what went wrong. \`npm run conformance\` judges the client ([more](docs/conformance.md)).
-The image contains none of them.
+The client's image does not contain the sandbox, the laboratory or the conformance suite.
 `
 
 export function writeReadme(name: string, { sandbox }: Size): string {
@@ -69,7 +69,7 @@ npm run dev
 
 ${listAsTable()}
 \`npm test\` runs every test, \`npm run validate\` checks format, style and types, and \`.ci/run\` does both on a clean clone.
-\`npm run upgrade -- FOLDER\` brings it to a newer version of the reference client ([how](docs/make-it-yours.md#upgrade)).
+\`npm run upgrade -- FOLDER\` upgrades this client to a newer version of the reference client ([how](docs/make-it-yours.md#upgrade)).
 
 Begin reading with \`src/client/app.ts\`. [Make it yours](docs/make-it-yours.md) says what to change first. See also the
 [design](docs/design/client.md), the [security model](docs/security-model.md) and [operations](docs/operations.md).

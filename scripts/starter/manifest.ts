@@ -25,7 +25,7 @@ export function slim(manifest: Manifest, name: string): Manifest {
     code.some(text => text.includes(`'${dependency}'`) || text.includes(`'${dependency}/`))
   const isNeeded = (dependency: string) =>
     isImported(dependency.replace(/^@types\//, '')) ||
-    // Packages with commands, which no file imports.
+    // These packages contain commands, so no file imports them.
     /^(node|tap|typescript|@biomejs\/biome|@types\/node)$/.test(dependency)
   const keep = <T>(all: Record<string, T>, isKept: (key: string, value: T) => boolean) =>
     Object.fromEntries(Object.entries(all).filter(([key, value]) => isKept(key, value)))
@@ -34,7 +34,7 @@ export function slim(manifest: Manifest, name: string): Manifest {
   const runnable = Object.entries(scripts).map(([script, command]) => {
     // `npm run types` checks only the parts that still exist.
     const checked = command.replace(/tsc -p (\S+) && /g, (check, folder) => (existsSync(folder) ? check : ''))
-    // Without the sandbox the tests share no PostgreSQL and no Chromium.
+    // Without the sandbox, the tests do not share PostgreSQL or Chromium.
     return [script, works(checked) ? checked : checked.replace('scripts/with-servers.ts ', '')]
   })
   return {

@@ -203,12 +203,12 @@ const obstacles: {
     says: /install --package-lock-only[\s\S]*Nothing was changed/,
   },
   {
-    what: 'data/left-behind exists already',
+    what: 'data/left-behind already exists',
     breakIt: ({ folder }) => {
       mkdirSync(join(folder, 'data/left-behind'), { recursive: true })
       return {}
     },
-    says: 'data/left-behind exists already',
+    says: 'data/left-behind already exists',
   },
   {
     what: 'the lock file cannot be read',

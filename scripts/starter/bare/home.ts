@@ -1,4 +1,4 @@
-// Yours: the page of a signed-in visitor, which calls the API once.
+// Yours: the page for a signed-in visitor. It calls the API once.
 import type { FastifyPluginAsync } from 'fastify'
 import { homeTexts } from './home-texts.ts'
 
