@@ -1,5 +1,6 @@
 #!/usr/bin/env -S node --disable-warning=ExperimentalWarning
-// The programs of this package from the archive of "npm pack": npx ./application-client-….tgz conformance --client URL
+// Runs the programs of this package from the archive that "npm pack" makes:
+// npx ./application-client-….tgz conformance --client URL
 import { readFileSync } from 'node:fs'
 import * as modules from 'node:module'
 

@@ -4,7 +4,7 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs'
 
 type Package = { dependencies: Record<string, string>; [field: string]: unknown }
 
-/** Returns the names of the packages that a source file needs at run time. Type imports need no package. */
+/** Returns the names of the packages that a source file needs at run time. Type imports do not need the package. */
 export function packagesIn(source: string): string[] {
   const imports = source.matchAll(
     /^(?:import|export)\s(?!type\b)(?:[^'"]*?\sfrom\s+)?['"]([^'"]+)['"]|\bimport(?:\.meta\.resolve)?\(\s*['"]([^'"]+)['"]/gm,
@@ -24,7 +24,7 @@ export function keepPackages(whole: Package, sources: string[]): Package {
   const needed = [...new Set(sources.flatMap(packagesIn))].filter(needs => !optional.includes(needs)).sort()
   const dependencies = needed.map(needs => {
     const range = whole.dependencies[needs]
-    if (!range) throw new Error(`${needs} is imported, and is not in the dependencies of package.json.`)
+    if (!range) throw new Error(`${needs} is imported, but is not in the dependencies of package.json.`)
     return [needs, range]
   })
   return { name, version, type, license, engines, dependencies: Object.fromEntries(dependencies) }

@@ -5,8 +5,8 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 
 /**
  * Each subfolder of `folder` is a volume. Only the services that need the secrets of a volume mount it. So the client
- * cannot read the database password. Existing secrets stay. The program may be stopped at any moment and started again.
- * Returns the two secrets that a person types: the visitor's password and the token of the laboratory.
+ * cannot read the database password. Existing secrets are kept. The program may be stopped at any moment and started
+ * again. Returns the two secrets that a person types: the visitor's password and the token of the laboratory.
  */
 export function makeSecrets(folder: string): { password: string; labToken: string } {
   const random = () => randomBytes(32).toString('base64url')

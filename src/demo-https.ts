@@ -35,9 +35,9 @@ export async function keepCertificate(folder: string): Promise<Certificate & { c
 
 /** Makes a certificate that is safe to trust: it names only this machine, and cannot sign other certificates. */
 async function makeCertificate(): Promise<Certificate> {
-  // The package selfsigned takes long to load, so it is loaded only if a certificate is made.
+  // The package `selfsigned` takes a long time to load, so it is loaded only if a certificate is made.
   const { generate } = await import('selfsigned')
-  // The name contains the time, so that each certificate has another name. If several trusted certificates have the
+  // The name contains the time, so that each certificate has a different name. If several trusted certificates have the
   // same name, OpenSSL uses only the first certificate.
   const name = `The demo on this machine ${new Date().toISOString()}`
   const { cert, private: key } = await generate([{ name: 'commonName', value: name }], {
@@ -83,7 +83,7 @@ export async function listenWithTls(certificate: Certificate, port: number, plai
   for (const address of new Set(['127.0.0.1', ...addresses.map(({ address }) => address)])) {
     const server = createServer(certificate, socket => {
       const plain = connect({ port: plainPort, host: 'localhost', noDelay: true })
-      // If one side closes the connection, `pipeline` closes the other side, too.
+      // If one side closes the connection, `pipeline` also closes the other side.
       pipeline(socket, plain, socket, () => {})
     })
     server.on('connection', (socket: Socket) => {

@@ -29,7 +29,7 @@ const usage = `npm run demo [-- --https] [-- --seed]
 
 Starts the client and the sandbox together. Their data and secrets stay in data/.
 PORT, PORTAL_PORT, API_PORT and LAB_PORT choose other ports, and LOG_LEVEL=info shows every request. Set them in the
-environment or in .env. The settings of the product come from there, too. The other settings in .env are not used.
+environment or in .env. You can also set the product's settings there. The demo ignores all other settings in .env.
 
   --https  serves everything over https, with a generated certificate; Safari needs that
   --seed   restores the first password of the demo's user and the first fields of its client
@@ -52,15 +52,15 @@ try {
   const clientLogger = pino({ level: LOG_LEVEL, base: { app: 'client' } })
   const certificate = isHttps ? await keepCertificate(folder) : undefined
   if (certificate) trust(certificate)
-  // The client uses another host than the sandbox, which uses 127.0.0.1. Two ports of one host count as one site, so a
-  // test would not show SameSite problems.
+  // The client and the sandbox use different hosts: localhost and 127.0.0.1. Two ports of one host count as one site,
+  // so a test would not show SameSite problems.
   const publicUrl = originOf(isHttps ? 'https' : 'http', 'localhost', PORT)
 
   const settings = readSandboxConfig({
     ...(isHttps
       ? {
-          // The sandbox listens on any free ports with plain http. Browsers and the client connect to the https ports
-          // below.
+          // The sandbox listens with plain http on ports that are free. Browsers and the client connect to the https
+          // ports below.
           PORTAL_PORT: '0',
           API_PORT: '0',
           LAB_PORT: '0',
@@ -127,7 +127,7 @@ try {
     console.log(
       `Your browser warns you about the certificate, because the demo has made the certificate itself (${certificate.certFile}). Accept the certificate once for each address.`,
     )
-  // If somebody has changed the password or the client, nobody may be able to sign in with the values above.
+  // If somebody has changed the password or the client, the values above may no longer work.
   const changes = sandbox.seedReport?.outdated ?? []
   if (changes.length > 0)
     console.log(`Since the first start of the demo, ${changes.join(', ')}. To undo this: npm run demo -- --seed`)
