@@ -5,8 +5,8 @@ import { PublicError } from './errors.ts'
 import type { Texts } from './texts.ts'
 
 /**
- * Data from the browser's request that leads to a call. The call sends the id and the trace context of this request,
- * and ends at the deadline of this request.
+ * Data from the browser's request. To answer this request, the client calls the portal or the API. The call sends the
+ * request's id and trace context, and ends at the request's deadline.
  */
 export type RequestContext = {
   requestId: string

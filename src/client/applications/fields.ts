@@ -128,7 +128,7 @@ export function fieldsToCreate({ groupName: _, ...fields }: TypedFields): Applic
 
 /**
  * Leaves out the group, because it cannot be changed. `isClientKnown` is false if the API did not return the fields of
- * the OAuth client, so that the form could not show their values. In that case, empty fields of the OAuth client are
+ * the OAuth client, so the form could not show their values. In that case, empty fields of the OAuth client are
  * left out, and the API keeps their values.
  */
 export function fieldsToUpdate(typed: TypedFields, isClientKnown: boolean): Partial<ApplicationFields> {

@@ -5,7 +5,7 @@ import type { ApplicationsOptions } from './applications.ts'
 import { collectionSchema, listQuerySchema } from './schemas.ts'
 
 const pageSize = 50
-/** If the list has at most this many applications, the page offers no search and no sort order. */
+/** If the list has at most this many applications, the page does not offer a search or sort orders. */
 const maxWithoutTools = 7
 const maxSearchLength = 200
 

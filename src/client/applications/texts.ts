@@ -242,7 +242,7 @@ export const applicationsTexts = {
       'This site continues to use its current secret until its operator replaces this secret in the settings. If you create two new secrets before the operator has done this, nobody can sign in here.',
     whatHappens: 'If you create a new client secret:',
     shownOnce: 'The new secret works at once. You will see it only once.',
-    currentStays: 'The current secret stays valid, so that you can replace it without a break.',
+    currentStays: 'The current secret stays valid, so that you can replace it without an interruption.',
     oldStops:
       'Only the two newest secrets are valid. If there are already two secrets, the older secret stops working.',
     /** Shown if the API returns when the valid secrets were created. */

@@ -1,5 +1,5 @@
 // A connection is a second set of a visitor's tokens. The product stores these tokens for jobs that run while the
-// visitor is not there.
+// visitor is away.
 import { randomUUID } from 'node:crypto'
 import AjvCompiler from '@fastify/ajv-compiler'
 import type { FastifyInstance, FastifyRequest } from 'fastify'

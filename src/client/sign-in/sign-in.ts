@@ -56,8 +56,8 @@ export type SignIn = {
 
   /**
    * Begins a login whose tokens go to `onConnected` and not into a cookie. The product uses these tokens for jobs that
-   * run while the visitor is not there. Call `connect` in the handler of a POST route in the signed-in scope, and
-   * return its result. After the login, the browser opens `returnTo`.
+   * run while the visitor is away. Call `connect` in the handler of a POST route in the signed-in scope, and return its
+   * result. After the login, the browser opens `returnTo`.
    */
   connect: (request: FastifyRequest, reply: FastifyReply, options: { returnTo: string }) => Promise<unknown>
   /**

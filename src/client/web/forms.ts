@@ -98,8 +98,8 @@ export type Form = {
    */
   submit: (work: SubmitHandler) => Handler
   /**
-   * Answers a POST without a session, without calling the API. If the draft is short, a cookie keeps it during the
-   * login. If the draft is long, the form is shown again with the draft and a link to the login.
+   * Answers a POST without a session. Does not call the API. If the draft is short, a cookie keeps it during the login.
+   * If the draft is long, the form is shown again with the draft and a link to the login.
    */
   keepDraft: (request: FastifyRequest, reply: FastifyReply, nextStep: NextStep) => Promise<string>
 }

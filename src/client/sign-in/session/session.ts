@@ -60,7 +60,8 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
 
   /**
    * Loads the session from the cookies, and renews it if it is due. Throws PublicError if the access token has expired
-   * and the portal cannot be reached. In this case the cookies stay, so that a later request can renew the session.
+   * and the portal cannot be reached. In this case the browser keeps the cookies, so that a later request can renew the
+   * session.
    */
   async function load(cookies: Cookies, context: RequestContext): Promise<LoadedSession> {
     const session = unsealSession(sealer, cookies)
