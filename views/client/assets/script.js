@@ -20,7 +20,7 @@ for (const time of document.querySelectorAll('time[datetime]')) {
   }
 }
 
-// Adds a button to everything that can be copied. A status line tells screen readers the result.
+// Adds a button to everything that can be copied. A status line announces the result to screen readers.
 const sources = navigator.clipboard ? document.querySelectorAll('[data-copy]') : []
 const status = document.createElement('p')
 status.className = 'unseen'

@@ -235,7 +235,7 @@ pauseButton.addEventListener('click', () => {
   }
 })
 
-// A hidden page needs no changes. It closes its connection for the benefit of other pages, because a browser opens only
+// A hidden page does not need updates. It closes its connection, so that other pages can connect: a browser opens only
 // six connections to a host.
 document.addEventListener('visibilitychange', () => {
   if (isPaused) return
