@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 
 /**
- * Each subfolder of `folder` is a volume. Only the services that need the secrets of a volume mount it. So the client
+ * Each subfolder of `folder` is a volume. A volume is mounted only in the services that need its secrets. So the client
  * cannot read the database password. Existing secrets are kept. The program may be stopped at any moment and started
  * again. Returns the two secrets that a person types: the visitor's password and the token of the laboratory.
  */

@@ -1,6 +1,6 @@
-// Turns this repository into a client of your own: npm run eject -- --name my-client [--bare] [--sandbox]
-// The command makes the starter in a copy, and moves the files of the copy into the project. If a move fails, the
-// command undoes all moves.
+// Turns this repository into a client of your own: npm run eject -- --name my-client [--bare] [--sandbox] The command
+// makes the starter in a copy of the project, and then moves the files of the copy into the project. If a move fails,
+// the command undoes all moves.
 import { execSync, spawnSync } from 'node:child_process'
 import {
   cpSync,

@@ -15,7 +15,7 @@ for (const file of files) {
   t.setTimeout(timeout)
   // Set the arguments as in `node FILE`, because tap and the file read them.
   process.argv[1] = resolve(file)
-  // t.comment would write later. With console.log, the output names the file even if the process is killed.
+  // t.comment would write this line later. With console.log, the output names the file even if the process is killed.
   console.log(`# npm test -- ${file}`)
   const countBefore = t.count
   const startedAt = performance.now()

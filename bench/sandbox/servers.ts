@@ -17,10 +17,7 @@ export interface Server {
   /** Makes codes of finished logins. The bench does not measure the time that this takes. */
   issueCodes(count: number): Promise<string[]>
   exchange(code: string): Promise<void>
-  /**
-   * Sends a call with the access token: for a list of 20 applications at the sandbox, and for /userinfo at the other
-   * servers.
-   */
+  /** Gets a list of 20 applications from the sandbox, or /userinfo from another server, with the access token. */
   read(): Promise<void>
 }
 
@@ -30,8 +27,8 @@ const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url))
 const agent = new Agent({ connections: atOnce, pipelining: 1 })
 
 /**
- * Starts the sandbox as in production, where a response is sent only after its data is on the disk. With `silent` it writes
- * no log, like the other servers.
+ * Starts the sandbox as in production, where a response is sent only after its data is on the disk. With `silent`, it
+ * does not write a log, like the other servers.
  */
 export async function startSandbox(
   path: string,

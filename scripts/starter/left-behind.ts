@@ -76,7 +76,7 @@ const sandbox = [
   'scripts/write-docs.ts',
 ]
 
-/** Tests of the sandbox together with the pages for applications, and a test that uses the browser of those tests. */
+/** Tests that use the sandbox together with the pages for applications, and a test that imports their helpers. */
 const together = [
   'test/journey',
   'test/browser',

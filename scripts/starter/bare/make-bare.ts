@@ -51,7 +51,7 @@ const textChanges: [line: string, bare: string][] = [
   ['  /** A picture of credentials, next to the heading. */\n', ''],
 ]
 
-/** app.ts of the bare client. Throws an error if the project's app.ts has changed and this list has not. */
+/** app.ts of the bare client. Throws an error if the project's app.ts has changed, but the list above has not. */
 export function toBareApp(text: string): string {
   return replaceAll('src/client/app.ts', text, changes)
 }
