@@ -58,14 +58,15 @@ var errPlatform = errors.New("the platform did not answer as it should")
 
 const maxBytes = 8 << 20
 
-// Every call ends after ten seconds and follows no redirect.
+// Every call ends after ten seconds, and no call follows a redirect.
 var httpClient = &http.Client{
 	Timeout:       10 * time.Second,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	Transport:     &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: 4 * time.Second},
 }
 
-// The library reads answers itself. So this client limits their length, and refuses tokens with another status than 200.
+// The library reads answers itself. So this client limits their length, and refuses tokens in an answer whose status is
+// not 200.
 var exchangeClient = &http.Client{
 	Timeout:       httpClient.Timeout,
 	CheckRedirect: httpClient.CheckRedirect,
@@ -146,7 +147,7 @@ func goOn(path string) string {
 	return fmt.Sprintf(`<meta http-equiv="refresh" content="0; url=%s">`, html.EscapeString(path))
 }
 
-// protect sets the security headers and refuses forms of other sites.
+// protect sets the security headers and refuses forms from other sites.
 func protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		headers := w.Header()
@@ -194,7 +195,7 @@ type sealed struct {
 	EndsAt time.Time
 }
 
-// seal encrypts a value for one cookie. unseal refuses the text in another cookie, and after its lifetime.
+// seal encrypts a value for one cookie. unseal refuses the text in any other cookie, and after its lifetime.
 func seal(name string, value any, lifetime time.Duration) string {
 	content, _ := json.Marshal(value)
 	text, _ := json.Marshal(sealed{content, time.Now().Add(lifetime)})
@@ -257,7 +258,7 @@ const (
 	sessionCookie   = "__Host-session"
 	refreshCookie   = "__Host-refresh"
 	refreshLifetime = 14 * 24 * time.Hour
-	// Browsers keep no cookie with more than 4,096 bytes. Sealing makes a token a third longer.
+	// Browsers do not keep a cookie of more than 4,096 bytes. Sealing makes a token a third longer.
 	maxToken = 2700
 	// Browsers keep a cookie for at most 400 days.
 	maxLifetime = 400 * 24 * time.Hour
@@ -299,7 +300,7 @@ func readSession(r *http.Request) *session {
 	}
 }
 
-// keep sets the cookies. The browser keeps each as long as its token is valid, and sends it only from our own pages.
+// keep sets the cookies. Each cookie lives as long as its token, and browsers send it only from our own pages.
 func (s *session) keep(w http.ResponseWriter) {
 	lifetime := time.Until(s.EndsAt)
 	part := sessionPart{s.ID, s.AccessToken, s.EndsAt}
@@ -316,13 +317,13 @@ func endSession(w http.ResponseWriter) {
 	setCookie(w, refreshCookie, "", 0, http.SameSiteStrictMode)
 }
 
-// readTokens reads the values that we keep from an answer of the portal.
+// readTokens reads the values that we keep from the portal's answer.
 func readTokens(token *oauth2.Token) (*session, error) {
 	seconds, isNumber := token.Extra("expires_in").(float64)
 	if !strings.EqualFold(token.TokenType, "bearer") || !isNumber || seconds <= 0 {
 		return nil, fmt.Errorf("%w: not a bearer token with a lifetime", errPlatform)
 	}
-	// A header can contain no other characters.
+	// A header can contain only these characters.
 	if strings.IndexFunc(token.AccessToken, func(c rune) bool { return c <= ' ' || c > '~' }) >= 0 {
 		return nil, fmt.Errorf("%w: the access token fits into no header", errPlatform)
 	}
@@ -338,7 +339,7 @@ func readTokens(token *oauth2.Token) (*session, error) {
 
 // ---- Signing in -------------------------------------------------------------------------------------------------------
 
-// randomText has 256 random bits.
+// randomText returns a text with 256 random bits.
 func randomText() string {
 	value := make([]byte, 32)
 	if _, err := rand.Read(value); err != nil {
@@ -358,7 +359,7 @@ func login(w http.ResponseWriter, r *http.Request) {
 	challenge := sha256.Sum256([]byte(verifier))
 	name := loginPrefix + state
 	setCookie(w, name, seal(name, verifier, 10*time.Minute), 10*time.Minute, http.SameSiteLaxMode)
-	// The platform wants two parameters that OAuth does not have.
+	// The platform requires two parameters that OAuth does not define.
 	http.Redirect(w, r, platform.AuthCodeURL(state,
 		oauth2.SetAuthURLParam("grant_type", "authorization"),
 		oauth2.SetAuthURLParam("cancel_url", publicURL+"/cancelled"),
@@ -391,7 +392,7 @@ func exchangeToken(w http.ResponseWriter, r *http.Request) {
 	}
 
 	ctx := context.WithValue(r.Context(), oauth2.HTTPClient, exchangeClient)
-	// The platform also wants the state in the exchange.
+	// The platform also requires the state in the exchange.
 	token, err := platform.Exchange(ctx, query.Get("code"),
 		oauth2.SetAuthURLParam("state", state), oauth2.SetAuthURLParam("code_verifier", verifier))
 	var refusal *oauth2.RetrieveError
@@ -544,7 +545,7 @@ func renew(old *session) (*session, error) {
 	})
 }
 
-// visit is a request of a visitor who is signed in.
+// visit is a request from a visitor who is signed in.
 type visit struct {
 	w       http.ResponseWriter
 	r       *http.Request
@@ -675,7 +676,8 @@ var fields = []struct{ name, label string }{
 
 type formToken struct{ FormID, SessionID string }
 
-// The page that answered a form, for an hour. Browsers repeat a form by themselves if the connection breaks.
+// The pages that answered forms. The client keeps each page for an hour, because browsers repeat a form by themselves if
+// the connection breaks.
 var answeredForms = shared[page]{results: map[string]*result[page]{}}
 
 func (v *visit) groupOptions(chosen string) (string, error) {
@@ -685,7 +687,7 @@ func (v *visit) groupOptions(chosen string) (string, error) {
 	}
 	personID, _ := person["@id"].(string)
 	if status != 200 || personID == "" {
-		return "", fmt.Errorf("%w: the question for the person with status %d", errPlatform, status)
+		return "", fmt.Errorf("%w: the request for the person, with status %d", errPlatform, status)
 	}
 	links, err := v.list(apiURL + "/identities/v1/" + url.PathEscape(personID) + "/links?type=MemberOf")
 	if err != nil {
@@ -705,7 +707,8 @@ func (v *visit) groupOptions(chosen string) (string, error) {
 	return options.String(), nil
 }
 
-// form is the page with the form. It shows the typed values, and can create only one application for this visitor.
+// form returns the page with the form. The form shows the typed values, and can create only one application for this
+// visitor.
 func (v *visit) form(values url.Values, problems []string, status int) (page, error) {
 	options, err := v.groupOptions(values.Get("groupId"))
 	if err != nil {
@@ -774,7 +777,7 @@ func (v *visit) createFromForm(values url.Values) (page, error) {
 	return page{title: "The application was created", content: content, status: 200}, nil
 }
 
-// problemsIn returns the sentences of a refusal: one sentence, or a list for each field.
+// problemsIn returns the sentences of a refusal. A refusal has one sentence, or a list of sentences for each field.
 func problemsIn(answer map[string]any) []string {
 	refusal, _ := answer["error"].(map[string]any)
 	switch message := refusal["message"].(type) {
@@ -796,7 +799,7 @@ func problemsIn(answer map[string]any) []string {
 	}
 }
 
-// Answers 405 to every method except the given one.
+// only answers 405 to every method except the given one.
 func only(method string, handler http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != method {

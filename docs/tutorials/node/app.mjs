@@ -21,7 +21,7 @@ await app.register(forms)
 /** Thrown when the session is over and the visitor has to sign in again. */
 class SignedOut extends Error {}
 
-/** Thrown when the platform gives no usable answer. The visitor can try again. */
+/** Thrown when the platform does not give a usable answer. The visitor can try again. */
 class PlatformFault extends Error {}
 
 /** Logs only names and messages, because the errors of openid-client also contain the parameters of the callback. */
@@ -32,7 +32,7 @@ function logFault(request, error) {
 
 const maxBytes = 8 * 1024 * 1024
 
-/** fetch with limits: ten seconds for the whole answer, 8 MB, no redirects. */
+/** Calls fetch with limits: ten seconds for the whole answer, 8 MB, no redirects. */
 async function boundedFetch(url, options = {}) {
   const response = await fetch(url, { ...options, redirect: 'manual', signal: AbortSignal.timeout(10_000) })
   const chunks = []
@@ -117,7 +117,7 @@ const key = createHash('sha256').update(SESSION_KEY).digest()
 const maxSeconds = 400 * 24 * 60 * 60
 const flags = { path: '/', secure: true, httpOnly: true }
 
-/** Encrypts the value for one cookie. unseal rejects the text in another cookie, and after its lifetime. */
+/** Encrypts the value for one cookie. unseal refuses the text in any other cookie, and after its lifetime. */
 async function seal(name, value, seconds) {
   return await new EncryptJWT(value)
     .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
@@ -126,7 +126,7 @@ async function seal(name, value, seconds) {
     .encrypt(key)
 }
 
-/** The sealed value. Undefined if we did not seal this text, or if it has expired. */
+/** Returns the sealed value, or undefined if we did not seal this text, or if it has expired. */
 async function unseal(name, text) {
   try {
     const { payload } = await jwtDecrypt(text ?? '', key, { audience: name, keyManagementAlgorithms: ['dir'] })
@@ -145,7 +145,7 @@ const isLoginCookie = name => name.startsWith('__Host-login-')
 const sessionCookie = '__Host-session'
 const refreshCookie = '__Host-refresh'
 const refreshSeconds = 14 * 24 * 60 * 60
-// Browsers keep no cookie with more than 4,096 bytes. Sealing makes a token a third longer.
+// Browsers do not keep a cookie of more than 4,096 bytes. Sealing makes a token a third longer.
 const maxToken = 2700
 
 async function readSession({ cookies }) {
@@ -172,7 +172,7 @@ function endSession(reply) {
   for (const name of [sessionCookie, refreshCookie]) reply.clearCookie(name, { ...flags, sameSite: 'strict' })
 }
 
-/** The parts of the portal's answer that we keep. openid-client has checked the status and the token_type. */
+/** Returns the values that we keep from the portal's answer. openid-client has checked the status and the token_type. */
 function readTokens(answer) {
   const { access_token: accessToken, refresh_token: refreshToken, expires_in: seconds } = answer
   if (typeof seconds !== 'number' || seconds <= 0) throw new PlatformFault('The token has no lifetime')
@@ -193,7 +193,7 @@ app.get('/', (_request, reply) =>
 )
 
 app.get('/login', async (request, reply) => {
-  // At most five pending logins, because the browser sends the cookies of all of them.
+  // The client keeps at most five pending logins, because the browser sends the cookies of all of them.
   for (const name of Object.keys(request.cookies).filter(isLoginCookie).slice(0, -4))
     reply.clearCookie(name, { ...flags, sameSite: 'lax' })
   const state = openid.randomState()
@@ -268,7 +268,7 @@ function once(id, work) {
   return shared.get(id)
 }
 
-/** New tokens. Requests with the same refresh token share one renewal, because the portal replaces the token. */
+/** Returns new tokens. Requests with the same refresh token share one renewal, because a renewal replaces it. */
 async function renew({ refreshToken, refreshEndsAt, sessionId }) {
   if (!refreshToken) throw new SignedOut()
   const id = createHash('sha256').update(refreshToken).digest('hex')
@@ -303,7 +303,7 @@ async function renewSession(request, reply) {
 
 /**
  * Calls the platform for the visitor. Returns the status and the JSON. If the API refuses the token, the function
- * renews it once.
+ * renews the session once.
  */
 async function call(request, reply, method, url, body, mayRenew = true) {
   const headers = { authorization: `Bearer ${request.session.accessToken}` }
@@ -362,7 +362,7 @@ async function loadGroups(request, reply) {
   return links.map(({ to, data }) => ({ id: textOf(to), name: textOf(data?.name) })).filter(({ id }) => id)
 }
 
-/** The page with the form. It shows the typed values, and can create only one application for this visitor. */
+/** Returns the page with the form. It shows the typed values, and can create only one application for this visitor. */
 async function formPage(request, reply, values, problems, status) {
   const token = await seal('form', { formId: randomUUID(), sessionId: request.session.sessionId }, 3600)
   const groups = await loadGroups(request, reply)
@@ -422,7 +422,7 @@ async function createFromForm(request, reply, values) {
   return { title: 'The application was created', content, status: 200 }
 }
 
-/** Returns the sentences of a refusal: one sentence, or a list for each field. */
+/** Returns the sentences of a refusal. A refusal has one sentence, or a list of sentences for each field. */
 function problemsIn(answer) {
   const message = answer?.error?.message
   if (typeof message !== 'object' || message === null) return [textOf(message) || 'The API refused this application.']

@@ -76,7 +76,7 @@ class BoundedAdapter(HTTPAdapter):
 
 
 def prepare(http):
-    """Prepares an HTTP session: each session of Authlib, and our own."""
+    """Prepares an HTTP session. Runs for each of Authlib's sessions, and for our own."""
     http.mount("http://", BoundedAdapter())
     http.mount("https://", BoundedAdapter())
     http.headers["Accept-Encoding"] = "identity"
@@ -160,7 +160,7 @@ fernet = Fernet(base64.urlsafe_b64encode(hashlib.sha256(SESSION_KEY.encode()).di
 # The refresh token lives longer than the access token, so it has a cookie of its own.
 SESSION, REFRESH = "__Host-session", "__Host-refresh"
 REFRESH_SECONDS = 14 * 24 * 60 * 60
-# Browsers keep no cookie with more than 4,096 bytes. Sealing makes a token a third longer.
+# Browsers do not keep a cookie of more than 4,096 bytes. Sealing makes a token a third longer.
 MAX_TOKEN = 2700
 # Browsers keep a cookie for at most 400 days.
 MAX_SECONDS = 400 * 24 * 60 * 60
@@ -171,7 +171,7 @@ def seal(value):
 
 
 def unseal(text, seconds=None):
-    """The sealed value, or an empty object if somebody else made this text, or if it is too old."""
+    """Returns the sealed value, or an empty object if somebody else made this text, or if it is too old."""
     try:
         # Python ignores characters after the padding. A text with such characters is not ours.
         if base64.urlsafe_b64encode(base64.urlsafe_b64decode(text)).decode() != text:
@@ -182,7 +182,7 @@ def unseal(text, seconds=None):
 
 
 def read_session():
-    """The tokens of this browser, or None if it has no session."""
+    """Returns the tokens of this browser, or None if it has no session."""
     session_part = unseal(request.cookies.get(SESSION, ""))
     refresh_part = unseal(request.cookies.get(REFRESH, ""))
     if session_part.get("ends_at", 0) > time.time():
@@ -193,7 +193,7 @@ def read_session():
 
 
 def keep_session(response, tokens):
-    """Sets the cookies. The browser keeps each as long as its token is valid, and sends it only from our own pages."""
+    """Sets the cookies. Each cookie lives as long as its token, and browsers send it only from our own pages."""
     flags = {"path": "/", "secure": True, "httponly": True, "samesite": "Strict"}
     session_part = {name: tokens[name] for name in ["access_token", "ends_at", "session_id"]}
     response.set_cookie(SESSION, seal(session_part), max_age=round(tokens["ends_at"] - time.time()), **flags)
@@ -212,7 +212,7 @@ def end_session(response):
 
 
 def read_tokens(answer):
-    """The tokens in the portal's answer, and when they end. Raises ValueError if the answer breaks the platform's rules."""
+    """Returns the tokens and when they end. Raises ValueError if the portal's answer breaks the platform's rules."""
     access_token, seconds = answer.get("access_token"), answer.get("expires_in")
     # A header can contain only these characters.
     if not isinstance(access_token, str) or not re.fullmatch(r"[\x21-\x7e]+", access_token):
@@ -322,7 +322,7 @@ def show_fault(_error):
 
 
 def call(method, url, **options):
-    """The status and the JSON of an answer. Follows no redirect."""
+    """Returns the status and the JSON of an answer. Does not follow redirects."""
     try:
         with prepare(requests.Session()) as http:
             answer = http.request(method, url, timeout=5, allow_redirects=False, **options)
@@ -350,7 +350,7 @@ renewals = {}
 
 
 def renew(tokens):
-    """New tokens. Requests with the same refresh token share one renewal, because the portal replaces the token."""
+    """Returns new tokens. Requests with the same refresh token share one renewal, because a renewal replaces it."""
     if not tokens["refresh_token"]:
         raise SignedOut
     key = hashlib.sha256(tokens["refresh_token"].encode()).digest()
@@ -388,7 +388,7 @@ def send_renewal(tokens):
 def call_api(method, path, body=None, base=API_URL):
     """Calls the platform for the visitor of this request. Returns the status and the JSON.
 
-    Renews the session when it is nearly over, or once when the API refuses the access token.
+    Renews the session when it is nearly over. Also renews it once if the API refuses the access token.
     """
     if "tokens" not in g:
         g.tokens = read_session()
@@ -415,7 +415,7 @@ def keep_renewed_session(response):
 
 
 def records(answer):
-    """The records of a list. Leaves out items that are not JSON objects."""
+    """Returns the records of a list. Leaves out items that are not JSON objects."""
     items = answer.get("ItemList") if isinstance(answer, dict) else None
     if not isinstance(items, list):
         raise PlatformFault("The API's answer is not a list")
@@ -458,20 +458,20 @@ answered_forms = {}
 
 
 def load_groups():
-    """The groups of the visitor, each as a pair of id and name."""
+    """Returns the groups of the visitor, each as a pair of id and name."""
     status, person = call_api("GET", "/api/me", base=LOGIN_URL)
     person_id = person.get("@id") if status == 200 and isinstance(person, dict) else None
     if not isinstance(person_id, str):
-        raise PlatformFault(f"The portal answered the question for the person with {status}")
+        raise PlatformFault(f"The portal answered the request for the person with {status}")
     status, answer = call_api("GET", f"/identities/v1/{quote(person_id, safe='')}/links?type=MemberOf")
     if status != 200:
-        raise PlatformFault(f"The API answered the list of groups with {status}")
+        raise PlatformFault(f"The API answered the request for the groups with {status}")
     return [(link["to"], text_of(link, "name")) for link in records(answer) if isinstance(link.get("to"), str)]
 
 
 def form_page(values, problems, status):
-    """Title, content and status of the page with the form. It shows the typed values, and can create only one
-    application."""
+    """Returns the title, content and status of the page with the form. The form shows the typed values, and can
+    create only one application."""
     token = seal({"form_id": secrets.token_urlsafe(16), "session_id": g.tokens["session_id"]})
     choices = "".join(
         f'<option value="{escape(group_id)}"{" selected" if group_id == values.get("groupId") else ""}>{escape(name)}</option>'
@@ -512,7 +512,7 @@ def create_application():
 
 
 def create_from_form():
-    """Title, content and status of the page that answers the form."""
+    """Returns the title, content and status of the page that answers the form."""
     fields = {name: request.form.get(name, "") for name in ["groupId", *LABELS]}
     try:
         status, answer = call_api("POST", "/apps/v1", {**ENVELOPE, "data": fields})
@@ -532,7 +532,7 @@ def create_from_form():
 
 
 def problems_in(answer):
-    """The sentences of a refusal: one sentence, or a list for each field."""
+    """Returns the sentences of a refusal. A refusal has one sentence, or a list of sentences for each field."""
     error = answer.get("error") if isinstance(answer, dict) else None
     message = error.get("message") if isinstance(error, dict) else None
     if isinstance(message, dict):
