@@ -32,8 +32,8 @@ export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOp
     const { visitor } = request
     // Checks the id before the two calls below start.
     idOf(request)
-    // A page makes at most two calls, including a renewal. So after a renewal, the groups are not loaded, and the page
-    // shows the last known name of the group.
+    // A page makes at most two calls, including the renewal of an expired access token (DO-14). So after such a renewal,
+    // the groups are not loaded, and the page shows the last known name of the group.
     const [application, groups = []] = await Promise.all([
       getApplication(request),
       visitor.wasRenewalTried ? undefined : loadGroups(visitor).then(loaded => loaded.groups),

@@ -68,7 +68,9 @@ export const portalExchange = {
     'Errors of the token endpoint are JSON with error and error_description. invalid_client and invalid_grant have status 401. All other errors have status 400.',
   ),
   'TK-03': rfc(6749, '5.1', 'No cache keeps an answer of the token endpoint, not even an error.'),
-  'TK-04': decision('After ten wrong secrets within 15 minutes, the token endpoint answers the client with 429.'),
+  'TK-04': decision(
+    'If a client has sent ten wrong secrets within 15 minutes, the token endpoint answers further wrong secrets with 429.',
+  ),
   'TK-05': rfc(6749, '2.3', 'The token endpoint refuses a request that authenticates the client with two methods.'),
   'TK-06': rfc(6749, '4.1.3', 'A code is valid only for the client that got it.'),
   'TK-07': platform('The exchange must contain the redirect_uri of the login request.'),

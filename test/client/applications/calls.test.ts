@@ -11,7 +11,7 @@ import { rememberingApi } from './support/remembering-api.ts'
 const typed = { groupId: 'group-1', name: 'Tides', redirectUris: 'https://a.test/' }
 
 t.test(
-  'DO-14: the client makes one call to show a page; it makes a second call, but never a third, for the name of a group or for a renewal',
+  'DO-14: as long as the API accepts the access token, a page makes one call, or two calls if it shows a group’s name or the client renews the session',
   async t => {
     const { browser, platform, clock } = await buildApplicationsClient(t)
     const total = () => platform.received().filter(({ url }) => !url.startsWith('/.well-known/')).length
