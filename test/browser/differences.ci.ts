@@ -84,7 +84,7 @@ const questions: Record<string, (tab: Tab, sites: Sites) => Promise<string>> = {
     return yesOrNo(sites.client.last('/callback')!.cookie.includes('login='))
   },
 
-  async 'After a redirect from the callback, the browser sends a Strict cookie that the callback has set'(tab, sites) {
+  async 'After a redirect from the callback, the browser sends a Strict cookie that the callback set'(tab, sites) {
     makeLogin(sites)
     sites.client.pages['/callback'] = redirect('/list', strict)
     await logIn(tab, sites)
@@ -101,7 +101,7 @@ const questions: Record<string, (tab: Tab, sites: Sites) => Promise<string>> = {
     return yesOrNo(sites.client.last('/list')!.cookie.includes('session='))
   },
 
-  async 'After a callback page with a meta refresh, the browser sends a Strict cookie that the callback has set'(
+  async 'After a callback page with a meta refresh, the browser sends a Strict cookie that the callback set'(
     tab,
     sites,
   ) {
@@ -128,7 +128,7 @@ const questions: Record<string, (tab: Tab, sites: Sites) => Promise<string>> = {
     return (await tab.url()).startsWith(sites.portal.url) ? 'the portal’s page' : 'the callback'
   },
 
-  async 'Back requests a page with `no-store` again, over http'(tab, { client }) {
+  async 'Over http, Back requests a page with `no-store` from the server again'(tab, { client }) {
     client.pages['/one'] = page('One <a href="/two">Go</a>')
     client.pages['/two'] = page('Two')
     await tab.goto(`${client.url}/one`)
@@ -180,7 +180,7 @@ const questions: Record<string, (tab: Tab, sites: Sites) => Promise<string>> = {
     return kept === sizes.at(-1) ? `${kept} or more` : `${kept}`
   },
 
-  async 'Number of cookies that are kept, of 400 for one host'(tab, { client }) {
+  async 'Of 400 cookies for one host, the number that the browser keeps'(tab, { client }) {
     const most = 400
     client.pages['/set'] = page('Set', {
       'set-cookie': Array.from({ length: most }, (_, index) => `c${index}=1; Path=/`),

@@ -126,7 +126,11 @@ t.test(
       t.notOk(socket.destroyed)
       socket.destroy()
     }
-    t.match(readFileSync('docs/operations.md', 'utf8'), 'Keep-alive is 72 seconds', 'the document must name this time')
+    t.match(
+      readFileSync('docs/operations.md', 'utf8'),
+      'closes idle connections after 72 seconds',
+      'the document must name this time',
+    )
   },
 )
 
