@@ -69,7 +69,8 @@ export async function openReadableLog(out: NodeJS.WritableStream): Promise<Desti
     errorLikeObjectKeys: ['cause'],
   })
   // The stack of an error can contain text that somebody sent. Control characters could change what the terminal shows
-  // (LG-03). biome-ignore lint/suspicious/noControlCharactersInRegex: the expression looks for control characters
+  // (LG-03).
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression looks for control characters
   const controlCharacters = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g
   return format && { write: line => void out.write(format(line).replace(controlCharacters, '\ufffd')) }
 }
