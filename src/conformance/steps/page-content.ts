@@ -10,21 +10,28 @@ const addressAttributes = ['href', 'src', 'action', 'formaction', 'data', 'poste
 const loadingElements = ['img', 'script', 'iframe', 'embed', 'source', 'video', 'audio', 'input', 'track', 'object']
 const loadingLinks = ['stylesheet', 'icon', 'preload', 'modulepreload', 'prefetch', 'manifest']
 
-/** Whether the page runs this script, because a text on the page became markup. */
+/** Whether the page, or a page that led to it, runs this script, because a text on the page became markup. */
 export function runsScript(answer: Answer, script: string): boolean {
-  return elementsIn(answer).some(
-    element =>
-      (isScript(element) && rawTextOf(element).trim().startsWith(script)) ||
-      element.attrs.some(({ name, value }) => name.startsWith('on') && value.includes(script)),
-  )
+  return withTrail(answer)
+    .flatMap(elementsIn)
+    .some(
+      element =>
+        (isScript(element) && rawTextOf(element).trim().startsWith(script)) ||
+        element.attrs.some(({ name, value }) => name.startsWith('on') && value.includes(script)),
+    )
 }
 
-/** Whether a link, a form or a refresh of the page has an address that runs this script. */
+/** Whether a link, a form or a refresh of the page, or of a page that led to it, has an address that runs this script. */
 export function leadsToScript(answer: Answer, script: string): boolean {
   const isScript = (address: string) =>
     URL.canParse(address) && ['javascript:', 'vbscript:', 'data:'].includes(new URL(address).protocol)
-  return addressesIn(answer).some(address => isScript(address) && address.includes(script))
+  return withTrail(answer)
+    .flatMap(addressesIn)
+    .some(address => isScript(address) && address.includes(script))
 }
+
+/** A page and the answers that led to it. The page at the callback, for example, leads to the next page at once. */
+const withTrail = (answer: Answer): Answer[] => ('trail' in answer ? [answer, ...answer.trail] : [answer])
 
 /** Returns the addresses of other origins that a browser loads with this style sheet: imports, fonts and images. */
 export function foreignLoadsOfStyle(answer: Exchange, client: string): string[] {

@@ -165,16 +165,21 @@ export const callbackParameters: CheckDefinition[] = [
   ),
   {
     id: 'callback-code-missing',
-    title: 'When a callback has no code, the client makes no exchange',
+    title: 'When a callback has no code, the client makes no exchange, and does not begin a new login by itself',
     rule: 'callback-code',
-    why: 'An exchange without a code always fails at the portal.',
-    fix: 'Refuse a callback without a code.',
+    why: 'An exchange without a code always fails at the portal. If the client begins a new login instead, and the portal again sends no code, the redirects never end.',
+    fix: 'Refuse a callback without a code, with a page that offers to sign in again.',
     async run(context) {
       for (const change of withoutCode) {
         const { browser, callback } = await beginLogin(context)
         change(callback.searchParams)
         const page = await expectRefused(context, browser, callback)
         expect(page.status !== 0 && page.status < 500, `The callback was answered with ${describePage(page)}.`, page)
+        expect(
+          !page.url.startsWith(context.platform.portalUrl),
+          'The client sent the browser to the portal again.',
+          page,
+        )
       }
     },
   },

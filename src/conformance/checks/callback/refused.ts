@@ -25,6 +25,15 @@ const errors = [
   'an-error-that-nobody-knows',
 ]
 
+/** Faults of the exchange, after which no login can succeed. */
+const failuresOfTheExchange: [fault: string, options?: Record<string, unknown>][] = [
+  ['exchange-503'],
+  ['exchange-400', { error: 'invalid_grant' }],
+  ['exchange-state-other'],
+  ['exchange-access-token-null'],
+  ['exchange-html'],
+]
+
 export const refused: CheckDefinition[] = [
   {
     id: 'callback-error-page',
@@ -59,9 +68,9 @@ export const refused: CheckDefinition[] = [
     fix: 'After a failed login, whatever the reason is, show a page with a link to a new login. Never redirect to the login automatically.',
     isAlone: true,
     async run(context) {
-      for (const fault of ['exchange-503', 'exchange-state-other', 'exchange-access-token-null', 'exchange-html']) {
+      for (const [fault, options] of failuresOfTheExchange) {
         const known = context.arrived('exchange').length
-        await context.order(fault, { times: 50, state: undefined })
+        await context.order(fault, { times: 50, state: undefined, ...(options && { options }) })
         const page = await context.signIn(context.browser()).catch(() => undefined)
         await context.dropFaults()
         const exchanges = (await context.codeExchanges()).length - known

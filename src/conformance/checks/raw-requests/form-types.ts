@@ -11,8 +11,8 @@ import { openForms, reopen, typedInto } from '../../steps/every-form.ts'
 import { deletesCookies, signOutPathByPost } from '../../steps/sign-out.ts'
 
 type Fields = Form['fields']
-/** A content type, and the function that encodes the fields of a form in this type. */
-type Coding = [type: string, encode: (fields: Fields) => string]
+/** A content type, and the function that encodes the fields of a form in this type. Undefined for no content type. */
+type Coding = [type: string | undefined, encode: (fields: Fields) => string]
 
 const asForm = (fields: Fields) => `${new URLSearchParams(fields)}`
 const asJson = (fields: Fields) => JSON.stringify(Object.fromEntries(fields))
@@ -34,7 +34,10 @@ const wrongTypes: Coding[] = [
 const otherTypes: Coding[] = [
   [`multipart/form-data; boundary=${boundary}`, asMultipart],
   ['application/json', asJson],
+  [undefined, asForm],
 ]
+
+const withType = (type: string | undefined) => (type === undefined ? 'without a content type' : `with the type ${type}`)
 
 async function sendAs(
   context: CheckContext,
@@ -42,8 +45,12 @@ async function sendAs(
   { action, fields }: Pick<Form, 'action' | 'fields'>,
   [type, encode]: Coding,
 ): Promise<Exchange> {
-  const headers = { ...ownForm(context), cookie: cookieHeader(context, browser, action), 'content-type': type }
-  return context.request(action, { method: 'POST', headers, body: encode(fields) })
+  const headers = { ...ownForm(context), cookie: cookieHeader(context, browser, action) }
+  return context.request(action, {
+    method: 'POST',
+    headers: type === undefined ? headers : { ...headers, 'content-type': type },
+    body: encode(fields),
+  })
 }
 
 const wrong = {
@@ -64,7 +71,7 @@ async function expectNothingCreated(context: CheckContext, types: Coding[]): Pro
   for (const coding of types) {
     const answer = await sendAs(context, open.browser, form, coding)
     const isCreated = (await created(context, open.person)).length > 0
-    expect(!isCreated, `A POST with the type ${coding[0]} created an application.`, answer)
+    expect(!isCreated, `A POST ${withType(coding[0])} created an application.`, answer)
   }
   // Sends the same fields as a normal form. If even a normal form creates no application, the check ends.
   await sendForm(context, open.browser, form, ownForm(context))
@@ -93,7 +100,7 @@ async function expectNothingChanged(
       const path = new URL(form.action).pathname.replaceAll(/[\w-]{30,}/g, '…')
       expect(
         changes.length === 0,
-        `The client carried out a POST to ${path} with the type ${coding[0]}.`,
+        `The client carried out a POST to ${path} ${withType(coding[0])}.`,
         answer,
         ...changes,
       )
@@ -127,7 +134,8 @@ export const formTypes: CheckDefinition[] = [
   },
   {
     id: 'raw-create-other-type',
-    title: 'If a POST has the type multipart/form-data or JSON, the client does not create an application',
+    title:
+      'If a POST has the type multipart/form-data or JSON, or no content type, the client does not create an application',
     ...other,
     needs: ['page', 'create'],
     run: context => expectNothingCreated(context, otherTypes),
@@ -152,8 +160,8 @@ export const formTypes: CheckDefinition[] = [
       for (const coding of [...wrongTypes, ...otherTypes]) {
         const answer = await sendAs(context, browser, { action: context.url(path), fields: [['a', 'b']] }, coding)
         const [type] = coding
-        expect(!deletesCookies(answer), `The answer to a POST with the type ${type} deletes the cookies.`, answer)
-        expect(await context.isSignedIn(browser), `A POST with the type ${type} signs the visitor out.`, answer)
+        expect(!deletesCookies(answer), `The answer to a POST ${withType(type)} deletes the cookies.`, answer)
+        expect(await context.isSignedIn(browser), `A POST ${withType(type)} signs the visitor out.`, answer)
       }
     },
   },

@@ -302,6 +302,13 @@ export const callback = [
       redirectUri: '',
     }),
   }),
+  fault('callback-without-a-code-begins-a-new-login', 'callback-code-missing', {
+    ...answerWith((answer, visit) =>
+      visit.url.pathname === '/exchangeToken' && !visit.query.has('code')
+        ? { status: 302, headers: { location: '/login' } }
+        : answer,
+    ),
+  }),
   fault('callback-without-a-code-crashes', 'callback-code-missing', {
     readCallback(visit) {
       if (!visit.query.has('code')) throw new TypeError("Cannot read properties of null (reading 'code')")
@@ -573,6 +580,12 @@ export const callback = [
   }),
   fault('subject-on-the-page-after-the-login', 'callback-escapes-success', {
     arrive: visit => page(visit, 200, 'Signed in', `<p>You are signed in as ${visit.query.get('subject')}.</p>`),
+  }),
+  fault('subject-on-the-page-that-leads-on', 'callback-escapes-success', {
+    arrive(visit, login) {
+      const answer = right.arrive(visit, login)
+      return { ...answer, body: `${answer.body}<p>You are ${visit.query.get('subject')}.</p>` }
+    },
   }),
   fault('error-begins-a-new-login', 'callback-error-page', {
     ...answerWith((answer, visit) =>

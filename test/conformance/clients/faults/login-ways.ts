@@ -319,6 +319,21 @@ export const loginWays: Fault[] = [
     ),
     onCrash: (_error, response) => void response.writeHead(500).end(),
   }),
+  fault('refused-code-begins-a-new-login', 'callback-failures-no-loop', {
+    async exchange(visit, callback, login) {
+      try {
+        return await right.exchange(visit, callback, login)
+      } catch (error) {
+        if ((error as PlatformFault).code === 'invalid_grant') memoryOf(visit).set('again', true)
+        throw error
+      }
+    },
+    ...answerWith((answer, visit) => {
+      if (!isCallback(visit) || !memoryOf(visit).get('again')) return answer
+      memoryOf(visit).delete('again')
+      return { status: 302, headers: { location: '/login' } }
+    }),
+  }),
   ...['unusable-token', 'failed-exchange'].map(name =>
     fault(`${name}-begins-a-new-login`, 'callback-failures-no-loop', {
       async exchange(visit, callback, login) {

@@ -159,6 +159,9 @@ export const rawRequests: Fault[] = [
     formOf: (visit, body) =>
       visit.headers['content-type'] === 'application/json' ? `${new URLSearchParams(JSON.parse(body))}` : body,
   }),
+  fault('no-type-is-a-form', ['raw-create-other-type', 'raw-forms-other-type', 'raw-logout-other-type'], {
+    isFormType: (visit, type) => type === '' || right.isFormType(visit, type),
+  }),
   fault('sign-out-of-any-type', 'raw-logout-other-type', {
     isFormType: (visit, type) => right.isFormType(visit, type) || isAt(visit, /^\/logout$/),
   }),
