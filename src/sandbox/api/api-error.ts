@@ -32,8 +32,8 @@ export function toErrorBody(status: number, message: string | FieldProblems) {
 }
 
 /**
- * Sends every error of this scope, including Fastify's errors, in the form of the API's errors. If callers must not see
- * the details of an error, the answer is a 500.
+ * After this call, the scope sends every error, including Fastify's errors, in the form of the API's errors. If callers
+ * must not see the details of an error, they get a 500 answer.
  */
 export function answerInApiDialect(scope: FastifyInstance): void {
   scope.setErrorHandler((error, _request, reply) => {
@@ -50,7 +50,7 @@ const { groupsOfUser, applicationsInGroup, bytesInGroup, openInvitations, invita
 
 type Body = string | FieldProblems
 
-/** The status and the message with which the API answers a refusal by the domain code. */
+/** For each reason with which the domain code refuses a request: the status and the message of the API's answer. */
 const answers: Partial<Record<Reason, [statusCode: number, body: Body | ((details: RefusalDetails) => Body)]>> = {
   'not-found': [404, 'App not found.'],
   'changed-meanwhile': [412, 'App was changed in the meantime.'],

@@ -10,8 +10,8 @@ import { ApiError } from './api-error.ts'
 const maxDepth = 20
 
 /**
- * Reads an empty body as undefined, because callers send a content type with every request, even with a request that
- * has no body. A route that needs a body then reports that the body is missing.
+ * After this call, the scope reads an empty body as undefined, because callers send a content type even with a request
+ * that has no body. A route that needs a body then reports that the body is missing.
  */
 export function readJsonBodies(scope: FastifyInstance): void {
   const parse = scope.getDefaultJsonParser('error', 'error')
@@ -54,9 +54,9 @@ function isTooDeep(json: string): boolean {
 type FindProblems = (data: Record<string, unknown>, bySchema: FieldProblems) => FieldProblems
 
 /**
- * Returns the data of the body, whether the body has an envelope or not. The schema describes the type `Data`.
- * Routes with `attachValidation` call this function after they have checked what the caller may do. Throws ApiError 400
- * if there is no body, and InvalidFields with all problems of the fields.
+ * Returns the data of the body, whether the body has an envelope or not. `Data` is the type that the route's schema
+ * describes. Routes with `attachValidation` call this function after they have checked what the caller may do. Throws
+ * ApiError 400 if there is no body, and InvalidFields with all problems of the fields.
  */
 export function readData<Data>(request: FastifyRequest, findProblems: FindProblems): Data {
   requireBody(request)
@@ -68,7 +68,7 @@ export function readData<Data>(request: FastifyRequest, findProblems: FindProble
   return data as Data
 }
 
-/** Throws ApiError 400. */
+/** Throws ApiError 400 if the request has no body. */
 export function requireBody(request: FastifyRequest): void {
   if (request.body === undefined) throw new ApiError(400, 'The request has no body.', { reason: 'body-unreadable' })
 }

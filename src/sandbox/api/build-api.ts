@@ -29,7 +29,7 @@ const copyButtons = readAsset('copy-buttons.js')
 /** An application's own token can only read. */
 const anyToken = acceptTokens({ kinds: ['portal', 'client', 'application'] })
 const onlyUsers = acceptTokens()
-/** Accepts the same tokens as onlyUsers, but refuses other tokens with another message. */
+/** Accepts the same tokens as onlyUsers, but refuses all other tokens with a different message. */
 const onlyUsersRemove = acceptTokens({ refusal: refusalToRemove })
 // Only people may change the members of a group: on the portal's page, or with a token from that page. The token that a
 // client gets at a login cannot add members.
@@ -39,8 +39,8 @@ const portalTokensOnly = acceptTokens({
 })
 
 /**
- * Because of `attachValidation`, Fastify checks the fields but lets the handler run. The handler first checks the
- * caller's rights, and then reads the result of Fastify's check.
+ * Because of `attachValidation`, Fastify checks the fields, but runs the handler even if a field is wrong. The handler
+ * first checks the caller's rights, and then reads the result of Fastify's check.
  */
 function route(schema: object, config = onlyUsers) {
   return { schema, config, attachValidation: true, exposeHeadRoute }

@@ -34,7 +34,7 @@ const refusals = {
   },
 }
 
-/** An answer that shows one application, with its ETag. */
+/** Describes an answer that contains one application, and has the application's ETag in a header. */
 const withTag = (description: string, schema: string, headers: object = {}) => ({
   ...answer(description, schema),
   headers: {
@@ -55,7 +55,7 @@ const ifMatch = {
   },
 }
 
-/** Readers can send this example unchanged, except for the group: they must use the id of their own group. */
+/** Readers can send this example after they have filled in the id of their own group. */
 const exampleApp = {
   name: 'Weather',
   description: 'Shows the weather.',
@@ -83,7 +83,7 @@ export const createApplicationCall = {
   operationId: 'createApplication',
   summary: 'Create an application with its OAuth client',
   description:
-    'Send the whole envelope, as in the example, or only its data object. Only this answer contains the secret and the tokens. ' +
+    'Send the whole envelope, as in the example, or only its data object. Only the answer to this call contains the secret and the tokens. ' +
     `A group has at most ${limits.applicationsInGroup} applications. The fields of all applications of a group together have at most ${limits.bytesInGroup / 1024} KiB as JSON.`,
   tags: ['Applications'],
   body: {
@@ -117,8 +117,8 @@ export const updateApplicationCall = {
   operationId: 'updateApplication',
   summary: 'Change an application',
   description:
-    'Send the whole envelope, as in the example, or only its data object. A field that is left out keeps its value. If the call ' +
-    'does not send defaultRedirectUri, and the stored one is not in the new list, the first address of the list becomes the default. ' +
+    'Send the whole envelope, as in the example, or only its data object. A field that is left out keeps its value. If you leave ' +
+    'out defaultRedirectUri, and the stored default is not in the new list, the first address of the new list becomes the default. ' +
     'The application stays in its group, and the limits of the group apply.',
   tags: ['Applications'],
   params: parameters(appId),
@@ -183,7 +183,7 @@ export const unlinkUserCall = {
   summary: 'Leave a group, remove a member, or cancel or decline an invitation',
   description:
     'Members can leave. The creator of the group can remove members. Members can cancel an invitation, and the invited user can ' +
-    'decline it. The last member of a group with applications cannot leave it. When the last member leaves a group ' +
+    'decline it. The last member cannot leave a group that has applications. When the last member leaves a group ' +
     'without applications, the group is deleted. This call accepts only tokens from the portal’s own page.',
   tags: ['Groups'],
   params: parameters({ ...userId, ...groupId }),
@@ -194,7 +194,7 @@ export const listMembershipsCall = {
   operationId: 'listMemberships',
   summary: 'List your groups',
   description:
-    'Groups that the caller made come first, so that a form can offer the first group as its default. The list does not contain open invitations.',
+    'The groups that the caller created come first, so that a form can offer the first group as its default. The list does not contain open invitations.',
   tags: ['Groups'],
   params: parameters(userId),
   querystring: {
@@ -203,7 +203,7 @@ export const listMembershipsCall = {
   },
   response: {
     200: answer(
-      'Links from the user to groups: first the groups that the user made, then the other groups. In both parts, the oldest link comes first.',
+      'The links between the user and their groups. Groups that the user created come before all other groups. In both parts of the list, the oldest link comes first.',
       'LinkCollection',
     ),
     ...refusalAnswers(403, 404, 422),

@@ -5,7 +5,7 @@ import type { Addresses } from '../services.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
 import { contexts } from './schemas.ts'
 
-/** The page at the API's own address: what the API is, and where to read more. */
+/** Shows the page at the API's own address. This page says what the API is, and where to read more. */
 export function showHome({ apiUrl, portalUrl, labUrl }: Addresses) {
   return async (_request: FastifyRequest, reply: FastifyReply) => {
     setPageHeaders(reply, { hasScript: true })
@@ -65,15 +65,15 @@ export function apiCallsPage({ portalUrl, labUrl }: Addresses) {
       { name: 'USER_ID', is: 'Your user ID. It is on your account page at the login portal.' },
       {
         name: 'GROUP_ID',
-        is: 'The ID of one of your groups. In the response of “List your groups”, it is the field “to”.',
+        is: 'The ID of one of your groups. In the response to “List your groups”, it is the field “to”.',
       },
       {
         name: 'APP_ID',
-        is: 'The ID of an application. In the response of “List your applications”, it is the field “@id”.',
+        is: 'The ID of an application. In the response to “List your applications”, it is the field “@id”.',
       },
     ],
     errorHelp:
-      'Every error has this form. The field “message” is a text. If the status is 422, it is an object with a list of problems for each field.',
+      'Every error has this form. If the status is 422, the field “message” is an object with a list of problems for each field. Otherwise, “message” is a text.',
     errorExample: { error: { status: 404, message: 'App not found.' } },
     samples,
     links: [

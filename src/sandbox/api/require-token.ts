@@ -18,9 +18,9 @@ interface AcceptedTokens {
 const users: readonly TokenKind[] = ['portal', 'client']
 
 /**
- * Returns the `config` of a route of the API. The laboratory records requests to this route as steps of the kind `api`.
- * The config also says which kinds of tokens the route accepts, and which message the 403 answer to other tokens
- * contains. By default, a route accepts only tokens of users.
+ * Returns the `config` of a route of the API. Because of this config, the laboratory records requests to the route as
+ * steps of the kind `api`. The config also says which kinds of tokens the route accepts, and which message the 403
+ * answer to other tokens contains. By default, a route accepts only tokens of users.
  */
 export function acceptTokens(accepted: Partial<AcceptedTokens> = {}): object {
   return { ...step('api').config, ...accepted }
@@ -31,7 +31,10 @@ export function callerOf(request: FastifyRequest): Caller {
   return request.getDecorator<Caller>(decoratorName)
 }
 
-/** Returns the user and the client that are stored as makers of the records that this request creates. */
+/**
+ * Returns the user and the client that send this request. The store saves them with each record that the request
+ * creates.
+ */
 export function makerOf(request: FastifyRequest): Maker {
   const { kind, userId, clientId } = callerOf(request)
   return { userId, clientId: kind === 'portal' ? null : clientId }

@@ -84,7 +84,7 @@ export const apiSchemas: Record<string, Schema> = {
     '@type': only('MemberOf'),
     data: object({
       name: { ...text, description: 'The name of the group.' },
-      status: { ...only('maker', 'member', 'invited'), description: 'maker: the user made the group.' },
+      status: { ...only('maker', 'member', 'invited'), description: 'maker: the user created the group.' },
     }),
   }),
   LinkCollection: collectionOf(ref('MemberLink')),

@@ -1,4 +1,4 @@
-// Makes the JSON in which the API shows applications, groups, links and collections.
+// Makes the JSON for the applications, groups, links and collections in the API's answers.
 import { Readable } from 'node:stream'
 import { clientFields, descriptiveFields } from '../applications/fields.ts'
 import type { Application } from '../store/applications.ts'
@@ -47,8 +47,8 @@ export function toAppJson(application: Application) {
 }
 
 /**
- * `clientSecrets` contains the secrets that this call has just created. If it is left out, the JSON does not contain
- * any secrets, because the store has only hashes.
+ * `clientSecrets` contains the secrets that the current request has just created. If `clientSecrets` is left out, the
+ * JSON does not contain any secrets, because the store has only hashes.
  */
 export function toClientJson(application: Application, clientSecrets?: string[]) {
   return {
@@ -75,7 +75,7 @@ export function toGroupJson({ id, name, createdAt, createdBy }: Group) {
   }
 }
 
-/** `status` says whether the user made the group or was invited to it. */
+/** In the JSON, `status` is `maker` if the user made the group, and otherwise `member`. */
 export function toMembershipJson({ isMaker, ...membership }: Membership) {
   return toMemberLink(membership, isMaker ? 'maker' : 'member')
 }
