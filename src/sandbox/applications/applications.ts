@@ -1,5 +1,5 @@
-// Reads, creates, changes and removes applications and their OAuth clients, if the caller may do this. Callers pass ids
-// as they were sent: this file checks them.
+// Reads, creates, changes and removes applications and their OAuth clients, if the caller may do this. The calling code
+// passes ids exactly as the request contains them, and this file checks the ids.
 import { randomUUID } from 'node:crypto'
 import { requireRoomForApplication, requireRoomForGrowth } from '../groups/limits.ts'
 import { Refusal } from '../observe/refusal.ts'
@@ -115,7 +115,7 @@ export async function readApplication(
   return application
 }
 
-/** Throws Refusal unless the user may change the application. */
+/** Throws Refusal if the user may not change the application. */
 export async function requireDeveloper({ store }: Pick<Services, 'store'>, id: string, userId: string): Promise<void> {
   if (!isId(id) || !(await findApplicationOf(store.read, id, userId))) throw await refusalToChange(store.read, id)
 }
@@ -130,9 +130,9 @@ interface Condition {
 }
 
 /**
- * Changes an application. If two callers name the same version and change it at the same time, only one call succeeds.
- * If the calls do not name a version, each field gets the value of the latest call that changes the field. Throws
- * Refusal.
+ * Changes an application. If two callers name the same version and change the application at the same time, only one
+ * call succeeds. If the calls do not name a version, each field gets the value of the latest call that changes the
+ * field. Throws Refusal.
  */
 export async function changeApplication(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
@@ -169,7 +169,7 @@ export async function removeApplication(
 }
 
 /**
- * Adds a client secret. Returns the new secret. No later call can return it again. The previous secret stays valid, so
+ * Adds a client secret and returns it. No later call can return this secret again. The previous secret stays valid, so
  * that a running client can switch to the new one later. Throws Refusal.
  */
 export async function addSecret(

@@ -64,7 +64,8 @@ export async function issueAllowedCode(
   )
 }
 
-// A browser may deliver one callback twice, and two replicas of the client may then exchange the same code.
+// If an exchange is repeated within this time, it counts as a retry: a browser may deliver one callback twice, and two
+// replicas of the client may then exchange the same code.
 const graceMs = 10_000
 
 /** The values that an authenticated client sends to redeem a code. */
@@ -113,7 +114,10 @@ export async function redeemCode(
   return issueTokens(services, { ...redeemed, generation: 0, clientId: exchange.clientId, refreshToken })
 }
 
-/** Returns the values that are compared with the login. The verifier is replaced by its challenge. */
+/**
+ * Returns the values that are compared with the login. In place of the verifier, the result contains the verifier's
+ * challenge.
+ */
 function receivedOf({ code, state, codeVerifier }: Exchange, { redirectUri, codeChallenge }: CodeBinding) {
   return { code, redirect_uri: redirectUri, state, code_verifier: codeVerifier && codeChallenge }
 }

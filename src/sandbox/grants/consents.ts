@@ -41,8 +41,8 @@ export async function decline({ store }: Pick<Services, 'store'>, question: Ques
 }
 
 /**
- * Stores that a user allows an application, without a login. Callers pass `clientId` as it was sent: this function
- * checks it. Throws Refusal.
+ * Stores a user's consent to an application, outside a login. The calling code passes `clientId` exactly as the request
+ * contains it, and this function checks the id. Throws Refusal.
  */
 export async function allowApplication(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
@@ -54,8 +54,8 @@ export async function allowApplication(
 }
 
 /**
- * Deletes the user's consent and ends the application's grants. The application must then ask the user again. Callers
- * pass `clientId` as it was sent. Returns false if `clientId` cannot be an id.
+ * Deletes the user's consent and ends the application's grants. The application must then ask the user again. The
+ * calling code passes `clientId` exactly as the request contains it. Returns false if `clientId` cannot be an id.
  */
 export async function withdrawConsent(
   { store, clock }: Pick<Services, 'store' | 'clock'>,

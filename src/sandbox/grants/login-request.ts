@@ -1,5 +1,5 @@
 // Checks the request that starts a login. The client and the redirect URI are checked first: the portal sends all later
-// errors to this address, so the address must be trusted.
+// errors to the redirect URI, so the portal must be able to trust this URI.
 import type { JSONSchema } from 'json-schema-to-ts'
 import type { StepNotes } from '../observe/notes.ts'
 import type { Reason } from '../observe/reasons.ts'

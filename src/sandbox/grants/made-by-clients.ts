@@ -11,8 +11,8 @@ import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
 import { isId } from '../values/is-id.ts'
 
 /**
- * The ids as the request contains them, not checked yet. If `clientId` is empty, nobody knows which client made the
- * record: see MadeId.
+ * The ids from the request, before they are checked. If `clientId` is empty, nobody knows which client made the record:
+ * see MadeId.
  */
 export interface MadeIds {
   applicationId?: unknown

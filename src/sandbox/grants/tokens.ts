@@ -34,7 +34,8 @@ export async function issueTokens(
   return { accessToken: await signUserToken(keyRing, order), expiresInSeconds: lifetimeSeconds, refreshToken }
 }
 
-// A second tab, or a client that lost the answer, sends a replaced token again within this time.
+// Within this time, the portal repeats its answer to a replaced token: a second tab, or a client that lost the answer,
+// may send the token again.
 const graceMs = 10_000
 
 /**
@@ -65,8 +66,8 @@ export async function renewTokens(
 }
 
 /**
- * If the token is the one that was replaced last, the portal repeats its answer for ten seconds. Any other replaced
- * token may be stolen: the portal cannot know whether the client or a thief sends it. In this case, the family ends.
+ * If the token is the one that was replaced last, the portal repeats its answer for ten seconds. In all other cases,
+ * the portal cannot know whether the client or a thief sends the token, so the family ends.
  */
 async function repeatOrRevoke(
   { store }: Pick<Services, 'store'>,
@@ -93,9 +94,9 @@ async function whyRefused(
 }
 
 /**
- * Revokes a token (RFC 7009 2.1). If it is an access token or a refresh token of a family, even a replaced one, the
- * whole family ends. If it is one of the app access tokens in an application's credentials, only this token ends.
- * Returns false if the token is unknown or belongs to another client.
+ * Revokes a token (RFC 7009 2.1). If the token belongs to a family, the whole family ends, even if the token is a
+ * refresh token that was already replaced. If it is an app access token from an application's credentials, only this
+ * token ends. Returns false if the token is unknown or belongs to another client.
  */
 export async function revokeToken(
   { addresses, store, keyRing, clock }: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,

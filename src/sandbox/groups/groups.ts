@@ -1,4 +1,5 @@
-// Makes and renames groups, and adds and removes members. Callers pass ids as they were sent: this file checks them.
+// Makes and renames groups, and adds and removes members. The calling code passes ids exactly as the request contains
+// them, and this file checks the ids.
 import { randomUUID } from 'node:crypto'
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
@@ -21,8 +22,8 @@ import { limits, requireRoomForGroup } from './limits.ts'
 const dayMs = 86_400_000
 
 /**
- * Makes a group, with its maker as a member. If a group with this `id` exists already, a form was sent twice, and no
- * second group is made. The callback `also` runs in the same transaction. Throws Refusal.
+ * Makes a group, and adds its maker as a member. If a group with this `id` already exists, the form was sent twice, and
+ * the function does not make a second group. The callback `also` runs in the same transaction. Throws Refusal.
  */
 export async function makeGroup(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
@@ -110,7 +111,7 @@ export async function acceptInvitation(
   })
 }
 
-/** The kind of link between a user and a group that a call has ended. */
+/** The kind of link that a call has ended. Each link connects a user and a group. */
 export type EndedLink = 'membership' | 'invitation'
 
 /**

@@ -18,20 +18,26 @@ export const limits = {
   invitationsADay: 20,
 }
 
-/** Lock the user first. Throws Refusal. */
+/** Throws Refusal if the user is already in the maximum number of groups. Lock the user first. */
 export async function requireRoomForGroup(db: Db, userId: string): Promise<void> {
   if ((await countGroupsOf(db, userId)) >= limits.groupsOfUser)
     throw new Refusal('too-many-groups', { field: 'groupId' })
 }
 
-/** Lock the group first. `bytes` is the size of the new application's fields. Throws Refusal. */
+/**
+ * Throws Refusal if the group has no room for one more application. `bytes` is the size of the application's fields.
+ * Lock the group first.
+ */
 export async function requireRoomForApplication(db: Db, groupId: string, bytes: number): Promise<void> {
   const present = await countApplicationsIn(db, groupId)
   if (present.count >= limits.applicationsInGroup) throw new Refusal('too-many-applications', { field: 'groupId' })
   requireRoomForBytes(present.bytes + bytes)
 }
 
-/** Lock the group first. `bytes` says how much larger the fields of one application become. Throws Refusal. */
+/**
+ * Throws Refusal if the group's limit does not allow the fields of one application to grow by `bytes`. Lock the group
+ * first.
+ */
 export async function requireRoomForGrowth(db: Db, groupId: string, bytes: number): Promise<void> {
   requireRoomForBytes((await countApplicationsIn(db, groupId)).bytes + bytes)
 }
