@@ -30,7 +30,7 @@ export function inEnvelopeOrNot(envelope: string, plain: string): Schema {
   return { if: { type: 'object', required: ['data'] }, then: ref(envelope), else: ref(plain) }
 }
 
-/** A JSON answer with the schema of this name. */
+/** Describes a JSON answer. `schema` is the name of the answer's schema. */
 export function answer(description: string, schema: string) {
   return { description, content: { 'application/json': { schema: ref(schema) } } }
 }

@@ -74,7 +74,8 @@ export const retryAfterUnavailableSeconds = 2
 
 /**
  * Notes the reason and writes one line to the log, with a code that begins with the name of the dialect. An error page
- * shows the request id and the link to the laboratory. Other refusals send the request id and the link in headers.
+ * shows the request id and the link to the laboratory. All other error answers have the request id and the link in
+ * headers.
  */
 export function reportRefusal(
   reply: FastifyReply,

@@ -99,8 +99,8 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?
   server.setSerializerCompiler(() => JSON.stringify)
   server.removeContentTypeParser('text/plain')
   // Node sends the answers of a connection in the order of its requests. The sandbox therefore handles a request only
-  // when its answer can be sent next. If the sandbox made the answer earlier, the answer would stay in memory as long
-  // as the sender does not read. If the connection ends first, the sandbox drops the waiting requests.
+  // when its answer can be sent next. If the sandbox made the answer earlier, the answer would stay in memory until the
+  // sender has read all earlier answers. If the connection ends first, the sandbox drops the waiting requests.
   server.addHook('onRequest', (_request, reply, next) => {
     if (reply.raw.socket) next()
     else reply.raw.once('socket', () => next())
