@@ -46,8 +46,8 @@ export function noteReason(request: FastifyRequest, reason: Reason): void {
 }
 
 /**
- * What the log says about a request. The log does not contain unknown client ids, because a stranger can send any text
- * as an id.
+ * Returns what the log says about a request. The log does not contain unknown client ids, because a stranger can send
+ * any text as an id.
  */
 export function whoAndWhy(request: FastifyRequest): { clientId?: string | undefined; reason?: Reason | undefined } {
   const { about: { knownClientId, provenClientId } = {}, reason } = notes.get(request) ?? {}
@@ -65,7 +65,7 @@ export function stepIdOf(request: FastifyRequest): string {
   return found.stepId
 }
 
-/** The address of the page about the step of this request. Undefined without a laboratory. */
+/** Returns the address of the page about this request's step. Returns undefined if there is no laboratory. */
 export function stepUrlOf(request: FastifyRequest): string | undefined {
   return notes.get(request)?.stepUrl
 }
@@ -81,9 +81,9 @@ declare module 'fastify' {
 }
 
 /**
- * Tells the observer about every request to a route that has a kind of step, and about every refused request. It does
- * not report successful requests for the portal's own pages and files. Without an observer, the sandbox collects
- * nothing.
+ * Tells the observer about every request to a route that has a kind of step, and about every refused request. The
+ * observer does not get the successful requests for the portal's own pages and files. Without an observer, the sandbox
+ * collects nothing.
  */
 export function observeRequests(
   server: FastifyInstance,

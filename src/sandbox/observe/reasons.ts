@@ -34,7 +34,7 @@ export const reasons = {
     reference: 'RFC 9110 15.5.14',
   },
   'content-type-unsupported': {
-    found: 'The address does not take this Content-Type.',
+    found: 'The address does not accept this Content-Type.',
     why: 'The Content-Type says how to read the body, and the platform does not guess.',
     fix: 'Send application/x-www-form-urlencoded or application/json to the portal, and application/json to the application API.',
     reference: 'RFC 9110 15.5.16',
@@ -162,7 +162,7 @@ export const reasons = {
   'code-used': {
     found: 'The code was already used.',
     why: 'A code works only once. A second use looks like theft, so the portal then revokes the tokens from the first use.',
-    fix: 'Exchange a code once. If the browser delivers the same address again, reuse the answer of the first exchange.',
+    fix: 'Exchange each code only once. If the browser requests the same callback address again, reuse the answer to the first exchange.',
     reference: 'RFC 6749 4.1.2',
   },
   'code-expired': {
@@ -227,7 +227,7 @@ export const reasons = {
   },
   'token-missing': {
     found: 'The call came without an access token.',
-    why: 'The application API acts for a person. The access token says for which person.',
+    why: 'The application API acts on behalf of a person. The access token says who this person is.',
     fix: 'Send Authorization: Bearer with the access token of the visitor.',
     reference: 'RFC 6750 2.1',
   },
@@ -245,7 +245,7 @@ export const reasons = {
   },
   'token-revoked': {
     found: 'The access token was revoked: somebody signed out, withdrew the consent, or removed the application.',
-    why: 'After a user has signed out or withdrawn the consent, nobody may act for them.',
+    why: 'After a user has signed out or withdrawn the consent, nobody may act on the user’s behalf.',
     fix: 'Forget the tokens of a session when it ends, in every process and cache. After a 401 answer, ask the visitor to sign in.',
     reference: 'RFC 6750 3.1; RFC 7009',
   },
@@ -262,8 +262,8 @@ export const reasons = {
     reference: 'the API’s own description',
   },
   'method-not-allowed': {
-    found: 'The address does not take this method.',
-    why: 'Each address takes only the methods that it is made for.',
+    found: 'The address does not accept this method.',
+    why: 'Each address accepts only the methods that it is made for.',
     fix: 'Use one of the methods in the Allow header of the answer.',
     reference: 'RFC 9110 15.5.6',
   },
@@ -323,13 +323,13 @@ export const reasons = {
     reference: 'rule groups-leave',
   },
   'member-already': {
-    found: 'The user is a member of the group already.',
+    found: 'The user is already a member of the group.',
     why: 'A person can be a member of a group only once.',
     fix: 'Treat this answer as success.',
     reference: 'rule groups-invite',
   },
   'invited-already': {
-    found: 'The user has an open invitation to the group already.',
+    found: 'The user already has an open invitation to the group.',
     why: 'A person has at most one open invitation to a group.',
     fix: 'Wait until the user answers the invitation, or cancel it first.',
     reference: 'rule groups-invite',
@@ -444,5 +444,8 @@ export const reasons = {
   },
 } satisfies Record<string, Guidance>
 
-/** Why a request was refused. The log and the laboratory show this reason. The answer to the caller says less. */
+/**
+ * Why a request was refused. The log and the laboratory show this reason. The answer to the caller contains less
+ * detail.
+ */
 export type Reason = keyof typeof reasons

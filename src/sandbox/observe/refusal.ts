@@ -14,11 +14,11 @@ export interface RefusalDetails {
    * and does not revoke any tokens.
    */
   isReplay?: boolean
-  /** The id of the user who sent the request, if the answer shows it. */
+  /** The id of the user who sent the request. Set only if the answer shows this id. */
   userId?: string
   /** The application that the user may not remove. */
   managed?: string
-  /** After this time the same request may succeed. */
+  /** After this number of seconds, the same request may succeed. */
   retryAfterSeconds?: number
   /** One sentence for each field that is wrong, for the person who has filled in the form. */
   problems?: Record<string, string>

@@ -25,7 +25,10 @@ export type CheckName =
   | 'code_verifier'
   | 'refresh_token'
 
-/** One comparison. The values are unchanged and may be secret: an observer must hide them before showing them. */
+/**
+ * One comparison of a value from the request with an expected value. The values are unchanged and may be secret: an
+ * observer must hide them before showing them.
+ */
 export interface Check {
   name: CheckName
   passed: boolean
