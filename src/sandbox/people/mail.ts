@@ -5,7 +5,7 @@ export interface Mail {
   /** The e-mail address of the account. */
   to: string
   subject: string
-  /** Plain text. The page shows a line as a link if the line is an address. */
+  /** The text without markup. If a line is an address, the laboratory shows the line as a link. */
   text: string
 }
 

@@ -16,8 +16,8 @@ import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
 import { hashToken, isEqualHash } from '../tokens/opaque-token.ts'
 
 /**
- * The content of the cookie in a browser that has signed in before. If strangers enter wrong passwords elsewhere, the
- * person with this browser can still sign in.
+ * The content of a cookie with which the portal recognises a browser that has signed in before. If strangers enter
+ * wrong passwords elsewhere, the person with this browser can still sign in.
  */
 export interface Mark {
   id: string
@@ -33,7 +33,7 @@ export interface PasswordAttempt {
   mark?: Mark | undefined
 }
 
-// A mark can contain this number of accounts. If more people use the same browser, the mark forgets the oldest
+// A mark contains at most this number of accounts. If more people use the same browser, the mark forgets the oldest
 // accounts. If strangers then enter wrong passwords for these accounts, the owners may have to wait for a quarter of an
 // hour.
 const mostAccounts = 5
@@ -79,8 +79,8 @@ export function accountBucket(email: string): string {
 }
 
 /**
- * Makes the mark for a browser that has just signed in. If the browser already had a mark, the new mark keeps its id,
- * and so the browser keeps its count of failures.
+ * Makes the mark for a browser that has just signed in. If the browser already had a mark, the new mark gets the id of
+ * the old mark, so that the browser keeps its count of failures.
  */
 export function markFor(known: Mark | undefined, credentials: Credentials): Mark {
   const account = hashAccount(credentials)
@@ -127,7 +127,7 @@ const resetPurpose = 'reset link'
 export const resetLinkMinutes = 30
 export const mostResetLinks = 5
 
-/** The content of a link that resets a password. The store keeps nothing for such a link. */
+/** The content of a link that resets a password. The store does not contain any record of such a link. */
 interface ResetLink {
   userId: string
   /**

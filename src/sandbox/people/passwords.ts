@@ -16,7 +16,7 @@ const tagLength = 32
  */
 export const longestPassword = 1000
 
-/** The source that is counted if the sandbox hashes a password for itself, and not for a request. */
+/** The name of the source if the sandbox hashes a password for itself, and not for a request. */
 const ownWork = 'sandbox'
 
 export type Passwords = ReturnType<typeof createPasswords>
@@ -26,7 +26,10 @@ export function createPasswords(cost = usualCost) {
   const inTurn = createTurns()
 
   return {
-    /** Returns `$argon2id$v=19$m=…,t=…,p=…$salt$hash`. Throws Busy. Waiting tasks are counted per `source`. */
+    /**
+     * Returns the hash in the form `$argon2id$v=19$m=…,t=…,p=…$salt$hash`. Throws Busy. Waiting tasks are counted per
+     * `source`.
+     */
     hash(password: string, source = ownWork): Promise<string> {
       return inTurn(source, async () => {
         const nonce = randomBytes(16)

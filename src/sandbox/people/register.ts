@@ -9,8 +9,8 @@ const signUpsAnHour = 100
 const hourMs = 3_600_000
 
 /**
- * `fields` are the fields as they were sent, so a field may have any type. The function throws Refusal and Busy.
- * It also throws the errors of the store.
+ * `fields` contains the fields exactly as the request contains them, so a field may have any type. The function throws
+ * Refusal and Busy. It also throws the errors of the store.
  */
 export async function registerUser(
   { store, passwords, clock }: Pick<Services, 'store' | 'passwords' | 'clock'>,

@@ -49,8 +49,8 @@ export function findPersonProblems({ email, password, firstName, lastName }: Acc
 }
 
 /**
- * Allows only ASCII characters in the normalised address. Otherwise somebody could make an account with an address that
- * looks like the address of another person.
+ * Allows only ASCII characters in the normalised address. Otherwise somebody could create an account with an address
+ * that looks like another person's address.
  */
 export function findEmailProblem(email: string): string | undefined {
   if (email === '') return 'Enter your e-mail address.'

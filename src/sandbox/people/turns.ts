@@ -29,7 +29,7 @@ export function createTurns(): <T>(source: string, work: () => Promise<T>) => Pr
     const own = queues.get(source) ?? []
     if (waiting >= maxWaiting) {
       const longest = [...queues.values()].reduce((most, queue) => (queue.length > most.length ? queue : most))
-      if (longest.length <= own.length + 1) throw new Busy('too many are waiting')
+      if (longest.length <= own.length + 1) throw new Busy('too many tasks are waiting')
       longest.pop()?.refuse()
       waiting -= 1
     }
