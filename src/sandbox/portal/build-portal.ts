@@ -31,8 +31,8 @@ import { usePages } from './use-pages.ts'
 import { userCallRoutes, useUserCalls } from './user-calls.ts'
 
 /**
- * Because of `attachValidation`, Fastify checks the fields with the route's schema but lets the handler run. The
- * handler reports wrong fields in its own form of errors.
+ * Because of `attachValidation`, Fastify checks the fields with the route's schema, but runs the handler even if a
+ * field is wrong. The handler reports wrong fields in its own form of errors.
  */
 function call(schema: object, kind: Parameters<typeof step>[0]) {
   return { schema, attachValidation: true, ...step(kind) }

@@ -66,7 +66,7 @@ export function answerConsent(services: Pick<Services, 'addresses' | 'lifetimes'
     }
     if (decision !== 'allow' && decision !== 'decline') throw new Refusal('field-missing', { field: 'decision' })
     const visitor = await findVisitor(services, request)
-    // The visitor has signed out. Or the visitor has signed in as another user, whom the portal has not asked yet.
+    // The visitor has signed out, or has signed in as another user, whom the portal has not asked yet.
     if (visitor?.id !== question.userId) return reply.redirect(question.path, 303)
 
     // Read the application again, because somebody may have changed or removed it since the page was shown.

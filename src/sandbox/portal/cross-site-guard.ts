@@ -18,8 +18,9 @@ export function refuseCrossSitePosts(portalUrl: string) {
 }
 
 /**
- * Checks the same headers of a call. Servers and scripts do not send these headers, so a call without them is accepted.
- * The value `none` means that a person has opened the address directly.
+ * Checks the headers of a call. These are the same headers that refuseCrossSitePosts checks. Servers and scripts do not
+ * send these headers, so a call without them is accepted. The value `none` means that a person has opened the address
+ * directly.
  */
 export function isFromOtherSite({ headers }: FastifyRequest, portalUrl: string): boolean {
   const { 'sec-fetch-site': site = 'none', origin = portalUrl } = headers

@@ -29,7 +29,7 @@ interface ErrorPage {
 }
 
 const wrongLink = 'This sign-in link does not work'
-const help = 'Only the people who run that application can repair this. Send them the request ID below.'
+const help = 'Only the people who run that application can fix this. Send them the request ID below.'
 const notRegistered = 'The application that sent you here is not registered, so you cannot sign in to it.'
 const wrongAddress =
   'The application that sent you here wants this portal to send you to an address that the application has not registered.'
@@ -94,7 +94,7 @@ const pages: Partial<Record<Reason, ErrorPage | ((details: RefusalDetails) => Er
   'link-expired': {
     status: 400,
     title: 'This link has expired',
-    message: `This link does not work any more. A link is valid for ${resetLinkMinutes} minutes and works once.`,
+    message: `This link does not work any more. A link is valid for ${resetLinkMinutes} minutes, and works only once.`,
     next: { href: '/forgot-password', label: 'Ask for a new link' },
   },
   'cross-site': {
@@ -195,9 +195,9 @@ export function showErrorPages(
 }
 
 /**
- * Anybody can register an application with any address. If the portal always redirected the browser, a link to the
- * portal could lead to any site (RFC 9700 4.11.2). Therefore the portal redirects only if the visitor has allowed the
- * application before. Otherwise it shows a page that links to the address.
+ * Anyone can register an application with any address. If the portal always redirected the browser, a link to the
+ * portal could lead to any site (RFC 9700 4.11.2). Therefore the portal redirects the browser to this address only if
+ * the visitor has allowed the application before. Otherwise the portal shows a page that links to the address.
  */
 async function answerLoginRefusal(
   services: Pick<Services, 'addresses' | 'store' | 'clock'>,

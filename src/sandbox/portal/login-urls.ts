@@ -71,8 +71,8 @@ export function loginErrorOf({ reason, details }: LoginRefusal): { error: string
 }
 
 /**
- * Adds parameters to an address, and keeps every byte of this address. A space becomes %20, not +, because all decoders
- * understand %20. Undefined parameters are left out.
+ * Adds parameters to an address. Every byte of the address itself stays unchanged. A space becomes %20, not +, because
+ * all decoders understand %20. Undefined parameters are left out.
  */
 function addToUrl(url: string, parameters: Record<string, string | undefined>): string {
   const pairs = Object.entries(parameters).flatMap(([name, value]) =>

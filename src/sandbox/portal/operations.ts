@@ -27,7 +27,8 @@ function refusalsIn(schema: string) {
 }
 
 const ofOAuth = refusalsIn('OAuthError')
-// The calls for scripts never answer 401, because a script does not send a client secret, which could be wrong.
+// The calls for scripts never answer 401. This status means that a client secret, a code or a refresh token is wrong,
+// and scripts do not send any of these.
 const { 401: _, ...ofScripts } = {
   ...refusalsIn('Message'),
   403: answer(

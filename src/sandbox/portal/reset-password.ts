@@ -11,7 +11,7 @@ import { setPageHeaders } from '../web/page-headers.ts'
 import { markBrowser, signBrowserOut } from './session.ts'
 import { makePurposeToken, readPurpose, type SignInPurpose } from './sign-in.ts'
 
-/** The answer and the work are the same whether there is an account or not. */
+/** The routes give the same answer, and do the same work, whether the e-mail address has an account or not. */
 export function forgotPasswordRoutes(
   services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock' | 'sourceOf' | 'mailbox'>,
 ) {
@@ -69,7 +69,7 @@ export function forgotPasswordRoutes(
   function writeMail(token: string): string {
     return [
       `Somebody asked to reset the password of your account at ${addresses.portalUrl}.`,
-      `Choose a new password within ${resetLinkMinutes} minutes. The link works once:`,
+      `Choose a new password within ${resetLinkMinutes} minutes. The link works only once:`,
       `${addresses.portalUrl}/reset-password?token=${token}`,
       'If you did not ask for this, ignore this mail: your password stays as it is.',
     ].join('\n\n')
@@ -100,7 +100,7 @@ export function resetPasswordRoutes(
     // The password was changed after the token was read, so the link is no longer valid.
     if (changed instanceof Refusal) throw new Refusal('link-expired')
     await signBrowserOut(services, reply)
-    // By opening the mail, the owner has just proved that the account is theirs. Failed sign-ins of strangers must not
+    // By opening the mail, the owner has just proved that the account is theirs. Strangers' failed sign-ins must not
     // lock the owner out.
     markBrowser(services, changed, reply)
     request.log.info({ code: 'password-reset', userId: changed.userId }, 'a password was reset')

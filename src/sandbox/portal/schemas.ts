@@ -23,7 +23,8 @@ const account = {
 export const tokenRequest = {
   type: 'object',
   required: ['grant_type', 'client_id', 'client_secret'],
-  // The order of these fields matters: if several fields are wrong, the answer names only the first one.
+  // The order of these fields matters: if several fields are wrong, the answer names only the wrong field that comes
+  // first here.
   properties: {
     grant_type: { type: 'string', enum: ['authorization_code', 'refresh_token'] },
     code: { type: 'string', description: 'The code from the redirect. A code works only once, for 60 seconds.' },
@@ -76,7 +77,7 @@ const tokens = {
     token_type: { type: 'string', enum: ['Bearer'] },
     scope: text,
     refresh_token: { type: 'string', description: 'Each use replaces this token with a new refresh token.' },
-    state: { type: 'string', description: 'As it was sent.' },
+    state: { type: 'string', description: 'The state from the request.' },
   },
 } as const satisfies JSONSchema
 
@@ -87,7 +88,7 @@ const oauthError = {
     error: { type: 'string', description: 'An error code from RFC 6749 5.2.' },
     error_description: text,
     error_uri: { type: 'string', format: 'uri', description: 'The page of the laboratory that says what happened.' },
-    state: { type: 'string', description: 'As it was sent.' },
+    state: { type: 'string', description: 'The state from the request.' },
   },
 } as const satisfies JSONSchema
 

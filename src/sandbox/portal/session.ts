@@ -68,7 +68,7 @@ export function readMark(
 }
 
 /**
- * Marks the browser as known to the account. Call this when the person has just entered the right password, or has
+ * Gives the browser a mark for the account. Call this when the person has just entered the right password, or has
  * opened a link from a mail.
  */
 export function markBrowser(

@@ -1,4 +1,4 @@
-// The page with the two forms for signing in and for making an account, and the pages for signing out.
+// The page with the two forms for signing in and for creating an account, and the pages for signing out.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { noteAbout, noteReason, whoAndWhy } from '../observe/observe.ts'
 import { catchRefusal, Refusal } from '../observe/refusal.ts'
@@ -153,8 +153,8 @@ const cookiePrefix = '__Host-portal-'
 const testCookieName = `${cookiePrefix}cookies`
 
 /**
- * Sets a cookie that shows whether the browser keeps cookies. If it does, it sends this cookie with each form, even if
- * its other cookies have expired.
+ * Sets a cookie that shows whether the browser keeps cookies. A browser that keeps cookies sends this cookie with each
+ * form, even after the portal's other cookies have expired.
  */
 function setTestCookie(reply: FastifyReply): void {
   if (reply.request.cookies[testCookieName] === undefined)

@@ -1,5 +1,5 @@
-// Sets up a scope for the pages of the portal: it reads forms and cookies, and has the headers, templates and error
-// pages.
+// Sets up a scope for the pages of the portal. The scope reads forms and cookies, and has the headers, templates and
+// error pages.
 import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'
 import type { FastifyInstance } from 'fastify'

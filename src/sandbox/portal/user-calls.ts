@@ -111,7 +111,7 @@ function toPersonJson({ id, email, firstName, lastName }: User): PersonAnswer {
     '@type': 'Person',
     '@id': id,
     email,
-    // Everybody who signs up at a sandbox is a developer of applications.
+    // Anyone who signs up at a sandbox is a developer of applications.
     role: 'developer',
     firstName,
     lastName,

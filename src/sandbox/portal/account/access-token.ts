@@ -1,6 +1,6 @@
-// Makes access tokens for the application API. With such a token, a user can make a first application before any client
-// exists. Each token is shown only once. The page lists the tokens that are still valid, and the user can end one token
-// or all tokens.
+// Makes access tokens for the application API. With such a token, a user can create a first application before any
+// client exists. Each token is shown only once. The page lists the tokens that are still valid, and the user can end
+// one token or all tokens.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { makePortalToken } from '../../grants/tokens.ts'
 import type { Services } from '../../services.ts'
@@ -51,7 +51,7 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
     const { accessToken, expiresAt } = await makePortalToken(services, { id, userId, proof, tokenName: name })
     request.log.info({ code: 'token-made', userId }, 'a user made an access token')
     // The example command contains a group only if the visitor has made this group, because the command must not create
-    // an application in a group of other people.
+    // an application in another person's group.
     const group = groups.find(({ isMaker }) => isMaker)
     return showAccountPage(reply, 'account/token-shown', {
       title: 'Your access token',

@@ -20,7 +20,7 @@ export function visitorOf(request: FastifyRequest): SignedInUser {
 
 /**
  * Lets only signed-in visitors use the routes of the scope. Other visitors get the sign-in page, which leads back to
- * the same path. Each path therefore needs a GET route.
+ * the path that they requested. Each path therefore needs a GET route.
  */
 export function requireVisitor(scope: FastifyInstance, services: Pick<Services, 'store' | 'keyRing' | 'clock'>): void {
   scope.decorateRequest(visitorName, null)
@@ -56,7 +56,7 @@ interface Question {
    * shows a list.
    */
   texts: string[]
-  /** A sentence that says what does not end. */
+  /** A sentence about the things that will still exist after the visitor has clicked the button. */
   stays?: string
   /** Facts by which the visitor recognises the person or thing, such as the time of its creation. */
   facts?: [label: string, value: Date | string][]
@@ -65,7 +65,7 @@ interface Question {
   fields: Record<string, string>
   /** The label of the button. The label says what the button does. */
   button: string
-  /** The page that the visitor goes back to without changing anything. */
+  /** The page to which the visitor goes back if they cancel. */
   cancel: string
 }
 
@@ -89,7 +89,7 @@ export function pathOf(request: FastifyRequest): string {
 
 interface AccountForm {
   userId: string
-  /** If a form is sent twice, both requests contain the same id, so only the first request makes something. */
+  /** If a form is sent twice, both requests contain the same id, so only the first request creates a record. */
   id: string
 }
 

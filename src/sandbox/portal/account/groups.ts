@@ -248,7 +248,10 @@ const nameOf = ({ firstName, lastName }: { firstName: string; lastName: string }
 const emailForId =
   'This is an e-mail address. Enter the person’s user ID instead. The person can find it on their account page.'
 
-/** The page shows these refusals next to its form. For all other refusals, the visitor gets an error page. */
+/**
+ * The texts of the refusals that the page shows next to its form. For all other refusals, the visitor gets an error
+ * page.
+ */
 export const problemsOfGroups: Partial<Record<Reason, string>> = {
   'user-unknown': 'There is no account with this user ID. A person can find their user ID on their account page.',
   'member-already': 'This person is already a member.',
