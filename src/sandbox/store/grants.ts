@@ -36,8 +36,8 @@ export interface RedeemedCode {
 }
 
 /**
- * Stores the grant of a new code. The grant ends when the code expires, unless a client redeems the code before that.
- * If the application was removed, the function stores nothing and returns false. Call endSurplusGrants after this.
+ * Stores the grant of a new code. If no client redeems the code, the grant ends when the code expires. If the
+ * application was removed, the function stores nothing and returns false. Call endSurplusGrants after this.
  */
 export async function createGrant(
   db: Db,
@@ -62,8 +62,8 @@ export async function createGrant(
 }
 
 /**
- * Returns SQL for the number of this user's next grant for this client, counted from 1. If `clientId` is null, the
- * function counts the access tokens from the portal's own page.
+ * Returns an SQL expression for the sequence number of a new grant. The grants of one user for one client are numbered
+ * from 1. If `clientId` is null, the expression numbers the user's access tokens from the portal's own page.
  */
 function nextSequence(userId: string, clientId: string | null): RawBuilder<number> {
   return sql<number>`(select coalesce(max(sequence), 0) + 1 from grants where ${isBetween(userId, clientId)})`
@@ -92,8 +92,8 @@ export async function endSurplusGrants(db: Db, userId: string, clientId: string 
     )
   `.execute(db)
   // Leave expired families to the sweep, because their access tokens may still be valid. Delete at most two grants, to
-  // keep the transaction short. Usually each call follows one new grant. Because each call deletes two grants, their
-  // number falls to the limit again after many grants have ended at the same time.
+  // keep the transaction short. Usually each call follows one new grant. Because each call deletes two grants, the
+  // number of ended grants falls to the limit again after many grants have ended at the same time.
   const isEnded = sql`(revoked_at is not null or (redeemed_at is null and expires_at <= ${nowMs}))`
   await sql`
     delete from grants where id in (
@@ -265,7 +265,9 @@ export async function listPortalGrants(db: Db, userId: string, now: Date): Promi
   return rows.map(row => ({ ...row, createdAt: new Date(row.createdAt), expiresAt: new Date(row.expiresAt) }))
 }
 
-/** Ends one of this user's access tokens from the portal's own page. Does nothing if `id` is any other id. */
+/**
+ * Ends one of this user's access tokens from the portal's own page. Does nothing if `id` is not the id of such a token.
+ */
 export async function revokePortalGrant(db: Db, userId: string, id: string, now: Date): Promise<void> {
   await db
     .updateTable('grants')

@@ -1,11 +1,11 @@
-// If several statements arrive at the same time, runs them in one transaction, because most of a transaction's time is
-// spent on writing to the disk.
+// If several statements arrive at the same time, this code runs them in one transaction, because most of a
+// transaction's time is spent on writing to the disk.
 
 import type { Db } from './schema.ts'
 import type { Database } from './store.ts'
 import { storeFaultOf } from './store-fault.ts'
 
-/** Waits for its turn, and then runs the work. Repeats the work while the database is locked. */
+/** A function that waits for its turn, and then runs the work. While the database is locked, it repeats the work. */
 export type Patiently = <T>(run: () => Promise<T>) => Promise<T>
 
 interface Waiting {
@@ -15,8 +15,8 @@ interface Waiting {
 }
 
 /**
- * Returns a function that runs a statement. Its promise resolves when the change of this statement is on the disk, and
- * rejects if this change cannot be written.
+ * Returns a function that runs a statement. The function's promise resolves when the statement's change is on the disk,
+ * and rejects if this change cannot be written.
  */
 export function makeGroupCommit(writer: Db, patiently: Patiently): Database['write'] {
   let waiting: Waiting[] = []

@@ -8,11 +8,11 @@ export interface Group {
   id: string
   name: string
   createdAt: Date
-  /** The group's maker. */
+  /** The id of the user who made the group. */
   createdBy: string
 }
 
-/** Stores a group, with its maker as a member. Call this in a transaction, because it runs two statements. */
+/** Stores a group, and adds its maker as a member. Call this in a transaction, because it runs two statements. */
 export async function createGroup(
   db: Db,
   name: string,

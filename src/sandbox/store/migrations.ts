@@ -17,9 +17,9 @@ export const makers: Migration = {
   ],
 }
 
-// Before this step, seeding made the user and their group in one transaction, with the same time of creation. For users
-// who signed up themselves, the two times differ. An application that was made by a call has app access tokens. A
-// seeded application has none.
+// Before this step, seeding made a user and the user's group in one transaction, with the same time of creation. For
+// users who signed up themselves, the two times differ. An application that was made with a call to the API has app
+// access tokens. A seeded application has none.
 const isSeededUser = `exists (select 1 from groups where groups.created_by = users.id
   and groups.created_at = users.created_at and groups.name = 'Sandbox developers')`
 const isSeededClient = 'not exists (select 1 from app_access_tokens where application_id = applications.id)'
@@ -125,7 +125,7 @@ const setUp: Migration = {
   ],
 }
 
-/** Counts how often each application was written, for its ETag. */
+/** Adds a version to each application, for its ETag. The version counts how often the application was written. */
 const applicationVersions: Migration = {
   name: 'application versions',
   statements: ['alter table applications add column version bigint not null default 1'],

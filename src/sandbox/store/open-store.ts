@@ -8,7 +8,7 @@ import type { Store, StoreOptions } from './store.ts'
 import { makeTemporaryFile } from './temporary-file.ts'
 
 /**
- * Opens the database and migrates it. `steps` are the migrations of this version, unless a test passes other
+ * Opens the database and migrates it. By default, `steps` are the migrations of this version. A test can pass other
  * migrations. Throws UnusableDatabase, with a message for the operator. If no database answers, the function throws the
  * driver's own error.
  */

@@ -4,7 +4,10 @@
 import { sql } from 'kysely'
 import type { Db } from './schema.ts'
 
-/** A condition for `where`, in a query that selects from the table `applications` or joins it. */
+/**
+ * A condition for `where`, which is true if the application was not removed. The query must select from the table
+ * `applications` or join it.
+ */
 export const isPresent = sql<boolean>`applications.removed_at is null`
 /**
  * A condition for removed applications. It is written with `> 0` so that the database can use the index of removed
@@ -21,8 +24,8 @@ export function updateApplications(db: Db) {
 }
 
 /**
- * Removes applications: add a `where` to the returned query. After that, no other query finds such an application, or
- * the secrets, codes, tokens and consents of its client.
+ * Returns a query that removes applications. Add a `where` that selects the applications. After the query, no other
+ * query finds such an application, or the secrets, codes, tokens and consents of its client.
  */
 export function removeApplications(db: Db, now: Date) {
   return updateApplications(db).set({ removed_at: now.getTime() }).returning('id')

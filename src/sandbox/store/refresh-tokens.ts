@@ -27,9 +27,10 @@ export class RenewedTooOften extends Error {
 }
 
 /**
- * Replaces the token with its successor, once. If several callers send the same token, in one process or in several
- * processes, only the first caller gets a result. The other callers get undefined. The family's end stays the same.
- * Call this in a transaction, because it runs several statements, and nothing must change if it throws RenewedTooOften.
+ * Replaces the token with its successor, but only once. If several callers send the same token, in one process or in
+ * several processes, only the first caller gets a result. The other callers get undefined. The end of the family does
+ * not change. Call this in a transaction, because it runs several statements, and nothing must change if it throws
+ * RenewedTooOften.
  */
 export async function replaceRefreshToken(
   db: Db,

@@ -36,7 +36,7 @@ interface MarkedTable {
 
 interface UserTable extends MarkedTable {
   id: string
-  /** The result of normaliseEmail. */
+  /** The e-mail address, as normaliseEmail returns it. */
   email: string
   first_name: string
   last_name: string

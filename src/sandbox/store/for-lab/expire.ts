@@ -1,5 +1,5 @@
 // Lets tokens, codes and sessions expire early, but only if they belong to people whom the laboratory or the seeding
-// has made. Each function resolves to the number of records that have expired.
+// has made. Each function resolves to the number of records that it has let expire.
 import { sql } from 'kysely'
 import type { Db } from '../schema.ts'
 import { isMade } from './marks.ts'

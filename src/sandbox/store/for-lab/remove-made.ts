@@ -1,6 +1,6 @@
 // Removes everything that the laboratory has made for one suite or for all suites, and everything that the people of
 // these suites have made. An application that somebody else has made stays, even if it belongs to a group of a suite.
-// Such a group stays, and gets a new maker.
+// In this case, the group also stays, and gets a new maker.
 import { sql } from 'kysely'
 import { lockGroup } from '../groups.ts'
 import { isRemoved, removeApplications, selectApplications } from '../present-applications.ts'
@@ -16,7 +16,7 @@ export interface Removed {
   applications: string[]
 }
 
-// Each further round removes records that running calls have made during the previous round.
+// Each further round removes records that other requests have made during the previous round.
 const mostRounds = 10
 
 /**
@@ -65,8 +65,8 @@ function selectMade(suite: string | undefined) {
       .select('id')
       .where(isOfSuite)
       .union(db.selectFrom('applications').select('id').where('created_by', 'in', people(db)))
-      // A group can be removed only after its applications. So also include the applications in these groups that were
-      // removed earlier, or whose maker no longer exists.
+      // A group can be removed only after its applications. So also include an application of these groups if it was
+      // removed earlier, or if its maker no longer exists.
       .union(
         db
           .selectFrom('applications')
@@ -105,8 +105,8 @@ async function endAll(store: Store, made: Made, now: Date): Promise<{ ended: str
 }
 
 /**
- * Removes a group with its memberships and invitations. Returns false if the group still has an application that
- * somebody who stays has made.
+ * Removes a group with its memberships and invitations. Returns false if the group still has an application of a person
+ * who is not removed.
  */
 async function removeGroup(store: Store, id: string): Promise<boolean> {
   return store.transaction(async db => {
@@ -121,8 +121,9 @@ async function removeGroup(store: Store, id: string): Promise<boolean> {
 }
 
 /**
- * Gives a new maker to a group that has an application of somebody who stays. The new maker is the earliest member who
- * stays. If no member stays, it is the maker of the oldest such application.
+ * Gives a new maker to a group that stays because it has an application of a person who is not removed. The new maker
+ * is the earliest member who is not removed. If all members are removed, the maker of the oldest remaining application
+ * becomes the maker of the group.
  */
 async function handOver(store: Store, id: string, made: Made): Promise<void> {
   await store.transaction(async db => {

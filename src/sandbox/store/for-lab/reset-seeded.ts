@@ -1,5 +1,5 @@
-// Removes everything that the seeded people have made and allowed, so that these people have the same records as after
-// the first start.
+// Removes the records that the seeded people have made, and their consents. After that, these people have the same
+// records as after the first start.
 import { sql } from 'kysely'
 import { signOutEverywhere } from '../portal-sessions.ts'
 import { removeApplications } from '../present-applications.ts'
