@@ -34,8 +34,8 @@ export interface AccessTokenOrder {
 }
 
 /**
- * Makes a user's token, which ends with its grant. The token expires after 24 hours, unless `lifetimeSeconds` is
- * shorter.
+ * Makes a user's token, which ends with its grant. The token expires after `lifetimeSeconds`, or after 24 hours if
+ * `lifetimeSeconds` is left out.
  */
 export async function signUserToken(
   keyRing: KeyRing,

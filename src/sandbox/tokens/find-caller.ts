@@ -81,7 +81,7 @@ function kindOf({ type, aud }: AccessTokenClaims, portalUrl: string): TokenKind 
 
 /**
  * Finds out why a token with a right signature is not valid. A user's token ends with its grant, and an application's
- * own token ends with its record. When an application is removed, no query finds its grants and records any more.
+ * own token ends with its record. When an application is removed, queries no longer find its grants and records.
  * Therefore a token of a removed client is refused. A token from the portal's own page has no client: its audience is
  * the portal.
  */

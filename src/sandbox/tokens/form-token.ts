@@ -1,4 +1,4 @@
-// A form token is a text that the portal sends to the browser, and that the browser sends back. Anybody can read the
+// A form token is a text that the portal sends to the browser, and that the browser sends back. Anyone can read the
 // text, but only the portal can make it: it is signed for one purpose and a limited time.
 import { createHmac, hkdfSync } from 'node:crypto'
 import { isEqualHash } from './opaque-token.ts'

@@ -36,7 +36,10 @@ export async function openKeyRing(store: Store, clock: () => Date): Promise<KeyR
   const sealing = stored.find(key => key.kind === 'sealing')
   if (!sealing || (await signingKeys).length === 0) throw new Error('the store holds no keys')
 
-  /** Reads the keys if they are older than `olderThanMs`. Callers that come at the same time share one query. */
+  /**
+   * Reads the keys again if the last read was at least `olderThanMs` ago. Callers that come at the same time share one
+   * query.
+   */
   function readKeys(olderThanMs: number): Promise<SigningKey[]> {
     const nowMs = clock().getTime()
     // Also read the keys again if the clock was set back. Otherwise removed keys would stay valid until the clock has

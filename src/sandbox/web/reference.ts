@@ -1,5 +1,5 @@
-// Makes the contents of the page for developers from the OpenAPI document. For each call, the page shows the fields, an
-// example to copy, and the answer.
+// Makes the contents of the page that describes the calls, from the OpenAPI document. For each call, the page shows the
+// fields, an example to copy, and the answer.
 
 interface Schema {
   $ref?: string
@@ -150,8 +150,8 @@ function listFields({ parameters = [], requestBody }: Operation, document: OpenA
 }
 
 /**
- * The fields of a body. If the body is accepted with and without an envelope, the function returns the fields without
- * the envelope.
+ * Returns the fields of a body. If the body is accepted with and without an envelope, the function returns the fields
+ * without the envelope.
  */
 function bodyFieldsOf(schema: Schema, document: OpenApi): Field[] {
   const { properties, required = [], anyOf } = resolve(schema, document)
@@ -194,8 +194,8 @@ function describeAnswer([status, answer]: [string, Answer], document: OpenApi, s
 }
 
 /**
- * An example value that the schema allows. `name` is the name of the field, or its type and name if `samples` has a
- * value for them.
+ * Returns an example value that the schema allows. `name` is the name of the field. If `samples` has a value for the
+ * field's type and name, such as `Group.name`, then `name` contains both.
  */
 function makeSample(schema: Schema, document: OpenApi, samples: Samples, name = ''): unknown {
   const { type, format, enum: values, examples, properties, items, additionalProperties } = resolve(schema, document)
@@ -209,7 +209,7 @@ function makeSample(schema: Schema, document: OpenApi, samples: Samples, name = 
     })
     return Object.fromEntries(members)
   }
-  // Only one object has no fixed names: the object that contains the problems, under the names of the fields.
+  // Only one object has fields with any name: the object that lists the problems of each wrong field.
   if (additionalProperties) return { name: ['Enter a name.'] }
   if (items) return [makeSample(items, document, samples, name)]
   if (type === 'array') return []
@@ -252,7 +252,7 @@ function writeExample(document: OpenApi, { path, method, operation, needsToken }
   return { isAddress, text: [`curl -sS ${address}`, ...options].join(' \\\n  ') }
 }
 
-/** The options of curl that send the body. */
+/** Returns the options with which curl sends the body. */
 function writeBody(body: Operation['requestBody'], document: OpenApi): string[] {
   const form = body?.content['application/x-www-form-urlencoded']
   if (form) {

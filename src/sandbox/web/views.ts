@@ -58,7 +58,7 @@ function send({ type, content }: Asset, maxAge: string) {
     reply.header('cache-control', `public, max-age=${maxAge}`).type(type).send(content)
 }
 
-/** In UTC, because the portal does not know the visitor's time zone. */
+/** Writes the time in UTC, because the portal does not know the visitor's time zone. */
 function formatTime(time: Date): string {
   return `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC`
 }
