@@ -21,14 +21,14 @@ import { openKeyRing } from './tokens/key-ring.ts'
 export interface Sandbox {
   portal: FastifyInstance
   api: FastifyInstance
-  /** Undefined unless the settings ask for a laboratory. */
+  /** Undefined if the settings do not ask for a laboratory. */
   lab: FastifyInstance | undefined
   /** The faults of the laboratory, for tests in the same process. */
   faults: Lab['faults'] | undefined
   store: Store
-  /** What the SEED_ settings have changed. Undefined without such settings. */
+  /** What the SEED_ settings have changed. Undefined if there are no SEED_ settings. */
   seedReport: SeedReport | undefined
-  /** startSandbox starts it. */
+  /** Deletes expired rows from the store. startSandbox starts the sweeper. */
   sweeper: Sweeper
   /** After this call, /health/ready answers 503. */
   announceStop(): void
@@ -37,9 +37,9 @@ export interface Sandbox {
 }
 
 /**
- * Opens the store, seeds it and builds the listeners. No listener accepts connections yet. For every recorded step,
- * `onStep` is called. If a fault happened to the step's request, the step contains this fault. Throws the errors of
- * openStore.
+ * Opens the store, seeds it and builds the listeners. The listeners do not accept connections yet. The sandbox calls
+ * `onStep` for every recorded step. If a fault happened to the step's request, the step contains this fault. Throws the
+ * errors of openStore.
  */
 export async function buildSandbox(
   config: SandboxConfig,
@@ -138,8 +138,8 @@ const openLab: typeof import('./lab/open-lab.ts').openLab = async (...given) =>
   (await import('./lab/open-lab.ts')).openLab(...given)
 
 /**
- * If seeding is refused, this function only logs the reasons, because the sandbox must start even if another account or
- * application already exists.
+ * If seeding is refused, this function only logs the reasons: the sandbox must start anyway. Seeding is refused, for
+ * example, if somebody else has an account with the address in SEED_USER_EMAIL.
  */
 function logSeeding(logger: FastifyBaseLogger, { applied, refused, outdated }: SeedReport): void {
   if (applied.length > 0) logger.info({ code: 'seeded', settings: applied }, 'the SEED_ settings were applied')

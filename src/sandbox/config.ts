@@ -7,7 +7,7 @@ import { Secret } from './values/secret.ts'
 
 /**
  * All settings, in the order of `.env.sandbox.example`. Every setting is optional. A setting with an empty default is
- * off unless you set it.
+ * off until you set it.
  */
 export const settings = [
   {
@@ -76,7 +76,7 @@ export const settings = [
     name: 'LAB_TOKEN',
     default: '',
     about:
-      'A bearer token that every call to the laboratory must send, 22 characters or more. Required unless PORTAL_URL and LAB_HOST are both loopback. Also as LAB_TOKEN_FILE.',
+      'A bearer token that every call to the laboratory must send, 22 characters or more. Required if PORTAL_URL or LAB_HOST is not loopback. Also as LAB_TOKEN_FILE.',
   },
   { name: 'PRESTOP_DELAY', default: '0', about: 'How many seconds the sandbox still accepts requests after SIGTERM.' },
   { name: 'LOG_LEVEL', default: 'info', about: 'trace, debug, info, warn, error, fatal or silent.' },
@@ -100,7 +100,7 @@ export interface SandboxConfig {
   /** How long a client's access token is valid, and how long a code can be redeemed. */
   accessTokenSeconds: number
   codeSeconds: number
-  /** `sqlite:path` or `postgres://…`, which may hold a password. */
+  /** `sqlite:path` or `postgres://…`. A PostgreSQL URL can contain a password. */
   databaseUrl: Secret
   seed: Seed | undefined
   /** Undefined if there is no laboratory. */

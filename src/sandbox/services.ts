@@ -37,15 +37,16 @@ export interface Services {
   /** Receives every step. Undefined if nobody observes the sandbox. */
   observer: Observer | undefined
   /**
-   * Adds hooks around all handlers of a listener, before any other hook is added. Undefined if there is no laboratory.
+   * Adds hooks that run around all handlers of a listener. Call this directly after createServer. Undefined if there is
+   * no laboratory.
    */
   atEdge: ((server: FastifyInstance, listener: Step['listener']) => void) | undefined
   /** Receives mail. Undefined if there is no laboratory. */
   mailbox: Mailbox | undefined
   isStopping: () => boolean
   /**
-   * Throws if nothing can be written to the store. The store is probed at most once a second, even if there are more
-   * calls.
+   * Throws if nothing can be written to the store. The store is probed at most once a second, even if this function is
+   * called more often.
    */
   probe: () => Promise<void>
   /** Returns the source of a request. Failures and waiting tasks are counted per source. */

@@ -1,5 +1,5 @@
-// Starts a sandbox that was built: opens its listeners and starts the sweeper of the store. Also finds free ports for a
-// sandbox.
+// Starts a sandbox that buildSandbox has built: opens its listeners and starts the sweeper of the store. Also finds
+// free ports for a sandbox.
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import type { FastifyInstance } from 'fastify'

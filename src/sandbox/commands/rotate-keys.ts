@@ -7,7 +7,7 @@ const usage = `npm run sandbox:rotate-keys [-- --remove-old]
 
 Gives the sandbox a new key for signing access tokens. The sandbox may be running.
 
-  --remove-old   removes the other keys, so that the API refuses every token that they signed
+  --remove-old   removes all older keys, so that the API refuses every token that they signed
   --help         this text`
 
 export const rotateKeys = defineCommand({ usage, failure: 'The keys were not rotated' }, async (config, args) => {

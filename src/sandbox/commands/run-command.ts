@@ -9,7 +9,7 @@ import type { Store } from '../store/store.ts'
 /** Thrown if a command cannot do its work. The message says what the operator must do. */
 export class NothingDone extends Error {}
 
-/** Resolves to the text for the operator. Never rejects. */
+/** A command resolves to its exit code and the text for the operator. It never rejects. */
 export type Command = (
   environment: NodeJS.ProcessEnv,
   args: string[],
@@ -67,8 +67,6 @@ export async function onStore<T>(config: SandboxConfig, work: (store: Store) => 
 export function sqlitePathOf({ databaseUrl }: SandboxConfig): string | undefined {
   const [, path] = /^sqlite:(.+)$/.exec(databaseUrl.reveal()) ?? []
   if (path && !existsSync(path))
-    throw new NothingDone(
-      'There is no database at DATABASE_URL yet. Start the sandbox first: the sandbox makes the database.',
-    )
+    throw new NothingDone('There is no database at DATABASE_URL yet. Start the sandbox first: it creates the database.')
   return path
 }

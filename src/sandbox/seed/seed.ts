@@ -41,8 +41,8 @@ export interface SeedReport {
    */
   refused: string[]
   /**
-   * Clauses that say what people have changed, such as `the password was changed`. Seeding keeps these changes, unless
-   * `isForced` is true.
+   * Clauses that say what people have changed, such as `the password was changed`. If `isForced` is true, seeding
+   * undoes these changes. Otherwise, seeding keeps them.
    */
   outdated: string[]
 }
@@ -58,8 +58,8 @@ interface Seeding {
 }
 
 /**
- * Applies the settings. If `isForced` is true, applies all settings, even unchanged settings. Several instances may
- * call this at the same time.
+ * Applies the settings that have changed. If `isForced` is true, the function also applies the unchanged settings.
+ * Several instances may call this function at the same time.
  */
 export async function seedStore(
   store: Store,
@@ -94,8 +94,8 @@ export async function seedStore(
 }
 
 /**
- * Applies the settings of the user. Returns the seeded user's id, or undefined if no user is seeded, or if the account
- * belongs to another person.
+ * Applies the settings of the user. Returns the seeded user's id. Returns undefined if there is no seeded user, or if
+ * the account belongs to another person.
  */
 async function seedUser(
   db: Db,
