@@ -143,7 +143,9 @@ const seedNames = [
 const placeholder = /^(change.?me|placeholder|your.?(client.?|user.?)?(secret|password))/i
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
-/** Thrown once, with a list of all problems in the settings. The problems name settings, but never contain their values. */
+/**
+ * Thrown once, with a list of all problems in the settings. The problems name settings, but never contain their values.
+ */
 export class ConfigError extends Error {
   readonly problems: string[]
 

@@ -57,7 +57,8 @@ export function applicationRoutes(services: Pick<Services, 'addresses' | 'store'
     const { app_id: id } = request.params
     const { userId } = callerOf(request)
     requireBody(request)
-    // Check the caller's rights first: a caller who may not change the application does not learn which fields are wrong.
+    // Check the caller's rights first: a caller who may not change the application does not learn which fields are
+    // wrong.
     await requireDeveloper(services, id, userId)
     const change = readData<ChangedApplication>(request, findChangeProblems)
     const application = await changeApplication(services, id, change, { userId, ...conditionOf(request) })

@@ -41,8 +41,8 @@ export function makerOf(request: FastifyRequest): Maker {
 }
 
 /**
- * Guards every route of the scope. The check runs before the body is read, so that strangers cannot make the server read a
- * body.
+ * Guards every route of the scope. The check runs before the body is read, so that strangers cannot make the server
+ * read a body.
  */
 export function requireToken(
   scope: FastifyInstance,

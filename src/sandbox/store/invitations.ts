@@ -1,4 +1,5 @@
-// Open invitations to groups. An accepted invitation becomes a membership. A declined or cancelled invitation is deleted.
+// Open invitations to groups. An accepted invitation becomes a membership. A declined or cancelled invitation is
+// deleted.
 import type { Selectable } from 'kysely'
 import type { Db, Tables } from './schema.ts'
 import { type User, userColumns } from './users.ts'

@@ -1,4 +1,5 @@
-// The tables as Kysely sees them. Times are milliseconds since 1970. Secrets, codes, tokens and session ids are stored as hashes.
+// The tables as Kysely sees them. Times are milliseconds since 1970. Secrets, codes, tokens and session ids are stored
+// as hashes.
 import type { Generated, Kysely } from 'kysely'
 
 export interface Tables {
