@@ -9,7 +9,7 @@ export const usage = `npm run conformance -- --client URL [options]
                        {REDIRECT_URI} {CLIENT_URL} {PORT} {RANDOM}; you can repeat this option
   --wait SECONDS       how long the suite waits for the first answer of the client (60)
 
-The paths of the client. If the client lacks a feature, give an empty value, such as --create ""
+The paths of the client. If the client lacks a feature, pass an empty path, such as --create ""
   --login PATH         the path that begins a login (/login)
   --callback PATH      the path to which the portal sends the browser back (/exchangeToken)
   --page PATH          a page that needs a login and calls the API (/applications)
@@ -97,8 +97,8 @@ export function readArguments(args: string[]) {
 }
 
 /**
- * Removes the options for report files from the arguments, so that a repeated check does not overwrite the reports of
- * the whole run.
+ * Returns the arguments without the options that a command for one check must not repeat. For example, this command
+ * must not overwrite the report files of the whole run.
  */
 export function argumentsToRepeat(args: string[]): string[] {
   const { tokens } = parseArgs({ args, options, tokens: true })

@@ -73,14 +73,14 @@ export class Undecided extends Error {}
 export interface Obstacle {
   /**
    * How far the login gets: `start` if the browser does not reach the portal, `portal` if it stops at the portal, and
-   * `login` if the client then creates no session.
+   * `login` if the browser returns to the client but the client does not create a session.
    */
   stage: 'start' | 'portal' | 'login'
   /** Ids of the checks that can report the cause. */
   causes: string[]
   message: string
   evidence: string[]
-  /** Replaces the fix of the check that reports the obstacle. */
+  /** Advice that replaces the `fix` of the check that reports the obstacle. */
   fix?: string
   /** True if it is unclear whether the client made a mistake. For example, its page may redirect by a script. */
   isCauseUnclear: boolean

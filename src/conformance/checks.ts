@@ -1,4 +1,5 @@
-// Every check, by group. A group is a folder in `checks/`. The file with the name of the folder exports the checks of the group.
+// Lists every check, by group. A group is a folder in `checks/`. The file with the name of the folder exports the
+// checks of the group.
 import type { Check, CheckDefinition } from './check.ts'
 import { apiAnswers } from './checks/api-answers/api-answers.ts'
 import { apiFaults } from './checks/api-faults/api-faults.ts'

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
 
-/** Wrong settings with which a check can restart the client. */
+/** Settings that a check can replace with wrong values when it restarts the client. */
 export interface ChangedSettings {
   CLIENT_ID?: string
   LOGIN_URL?: string
@@ -27,14 +27,14 @@ export interface ClientProcess {
   unexpectedEnds(): string[]
   /**
    * Stops the client and starts it again. Resolves when the client answers. Rejects after stop(). `changed`: settings
-   * that have another value until the next restart.
+   * that get different values until the next restart.
    */
   restart(changed?: ChangedSettings): Promise<void>
   /** Stops the client for good. After that, restart() rejects. */
   stop(): Promise<void>
 }
 
-/** The suite keeps only this number of characters of the output, from its end. */
+/** The suite keeps only the last part of the output, up to this number of characters. */
 const mostOutput = 16 * 1024 * 1024
 const stopMs = 10_000
 
@@ -94,8 +94,8 @@ export async function startClient(
     const timer = setTimeout(() => kill('SIGKILL'), stopMs)
     await ended
     clearTimeout(timer)
-    // Children of the shell may run longer than the shell. The output closes when the shell and its children have
-    // ended, except children that left the process group.
+    // Children of the shell may run longer than the shell. The output closes when all of them have ended. The wait is
+    // limited, because a child that has left the process group does not get the signal.
     kill('SIGKILL')
     await Promise.race([closed, wait(1000, undefined, { ref: false })])
   }
@@ -126,9 +126,10 @@ export async function startClient(
     isRunning,
     pid: () => child.pid,
     unexpectedEnds: () => unexpectedEnds,
-    // Calls that come at the same time share one restart, because two processes would use the same port.
+    // Calls of `restart` at the same time share one restart. Otherwise two processes would use the same port.
     async restart(changed) {
-      // A check may still run after stop(), and try to restart the client. Nobody would then stop the new process.
+      // Without this error, a check that still runs after stop() could restart the client, and nothing would stop the
+      // new process.
       if (isOver) throw new Error('The client was stopped, and cannot be restarted.')
       restarting ??= stop()
         .then(() => start(changed))
@@ -159,7 +160,10 @@ function withChanged(
   return replaced
 }
 
-/** The first lines and the last lines of an output, because some languages print the cause of a crash first. */
+/**
+ * The number of lines that an error message shows from the beginning and from the end of the output. The beginning can
+ * matter most, because some languages print the cause of a crash first.
+ */
 const [firstLines, lastLines] = [12, 20]
 
 function shorten(text: string): string {

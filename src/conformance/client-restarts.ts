@@ -12,7 +12,8 @@ export async function untilRestart(
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    // If the client accepts a new connection, it has not stopped. It has only closed an idle connection.
+    // If the client accepts a new connection, it has not stopped. It has only closed the previous connection, which was
+    // idle.
     const wasThere = await untilClosed(origin, signal)
     if (wasThere) continue
     while (!signal.aborted && !(await isAnswering())) await pause(signal)

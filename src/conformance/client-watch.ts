@@ -32,20 +32,20 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
   const running = new Map<string, Set<string>>()
   const countEnds = () => clientProcess?.unexpectedEnds().length ?? 0
   /**
-   * The number of times that the client had ended when the last check was over. The suite blames no check for ends
-   * before the first check.
+   * The result of `countEnds` at the end of the last check. If the client ended before the first check, the suite does
+   * not blame any check.
    */
   let blamedEnds: number | undefined
   /**
-   * The number of times that the client did not answer when a check began, although its process and other checks were
-   * running.
+   * The number of times that the client did not answer when a check began, although the client's process and other
+   * checks were running.
    */
   let silences = 0
   /** True if the client did not answer before the last check. The suite then asks only once before the next check. */
   let wasGone = false
   let cannotStart = false
 
-  /** Asks a few times, because the client may only be slow. Returns true after the first good answer. */
+  /** Asks a few times, because the client may just be slow. Returns true after the first good answer. */
   async function isTrueSoon(ask: () => Promise<boolean>): Promise<boolean> {
     for (let left = wasGone ? 1 : tries; left > 0; left--) {
       if (await ask()) return true
@@ -80,8 +80,8 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
     },
 
     begin(id: string): CheckWatch {
-      // If no other check is running, this check reports all ends of the process since the last check. Otherwise no
-      // check would report them.
+      // If the process ended after the last check and no other check is running, this check reports it. Otherwise no
+      // check would.
       blamedEnds ??= countEnds()
       const endsBefore = running.size === 0 ? blamedEnds : countEnds()
       const silencesBefore = silences

@@ -120,8 +120,8 @@ export function createContext({
   }
 
   /**
-   * Whether a step belongs to this check. Either its user is a person of this check, or it contains a state or a code
-   * of this check.
+   * Whether a step belongs to this check. If so, the user of the step is one of the check's people, or the step
+   * contains a state or a code of one of the check's logins.
    */
   function isOurs(step: LabStep): boolean {
     if (isAlone || people.some(({ id }) => id === step.about.userId)) return true
@@ -174,7 +174,10 @@ export function createContext({
     /** Whether this is an address of the portal. */
     isPortal,
 
-    /** An option for `visit` and `submit` of a browser: stops before a redirect to the portal. */
+    /**
+     * An option for a browser's `visit` and `submit` functions. With this option, the browser stops before a redirect
+     * to the portal.
+     */
     beforePortal: { stopAt: isPortal },
 
     /** Returns the visitor of this check. Every call returns the same person. */
@@ -233,7 +236,10 @@ export function createContext({
       return new URL(location)
     },
 
-    /** Makes a whole login as a visitor does, with the form of the portal and the callback. Returns the page after the login. */
+    /**
+     * Makes a whole login as a visitor does: opens the login path, sends the portal's form, and follows the callback.
+     * Returns the page after the login.
+     */
     async signIn(
       browser: Browser,
       { person, path = settings.login }: { person?: Person; path?: string } = {},
@@ -273,7 +279,10 @@ export function createContext({
       return { browser, page, person: options.person ?? (await context.person()) }
     },
 
-    /** Opens a page that needs a session. True if the client then called the API as this person, and the API answered. */
+    /**
+     * Opens a page that needs a session. True if the client then called the API with this person's token, and the API
+     * accepted the call.
+     */
     async isSignedIn(
       browser: Browser,
       { person, path = settings.page, origin }: { person?: Person; path?: string; origin?: string } = {},
@@ -290,8 +299,8 @@ export function createContext({
     },
 
     /**
-     * Returns the steps of this check that have arrived at the platform, oldest first. Call `settle` first, because the
-     * platform records a request a moment after its answer.
+     * Returns the steps of this check that have arrived at the platform, oldest first. Call `settle` before this
+     * function, because the platform records a request a moment after its answer.
      */
     arrived(...kinds: LabStep['kind'][]): LabStep[] {
       // A call with a token from this check belongs to this check, even if the platform does not know the token's
@@ -319,7 +328,7 @@ export function createContext({
      */
     async order(name: string, options: FaultOptions = {}): Promise<() => Promise<void>> {
       const state = [...loginValues].findLast(value => value.startsWith('state '))?.slice(6)
-      // The runner then repeats the check alone.
+      // After this error, the runner repeats the check alone.
       if (!isAlone && state === undefined) throw new Undecided(`The fault ${name} could affect another check.`)
       // A check that has reached its time limit may still run. Its faults would affect the next check.
       if (hasEnded) throw new Error('The check has ended.')
@@ -342,8 +351,8 @@ export function createContext({
     },
 
     /**
-     * Runs the function while no other check runs a function with `inTurn`. A check that judges calls without a visitor
-     * needs this, because such a call could come from another check.
+     * Runs the function while no other check runs a function with `inTurn`. A check needs this if it judges calls that
+     * the client makes without a visitor, because such a call could belong to another check.
      */
     async inTurn<T>(run: () => Promise<T>): Promise<T> {
       const end = await waitFor(platform.takeTurn(), 20)

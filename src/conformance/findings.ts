@@ -44,7 +44,10 @@ export function waitedMs({ trail }: Page): number {
   return trail.reduce((sum, { durationMs }) => sum + durationMs, 0)
 }
 
-/** Fails if nobody is signed in after a login that differs from a plain login. Ends the check if no plain login works. */
+/**
+ * Fails if nobody is signed in after a login that differs from a plain login. If a plain login does not work either,
+ * the check ends with that finding instead.
+ */
 export async function expectSignedIn(
   context: CheckContext,
   browser: Browser,

@@ -1,7 +1,7 @@
 // Limits how many checks run at the same time. While a check waits, another check can use its slot.
 import { setTimeout as wait } from 'node:timers/promises'
 
-/** A check waits with these functions, so that other checks can run during this time. */
+/** A check waits with these functions, so that other checks can run while it waits. */
 export interface Slot {
   /**
    * Waits, and frees the slot while waiting. After the pause, the function gets a slot earlier than functions that have
@@ -74,8 +74,8 @@ export function createLimiter(slots: number, mostBegun = 15 * slots) {
           return await promise
         } finally {
           clearTimeout(timer)
-          // Continues at once, because a delay would make measurements wrong. For a short time, more functions may run
-          // than there are slots.
+          // Continues at once, because a delay would make measurements wrong. For a short time, the number of running
+          // functions may then exceed the number of slots.
           if (isIdle && --idleReasons === 0 && !isOver) usedSlots++
         }
       },

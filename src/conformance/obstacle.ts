@@ -1,5 +1,5 @@
-// Makes a plain login before the checks. If this login does not work, checks that need a login do not run. Their
-// results refer to the check that reports the cause.
+// Makes a plain login before the checks: a login without faults and without unusual requests. If this login does not
+// work, checks that need a login do not run. Their results refer to the check that reports the cause.
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Check, Failed, NotRun, type Obstacle, Undecided } from './check.ts'
 import type { ClientProcess } from './client-process.ts'
@@ -12,8 +12,8 @@ import type { Settings } from './settings.ts'
 import { describeScript, mayGoOnByScript } from './steps/page-content.ts'
 
 /**
- * For each stage, the checks that can report the cause. If several of these checks fail, the report names the first as
- * the cause of the others.
+ * The ids of the checks that can report the cause, by the stage at which the login stopped. If several of these checks
+ * fail, the report names the first as the cause of the others.
  */
 const causes: Record<Obstacle['stage'], string[]> = {
   start: ['start-leads-to-portal'],
@@ -60,8 +60,8 @@ export async function findObstacle(parts: ChecksOptions): Promise<Obstacle | und
 const endingMs = 2000
 
 /**
- * Whether the process has ended by itself, or ends soon. The connections of a process close before the suite sees its
- * end.
+ * Whether the process has ended by itself, or ends soon. The connections of a process close before the suite sees that
+ * the process has ended.
  */
 async function endsSoon(clientProcess: ClientProcess): Promise<boolean> {
   for (const end = performance.now() + endingMs; clientProcess.isRunning(); await wait(50))
@@ -123,7 +123,7 @@ const groupsWithoutCallback = ['starting-a-login', 'raw-requests']
  * nothing.
  */
 export function mustWait(obstacle: Obstacle, { id, group, needs }: Check): boolean {
-  // Every other check would wait until its time limit for an answer to the callback.
+  // Any check of the remaining groups would wait for an answer to the callback until its time limit.
   if (obstacle.isUnanswered && obstacle.stage === 'login')
     return !groupsWithoutCallback.includes(group) && !obstacle.causes.includes(id)
   // A client whose pages redirect by a script may work in a real browser.

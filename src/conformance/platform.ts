@@ -138,11 +138,11 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
       const now = clock()
       const id = await store.write(async db => {
         const created = await createUser(db, { email, firstName, lastName: `Miller${people}`, passwordHash }, now)
-        // Marks the account as created by a tool, because the laboratory expires only tokens of such accounts.
+        // Marks the account as created by a tool, because the laboratory makes tokens expire only for such accounts.
         if (created) await markAsMade(db, 'users', created, 'conformance')
         return created
       })
-      if (id === undefined) throw new Error('The person is there already.')
+      if (id === undefined) throw new Error('The person already exists.')
       const group = await makeGroup({ store, clock }, { name: `Group of ${firstName}`, userId: id })
       const session = makeSecret()
       await store.write(db => rememberConsent(db, id, clientId, now))
@@ -209,7 +209,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
         userId: id,
         clientId,
       })
-      if (statusCode !== 200) throw new Error(`The laboratory did not expire the access tokens: ${body}`)
+      if (statusCode !== 200) throw new Error(`The laboratory did not make the access tokens expire: ${body}`)
     },
 
     /** Makes one API call with this token. */

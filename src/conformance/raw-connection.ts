@@ -11,7 +11,7 @@ export interface RawBytes {
   /** Called after the head has been sent. The chunks that it returns are also sent. */
   more?: () => AsyncIterable<string>
   timeoutMs?: number
-  /** Closes the connection. */
+  /** When this signal aborts, the connection closes. */
   signal?: AbortSignal
 }
 

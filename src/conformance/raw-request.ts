@@ -13,8 +13,8 @@ export interface RawRequest {
 }
 
 /**
- * Sends `url` without decoding, encoding or shortening its path. Does not throw: if the request fails, the response has
- * a `fault`.
+ * Sends `url` without decoding, encoding or shortening its path. Does not throw: if the request fails, `response.fault`
+ * says why.
  */
 export async function sendRaw(
   url: string,

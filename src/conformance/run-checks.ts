@@ -33,7 +33,7 @@ export interface Result {
    * the verdict is `undecided`.
    */
   isError?: boolean
-  /** The client ended, broke a connection, or left a request without an answer. */
+  /** True if the client ended, broke a connection, or left a request without an answer. */
   isLost?: boolean
   /**
    * True for a check of advice in a run without --strict. This result is counted separately, and does not change the
@@ -67,7 +67,7 @@ const longestMs = 60_000
 /** One run of a check. */
 interface Attempt {
   result: Result
-  /** The client ended, broke a connection, or left a request without an answer. */
+  /** True if the client ended, broke a connection, or left a request without an answer. */
   isLost: boolean
   /** True if the process of the client ended, or if the client no longer answered. */
   isGone: boolean
@@ -139,8 +139,8 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
       if (first.isLost && !second.isLost) unclear.push({ check, first, second })
       else report(check, choose(first.result, second.result))
     }
-    // During these parallel checks, the client stopped answering, and one of the checks is the cause. If the client
-    // stopped again when one of them was repeated alone, this check is the cause. Otherwise all of them fail.
+    // While these checks ran in parallel, the client stopped answering, so at least one of them is the cause. If the
+    // client stopped again when one of them was repeated alone, that check is the cause. Otherwise all of them fail.
     for (const { check, first, second } of unclear) {
       const isExplained = [...first.beside].some(id => culprits.has(id))
       report(check, isExplained ? choose(first.result, second.result) : first.result)
@@ -169,8 +169,8 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
  */
 function nameMixedVisitors(results: Result[]): Result[] {
   const isSignedOut = ({ reason }: Result) => /nobody (is signed )?in|(not|no longer) signed in/i.test(reason)
-  // A check of the rule `visitors-apart` may only have found that a visitor was signed out. This does not show that the
-  // client mixes visitors.
+  // A check of the rule `visitors-apart` may have failed only because a visitor was signed out. Such a failure does not
+  // show that the client mixes visitors.
   const mixed = results.find(
     result => result.rule === 'visitors-apart' && result.verdict === 'failed' && !isSignedOut(result),
   )
@@ -226,7 +226,7 @@ async function attempt(check: Check, options: ChecksOptions, watch: ClientWatch,
   const started = performance.now()
   const outcome = await findOutcome(check, context)
   const durationMs = Math.round(performance.now() - started)
-  // If the process has ended, this is the better reason, because it explains a broken connection.
+  // If the process has ended, `goneWhy` is the better reason, because it explains why a connection broke.
   const goneWhy = await watching.end()
   const unanswered = context.lost()
   const lost = goneWhy ?? (unanswered && describeLost(unanswered))
@@ -241,8 +241,8 @@ async function attempt(check: Check, options: ChecksOptions, watch: ClientWatch,
   if (lost !== undefined) {
     const reason = isBlamed(outcome) ? `${lost} ${outcome.reason}` : lost
     const evidence = context.evidence()
-    // If several checks were running, the suite does not know which check ended the client, so the fix of this check
-    // may not help.
+    // If several checks were running, the suite does not know which of them made the client end, so the fix of this
+    // check may not help.
     const isCause = goneWhy === undefined || isAlone
     const fix = isCause ? `${outcome.fix ?? check.fix} ${losingTheClient.fix}` : losingTheClient.fix
     result = { ...resultOf(check, options.settings, 'failed', reason), ...losingTheClient, fix, evidence, isLost: true }
@@ -292,8 +292,8 @@ async function findOutcome(check: Check, context: CheckContext): Promise<CheckOu
 function judge(error: unknown, check: Check, settings: Settings): CheckOutcome {
   if (error instanceof NotRun) {
     const { stage, causes } = error.obstacle
-    // A check of the login request has its own reason for a failure. If it only met the refusal of the portal, another
-    // check reports the cause.
+    // If the check can report the cause of the obstacle, its own failure counts. At the stage `portal`, however, the
+    // check may only have seen that the portal refused the login. Then another check reports the cause.
     if (stage !== 'portal' && causes.includes(check.id)) return judge(error.failure, check, settings)
     return { verdict: 'undecided', reason: error.message, evidence: [], isNotRun: true }
   }
@@ -310,8 +310,8 @@ function judge(error: unknown, check: Check, settings: Settings): CheckOutcome {
 }
 
 /**
- * Replaces the rule and the level of a check during which the client stopped answering. No request may ever stop the
- * client.
+ * These values replace the rule, the level and the texts of a check during which the client stopped answering. No
+ * request may ever stop the client.
  */
 const losingTheClient: Pick<Result, 'rule' | 'level' | 'isApart' | 'why' | 'fix'> = {
   rule: 'stays-up',

@@ -32,7 +32,9 @@ export interface RunOptions {
   nextRound?: (results: Result[], client: RunningClient) => Promise<Check[] | undefined>
 }
 
-/** Functions for the client that the command can use between two rounds of --watch. */
+/**
+ * Functions that the command uses between two rounds of --watch: they wait for a restart of the client, or restart it.
+ */
 export interface RunningClient {
   /** Resolves when somebody has restarted the client, or when the signal aborts. */
   untilRestart(signal: AbortSignal): Promise<void>
@@ -131,8 +133,8 @@ function startChromium(wanted: string, path = '') {
 }
 
 /**
- * Returns functions that ask the login path of the client for an answer. They throw CannotRun if further tries cannot
- * succeed.
+ * Returns functions that ask the login path of the client for an answer. They throw CannotRun if further attempts
+ * cannot succeed.
  */
 function askLoginPath(url: string) {
   let isSlow = false
@@ -162,7 +164,7 @@ function askLoginPath(url: string) {
 const longestAnswerMs = 5000
 
 /**
- * Returns the status of the answer, or undefined if there is no answer. Throws CannotRun if further tries cannot
+ * Returns the status of the answer, or undefined if there is no answer. Throws CannotRun if further attempts cannot
  * succeed.
  */
 async function statusAt(url: string, onSlow: () => void): Promise<number | undefined> {
@@ -178,7 +180,7 @@ async function statusAt(url: string, onSlow: () => void): Promise<number | undef
 }
 
 /**
- * Returns why this TLS connection can never work, and how to fix the problem. Returns undefined if another try may
+ * Returns why this TLS connection can never work, and how to fix the problem. Returns undefined if another attempt may
  * work.
  */
 function whyNoTls(url: string, fault: string): string | undefined {
@@ -189,7 +191,7 @@ function whyNoTls(url: string, fault: string): string | undefined {
   // All messages of OpenSSL about certificates contain this word.
   if (!fault.includes('certificate')) return undefined
   const trust =
-    'To trust it, set a variable to a file with the certificate or its authority: NODE_EXTRA_CA_CERTS=certificate.pem'
+    'To trust it, set this variable to a file that contains the certificate or the certificate of its authority: NODE_EXTRA_CA_CERTS=certificate.pem'
   if (/self-signed/i.test(fault))
     return `The certificate of ${origin} is not trusted (${fault}): it is self-signed. ${trust}`
   if (/altnames/i.test(fault))

@@ -26,14 +26,14 @@ export interface Settings {
   create: string
   logout: { method: string; path: string } | undefined
   /**
-   * The name of the parameter of the login path that contains the page after the login. Empty if the client has no such
-   * parameter.
+   * The name of the parameter with which the login path accepts the page to open after the login. Empty if the client
+   * has no such parameter.
    */
   returnTo: string
   /** The browser for the group real-browser: "chromium", or the path of the program. */
   browser: string | undefined
   only: RegExp | undefined
-  /** The known failures: the reason of each, by the id of the check. */
+  /** The known failures, as a map from the id of each check to the reason. */
   expectFail: Map<string, string>
   /** True if undecided checks do not change the exit code. */
   allowUndecided: boolean

@@ -35,7 +35,7 @@ export interface Page extends Document {
   headers: Headers
   body: string
   fault: string | undefined
-  /** Set if `stopAt` stopped the navigation: the next address, which the browser did not open. */
+  /** If `stopAt` stopped the navigation, this is the next address, which the browser did not open. */
   stoppedAt: string | undefined
   /** All exchanges of this navigation in order, including redirects and refreshes. */
   trail: Exchange[]
@@ -58,15 +58,18 @@ type Going = Pick<Options, 'stopAt'>
 
 /** A request, with the data that the browser keeps when the request is redirected. */
 interface Navigation extends Omit<Cause, 'mode' | 'dest'> {
-  /** Set if the request sends a form: the Content-Security-Policy of the page with the form. */
+  /** If the request sends a form, this is the Content-Security-Policy of the page that contains the form. */
   form: ContentPolicy | undefined
   body: string | undefined
   contentType: string | undefined
-  /** True for a reload and for a sent form. The browser then does not use cached answers, even after redirects. */
+  /**
+   * True if the request is a reload or sends a form. The browser then does not use cached answers, even after
+   * redirects.
+   */
   isFresh: boolean
 }
 
-/** Limits of one navigation. */
+/** The highest number of requests in one navigation. */
 const mostRequests = 20
 /** Seconds. The browser does not follow a meta refresh with a longer delay. */
 const longestRefresh = 2
@@ -332,7 +335,10 @@ function toPage({ request, response }: Exchange, trail: Exchange[]): Page {
   }
 }
 
-/** Returned if the Content-Security-Policy of the page forbids sending the form. No request is made. */
+/**
+ * Returns the result for a form that the browser does not send, because the Content-Security-Policy of the page forbids
+ * it.
+ */
 function forbidden(page: Page, url: string): Page {
   const fault = `the Content-Security-Policy of the page forbids a form to ${url}`
   return { ...page, url, status: 0, headers: new Headers(), body: '', forms: [], links: [], trail: [], fault }

@@ -1,4 +1,5 @@
-// Starts a real Chromium for the option --browser, with the package playwright-core. Users of this option install both.
+// Starts a real Chromium for the option --browser, with the package playwright-core. Users of this option must install
+// both.
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { delimiter, join } from 'node:path'

@@ -63,7 +63,7 @@ export class CookieJar {
     this.#cookies = this.#cookies.filter(cookie => !gone.has(cookie))
   }
 
-  /** Deletes the cookies of a site with its subdomains: `Clear-Site-Data: "cookies"`. */
+  /** Deletes the cookies of a site and its subdomains, as `Clear-Site-Data: "cookies"` demands. */
   clearSite({ hostname }: URL): void {
     const site = registrableDomain(hostname)
     this.#cookies = this.#cookies.filter(({ domain }) => registrableDomain(domain) !== site)
@@ -114,7 +114,10 @@ export class CookieJar {
     return copy
   }
 
-  /** Sorts cookies with longer paths first. Cookies with equally long paths stay in the order of their creation. */
+  /**
+   * Returns the cookies that the browser sends with this request. Cookies with longer paths come first. Cookies with
+   * equally long paths stay in the order of their creation.
+   */
   #matching(url: URL, errand: Errand): Cookie[] {
     const now = this.#clock()
     return this.list()

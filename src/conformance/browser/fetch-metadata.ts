@@ -1,10 +1,10 @@
-// The headers that describe a request's origin: Sec-Fetch-*, Origin, Referer.
+// Makes the headers that describe a request's origin: Sec-Fetch-*, Origin, Referer.
 import { type ReferrerPolicy, referrerFor } from './referrer.ts'
 import { isTrustworthy, relate } from './site.ts'
 
 /** The page that began a request. */
 export interface Initiator {
-  /** `null` in a sandbox. */
+  /** `null` for a sandboxed page. */
   origin: string
   policy: ReferrerPolicy
 }
@@ -37,7 +37,7 @@ export function originHeaders(cause: Cause): Record<string, string> {
   }
 }
 
-/** W3C Fetch Metadata, 2. */
+/** Returns the Sec-Fetch-* headers (W3C Fetch Metadata, 2). */
 function fetchMetadata({ initiator, chain, mode, dest, isByUser }: Cause): Record<string, string> {
   const relations = initiator ? chain.map(url => relate(initiator.origin, url)) : []
   const site = !initiator

@@ -6,8 +6,8 @@ import type { LookupFunction } from 'node:net'
 const known = new Map<string, LookupAddress[]>()
 
 /**
- * A `lookup` for connections. Every name that ends with .localhost is this machine, even if the resolver does not know
- * it (RFC 6761, 6.3).
+ * The `lookup` function for connections. It treats every name that ends with .localhost as this machine, even if the
+ * resolver does not know the name (RFC 6761, 6.3).
  */
 export const findHost: LookupFunction = (host, options, done) => {
   const name = host.endsWith('.localhost') ? 'localhost' : host

@@ -5,9 +5,9 @@ export type Element = DefaultTreeAdapterTypes.Element
 type Node = DefaultTreeAdapterTypes.Node
 
 /**
- * Parses the page as a browser without scripts does. `elements` has every element, in the order of the page. `owners`
- * has the form that was open at each element. The tree does not show which form a field belongs to, because the fields
- * of a form in a table are not below the form element.
+ * Parses the page as a browser without scripts does. `elements` contains every element, in the order of the page.
+ * `owners` maps each element to the form that was open when the parser reached the element. The tree does not show
+ * which form a field belongs to, because the fields of a form in a table are not below the form element.
  */
 export function parsePage(html: string): { root: Node; elements: Element[]; owners: Map<Element, Element> } {
   const owners = new Map<Element, Element>()
@@ -66,7 +66,10 @@ export function rawTextOf(element: Element): string {
   return text
 }
 
-/** Returns every text below the node, in the order of the page, except the text of skipped elements. */
+/**
+ * Returns every text below the node, in the order of the page, without the texts in elements for which `isLeftOut` is
+ * true.
+ */
 export function textsIn(node: Node, isLeftOut: (element: Element) => boolean, { withComments = false } = {}): string[] {
   const found: string[] = []
   const rest: Node[] = [node]

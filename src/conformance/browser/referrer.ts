@@ -16,7 +16,10 @@ export type ReferrerPolicy = (typeof policies)[number]
 export const defaultPolicy: ReferrerPolicy = 'strict-origin-when-cross-origin'
 const longest = 4096
 
-/** Browsers use the last policy in the header that they know. Returns undefined if they know none. */
+/**
+ * If the header lists several policies, browsers use the last one that they know. Returns undefined if they know none
+ * of them.
+ */
 export function readReferrerPolicy(header: string | null | undefined): ReferrerPolicy | undefined {
   const known = (header ?? '').split(',').map(part => part.trim().toLowerCase())
   return policies.find(policy => policy === known.findLast(one => policies.some(policy => policy === one)))

@@ -18,7 +18,10 @@ export interface Incoming {
   body: Buffer
 }
 
-/** Rejects with the cause. The signal aborts a request that reaches its time limit. */
+/**
+ * Sends a request. Rejects with the cause if there is no whole answer. The signal aborts a request that reaches its
+ * time limit.
+ */
 export type Send = (outgoing: Outgoing, signal: AbortSignal) => Promise<Incoming>
 
 /** The browser treats a larger page as an error, because no page for people is so large. */
@@ -34,7 +37,7 @@ export const sendOverNetwork: Send = async ({ method, url, headers, body }, sign
     body: body ?? null,
     signal,
     dispatcher: agent,
-    // The signal limits both times.
+    // The signal already limits both times.
     headersTimeout: 0,
     bodyTimeout: 0,
   })

@@ -68,7 +68,10 @@ export function parseSetCookie(line: string, from: URL): SetCookie | undefined {
   return keepsPrefix(cookie, path, attributes.get('domain')) ? cookie : undefined
 }
 
-/** Returns an empty text for a cookie of this host only, and undefined for a domain that this host may not set. */
+/**
+ * Returns an empty text for a cookie that belongs only to this host, and undefined for a domain that this host may not
+ * set.
+ */
 function readDomain(attribute: string, host: string): string | undefined {
   if (attribute === '') return ''
   const domain = attribute.replace(/^\./, '').toLowerCase()
@@ -87,8 +90,8 @@ export function readSameSite(attributes: Map<string, string>): SetCookie['sameSi
 }
 
 /**
- * Browsers ignore upper and lower case in prefixes. A cookie without a name must not have a value that begins with a
- * prefix.
+ * Whether the cookie obeys the rules for its prefix. Browsers ignore upper and lower case in prefixes. A cookie without
+ * a name must not have a value that begins with a prefix.
  */
 function keepsPrefix({ name, value, isSecure, isHttpOnly }: SetCookie, path: string, domain = ''): boolean {
   const begin = (name || value).toLowerCase()

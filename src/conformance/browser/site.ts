@@ -5,7 +5,10 @@ import { getDomain, getPublicSuffix } from 'tldts'
 
 export type SiteRelation = 'same-origin' | 'same-site' | 'cross-site'
 
-/** `a` is an origin as `URL.origin` writes it. The text `null` means an opaque origin, which belongs to no site. */
+/**
+ * `a` is an origin as `URL.origin` writes it. The text `null` means an opaque origin, which does not belong to any
+ * site.
+ */
 export function relate(a: string, b: URL): SiteRelation {
   if (a === 'null') return 'cross-site'
   if (a === b.origin) return 'same-origin'
@@ -48,7 +51,7 @@ export function isTrustworthy({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || isLoopback(hostname)
 }
 
-/** Whether the name or address of a host means this machine. Asks no resolver. */
+/** Whether the name or address of a host means this machine. Does not ask a resolver. */
 export function isLoopback(host: string): boolean {
   return /^(?:.+\.)?localhost$|^127\.\d+\.\d+\.\d+$|^\[::1\]$/.test(host)
 }

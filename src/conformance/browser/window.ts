@@ -29,7 +29,8 @@ const mostPages = 30
 const brokenConnection = /ERR_(EMPTY_RESPONSE|CONNECTION_\w+|INCOMPLETE_CHUNKED_ENCODING|CONTENT_LENGTH_MISMATCH)/
 
 export async function openWindow(chromium: Playwright.Browser, { patienceMs, onExchange }: WindowOptions) {
-  // The suite's own requests check the certificate. Chromium ignores NODE_EXTRA_CA_CERTS.
+  // Chromium ignores NODE_EXTRA_CA_CERTS, so it would refuse a certificate that only this variable makes trusted. The
+  // suite's own requests check the certificate.
   const context = await chromium.newContext({ ignoreHTTPSErrors: true })
   context.setDefaultTimeout(patienceMs)
   const asked: Asked[] = []
@@ -127,7 +128,7 @@ function isPage(request: Playwright.Request): boolean {
   return request.isNavigationRequest() && request.resourceType() === 'document'
 }
 
-/** False for styles and images, because they do not show whether a login works. */
+/** Whether the request can show that a login works. Requests for styles and images cannot. */
 function isTelling(request: Playwright.Request): boolean {
   return isPage(request) || ['fetch', 'xhr'].includes(request.resourceType())
 }

@@ -1,5 +1,5 @@
-// Adds the client's output during a check to the evidence. It often explains a failure better than the client's
-// answers.
+// Adds the client's output during a check to the evidence. This output often explains a failure better than the
+// client's answers.
 import { hashOf } from './hide.ts'
 
 const mostLines = 24

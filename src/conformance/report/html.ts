@@ -60,7 +60,7 @@ function whatToFix(wrong: Result[], open: Result[], report: Report): string {
   const parts = [
     wrong.length > 0 && `<h2>What to fix</h2>\n${wrong.map(result => article(result, report)).join('\n')}`,
     open.length > 0 &&
-      `<h2>Undecided</h2>\n<p>These checks came to no result, so they neither passed nor failed.</p>\n<ul>\n${open.map(result => line(result, report)).join('\n')}\n</ul>`,
+      `<h2>Undecided</h2>\n<p>These checks did not reach a result, so they neither passed nor failed.</p>\n<ul>\n${open.map(result => line(result, report)).join('\n')}\n</ul>`,
     ...notRunLines(report.results).map(text => `<h2>Not run</h2>\n<p>${escapeHtml(text)}</p>`),
     unknown.length > 0 &&
       `<p>The list of known failures contains ids for which there is no check: <code>${escapeHtml(unknown.join(', '))}</code></p>`,

@@ -1,4 +1,4 @@
-// The report for programs.
+// Makes the report as JSON, for programs.
 import { originOf, rules } from '../rules/rules.ts'
 import { unsafeToPrint } from './printable.ts'
 import { type Report, reasonOf, standingOf } from './report.ts'
@@ -6,7 +6,7 @@ import { type Report, reasonOf, standingOf } from './report.ts'
 /**
  * `{"suite": version, "client": …, "exitCode", "counts": {"passed": 400, "known failure": 1, …}, "checks": [{"id",
  * "title", "rule": {"id", "source", "sentence", "quote", …}, "level", "verdict", "standing", "why", "fix", "evidence":
- * […], …}]}`. `verdict` is the result of the check, and `standing` says how the run counts it. `isError` says that the
+ * […], …}]}`. `verdict` is the result of the check, and `standing` says how the run counts it. `isError` is true if the
  * check itself crashed.
  */
 export function toJson(report: Report): string {

@@ -17,7 +17,7 @@ export interface Report {
   command: string
   results: Result[]
   outcome: Outcome
-  /** The reason of each expected failure, by id. */
+  /** The reasons for the expected failures, by the id of the check. */
   expected: Map<string, string>
   allowUndecided: boolean
   exitCode: number
@@ -60,8 +60,8 @@ export function reasonOf(result: Result, report: Report): string {
 const order: Verdict[] = ['passed', 'failed', 'warned', 'not applicable', 'undecided']
 
 /**
- * `N passed, N failed, N warned, N not applicable, N undecided`; `isShort` leaves out counts of 0. Known failures do not
- * count as failed.
+ * Returns a line such as `N passed, N failed, N warned, N not applicable, N undecided`. `isShort` leaves out counts of
+ * 0. Known failures do not count as failed.
  */
 export function countLine(results: Result[], known: Iterable<string> = [], isShort = false): string {
   const ids = new Set(known)

@@ -11,8 +11,8 @@ import { adviceLine, countLine, notRunLines, type Report, reasonOf, standingOf }
 const [mostNamed, mostLines] = [12, 40]
 
 /**
- * Describes every result that needs attention. A user can fix the problems in this order. Checks with the same failure
- * and the same fix are described together.
+ * Describes every result that needs attention. The problems are in the order in which a user should fix them. Checks
+ * with the same failure and the same fix are described together.
  */
 export function describeFailures(report: Report): string {
   const found = report.results.filter(
@@ -61,7 +61,7 @@ export function describeFailure(result: Result, command: string, alike: Result[]
   return printable(lines.join('\n'))
 }
 
-/** At most 40 lines. The last line has the counts. */
+/** Returns a summary of at most 40 lines. The last line contains the counts. */
 export function summarize(report: Report): string {
   for (let most = mostNamed; ; most--) {
     const lines = summaryOf(report, most)

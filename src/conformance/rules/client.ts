@@ -72,7 +72,7 @@ export const start = {
     rfc(
       9110,
       '9.2.1',
-      'A HEAD request starts no login and sets no cookie.',
+      'A HEAD request does not start a login and does not set a cookie.',
       'Of the request methods defined by this specification, the GET, HEAD, OPTIONS, and TRACE methods are defined to be safe.',
     ),
   ),
@@ -460,7 +460,7 @@ export const renewal = {
     'If a cookie contains the refresh token, this cookie is separate from the session cookie, and lives longer than the access token. A renewal does not extend the lifetime of this cookie.',
   ),
   'token-ends-early': decision(
-    'After the answer 401 from the API, the client renews once or offers the login, even if expires_in has not passed yet.',
+    'After a 401 answer from the API, the client renews once or offers the login, even if expires_in has not passed yet.',
   ),
 } satisfies Record<string, Rule>
 
@@ -475,7 +475,7 @@ export const signOut = {
     'when session termination is triggered (such as logout or expiration), the application disallows any further use of the session.',
   ),
   'CK-15': decision(
-    'When signing out revokes tokens, this ends all tokens of the session, so that nobody can use the tokens from a copy of the cookies. The client sends the newest token, even if the access token has expired or another replica handled the login.',
+    'When signing out revokes tokens, all tokens of the session become invalid, so that nobody can use the tokens from a copy of the cookies. The client sends the newest token, even if the access token has expired or another replica handled the login.',
   ),
   'RF-11': should(
     rfc(
@@ -499,7 +499,7 @@ export const signOut = {
   'logout-not-silent': should(
     decision('After signing out, a visitor is signed in again only if the visitor asks for it.'),
   ),
-  'CK-14': decision('Signing out deletes no cookie of another host.'),
+  'CK-14': decision('Signing out does not delete cookies of other hosts.'),
   'clear-site-data': advice(
     'Signing out sends no `Clear-Site-Data: "cookies"`, because this header also deletes the cookies of every other host of the domain.',
   ),
@@ -571,7 +571,7 @@ export const pages = {
   'scripts-without-errors': advice(
     'Pages cause no script errors, and do not try to load what their Content-Security-Policy forbids.',
   ),
-  'PG-08': decision('No other site can show a page of the client in a frame.'),
+  'PG-08': decision('Other sites cannot show a page of the client in a frame.'),
   'PG-03': decision(
     'A page with a form has no `Referrer-Policy: no-referrer`, so that the browser sends Origin with the form.',
   ),
@@ -602,7 +602,7 @@ export const pages = {
   'PG-11': decision("Pages with a visitor's data have `Cache-Control: no-store`."),
   'PG-12': decision('If a signed-in visitor follows a link from another site, the client shows the page.'),
   'PG-13': decision(
-    'The client looks for the session cookie first. The client checks whether the request comes from another site only if this cookie is missing.',
+    'The client looks for the session cookie first. If this cookie is missing, and only then, the client checks whether the request comes from another site.',
   ),
   'PG-18': decision('The client accepts a form only with the content type of a form.'),
   'PG-19': decision('The client allows no other origin to read its pages (CORS).'),
@@ -659,7 +659,7 @@ export const failures = {
   'UP-01': decision(
     'A value in a request never determines a parameter of the redirect to the portal, or a host that the client calls.',
   ),
-  'UP-02': decision('The client follows no redirect when it calls the portal or the API.'),
+  'UP-02': decision('The client does not follow redirects when it calls the portal or the API.'),
   'UP-03': decision(
     'Every call to the platform has a deadline, which includes the time for the whole body of the answer.',
   ),
@@ -671,17 +671,17 @@ export const failures = {
     'When a call to the platform fails, or the answer is malformed, the client shows a page that says so. The client does not crash, and does not create or end a session.',
   ),
   'UP-07': decision(
-    'The client does not repeat a creation automatically, except once after the answer 401 and a renewal. After the answer 429, the client does not repeat the call at once.',
+    'The client does not repeat a creation automatically. It may send the creation once more only after a 401 answer and a renewal. After a 429 answer, the client does not repeat the call immediately.',
   ),
   'UP-13': decision('When the client answers the browser, it copies no header from an answer of the platform.'),
   'UP-14': decision(
-    'After the answer 401 from the API, the client renews once or offers the login. After the answer 403, the client does not renew and does not offer the login. After any other refusal, the client shows a page that says so.',
+    'After a 401 answer from the API, the client renews once or offers the login. After a 403 answer, the client does not renew and does not offer the login. After any other refusal, the client shows a page that says so.',
   ),
   'gateway-status': advice(
     'The client answers with 502, 503 or 504 when the platform fails, so that 500 always means a mistake in the client.',
   ),
   'DO-14': decision(
-    'One request causes at most two calls to the platform, including a renewal. A login may cause one more call, for the name. After the answer 401 and the renewal, the client may send the refused call once more.',
+    'One request causes at most two calls to the platform, including a renewal. A login may cause one more call, for the name. After a 401 answer and the renewal, the client may send the refused call once more.',
   ),
   'unknown-members': decision('The client ignores unknown fields in an answer of the API.'),
   'stays-up': decision('The client answers every request with a page and keeps running.'),

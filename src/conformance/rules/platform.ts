@@ -137,7 +137,7 @@ export const person = {
     '`GET /api/me` with an access token returns the id, e-mail address, first name and last name of the person. Without a valid token the answer is 403.',
   ),
   'portal-token': platform(
-    "The portal's own page gives a signed-in user an access token for the API. The page shows this token once, and the token is valid for 24 hours.",
+    "The portal's own page issues an access token for the API to a signed-in user. The page shows this token once, and the token is valid for 24 hours.",
   ),
 } satisfies Record<string, Rule>
 
@@ -221,9 +221,9 @@ export const api = {
 } satisfies Record<string, Rule>
 
 export const groups = {
-  'groups-create': platform('`POST /identities/v1` makes a group. Its maker is immediately a member.'),
+  'groups-create': platform('`POST /identities/v1` creates a group. The creator is immediately a member.'),
   'groups-list': decision(
-    '`GET /identities/v1/{user_id}/links?type=MemberOf` lists the groups of the caller with their names. Groups that the caller made come first.',
+    '`GET /identities/v1/{user_id}/links?type=MemberOf` lists the groups of the caller with their names. Groups that the caller created come first.',
   ),
   'groups-invite': decision(
     "A person becomes a member of a group only after accepting an invitation. Before that, the invitation gives this person no rights, and shows nobody the person's data.",

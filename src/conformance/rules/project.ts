@@ -12,7 +12,9 @@ export const settings = {
     'Each replica shows the ids of its cookie keys, so that an operator notices if the replicas have different keys.',
   ),
   'SE-08': should(decision('Secrets are compared in constant time.')),
-  'CK-02': decision('Cookies keep Secure and `__Host-` on loopback addresses. Other addresses need https.'),
+  'CK-02': decision(
+    'On loopback addresses, cookies have Secure and the prefix `__Host-` even without https. All other addresses need https.',
+  ),
   'CK-11': decision(
     'A cookie that was sealed with an older key is valid while this key is in the list of keys. If this key is no longer in the list, the client deletes the cookie without an error.',
   ),
@@ -104,7 +106,7 @@ export const faults = {
     'If an answer is not HTTP, or has too many headers, the client treats the answer as a failure of the platform.',
   ),
   'F-14': decision(
-    'The client follows no redirect of the platform, and treats a redirect as a failure of the platform.',
+    'The client does not follow redirects of the platform, and treats a redirect as a failure of the platform.',
   ),
   'F-15': decision(
     'If the portal answers the exchange with invalid_grant, the client shows a page that offers a new login.',
@@ -113,7 +115,7 @@ export const faults = {
     'If the portal answers the exchange with invalid_client, the operator has made a mistake. The client writes this to the log, and does not repeat the call.',
   ),
   'F-17': decision(
-    'After the answer 429 or 503 from the platform, the visitor immediately gets a page that says when to try again.',
+    'After a 429 or 503 answer from the platform, the visitor immediately gets a page that says when to try again.',
   ),
   'F-18': decision(
     "After any other error of the platform, the visitor gets a page with status 502. The page shows no part of the platform's answer.",

@@ -22,7 +22,7 @@ export const portalPages = {
   'PS-07': decision(
     'A sign-in creates a new session of the portal. The name of its cookie begins with `__Host-`, and the cookie is Secure, HttpOnly and SameSite=Lax.',
   ),
-  'PS-08': rfc(9700, '4.16', 'No other site can show a page of the portal in a frame.'),
+  'PS-08': rfc(9700, '4.16', 'Other sites cannot show a page of the portal in a frame.'),
   'PS-09': rfc(9700, '4.12', 'The portal answers a form with 303, never with 307.'),
   'PS-10': decision(
     "The form-action of a portal page allows the portal itself and the origin of the login's redirect URI, and no other origin.",
@@ -59,10 +59,10 @@ export const secrets = {
 
 export const store = {
   'F-30': decision(
-    'While the database is locked, a request that writes waits at most two seconds and then gets the answer 503. Requests that only read data succeed.',
+    'While the database is locked, a request that writes waits at most two seconds and then gets a 503 answer. Requests that only read data succeed.',
   ),
   'F-31': decision(
-    'If the disk is full, requests that write get the answer 503, and requests that only read data succeed. When the disk has space again, writing works without a restart.',
+    'If the disk is full, requests that write get a 503 answer, and requests that only read data succeed. When the disk has space again, writing works without a restart.',
   ),
   'F-32': decision(
     'While the database is not reachable, the sandbox answers with 503. The sandbox recovers when the database is reachable again.',
@@ -75,7 +75,7 @@ export const store = {
     'The sandbox still accepts older tokens that it signed with a replaced key. If other users of the machine can read a key file, the sandbox makes the file private.',
   ),
   'clock-ahead': decision(
-    'If a clock was ahead and is corrected, limits that were reached while it was ahead no longer apply.',
+    'After a clock that was ahead is corrected, limits that were reached while it was ahead no longer apply.',
   ),
   seeds: decision(
     'The sandbox applies a seed only if the setting of this seed has changed. A restart alone does not apply a seed again. A seed never changes an account or an application that a person created.',
@@ -84,7 +84,7 @@ export const store = {
 
 export const laboratory = {
   'laboratory-token': decision(
-    'The laboratory requires a token, except if the laboratory and the portal are both on loopback addresses.',
+    'The laboratory requires a token if the laboratory or the portal is not on a loopback address.',
   ),
   'laboratory-links': decision('If there is a laboratory, the answer to a refused call contains a link to it.'),
   'laboratory-faults': decision('Each fault changes the answer exactly as the catalogue of faults says.'),

@@ -11,7 +11,7 @@ import { makeApplication } from './applications.ts'
 import { cookieHeader } from './callback.ts'
 import { isSame } from './sign-out.ts'
 
-/** A form of a page about one application. */
+/** A form, and the page about one application that contains the form. */
 export interface ApplicationForm {
   page: Page
   form: Form
@@ -68,7 +68,7 @@ export async function openPagesAbout(
 
 const withoutHash = (url: string) => url.split('#')[0]!
 
-/** Sorts forms and links: changes come first, and removals last. */
+/** Returns a number by which forms and links are sorted. Changes come first, and removals last. */
 function rank(url: string): number {
   if (/remove|delete|trash|destroy/i.test(url)) return 2
   return /edit|change|update|modif/i.test(url) ? 0 : 1
@@ -87,8 +87,8 @@ export function isOfClient({ settings, url }: CheckContext, address: string): bo
 }
 
 /**
- * Finds the form for changes, which has the redirect URIs of the application. Ends the check if no page has such a
- * form.
+ * Finds the form that changes the application. This form contains the redirect URIs of the application. Ends the check
+ * if no page has such a form.
  */
 export async function openEditForm(context: CheckContext, application: OwnApplication): Promise<ApplicationForm> {
   const pages = await openPagesAbout(context, application, page => editFormOf(page) !== undefined)
@@ -130,7 +130,7 @@ function describeForm({ form, page }: ApplicationForm): string {
   return [form.action, page.url, ...form.buttons.map(({ text }) => text)].join(' ')
 }
 
-/** Returns the API calls after `before` that change something on the person's behalf. */
+/** Returns the API calls that change something on the person's behalf. Leaves out the calls in `before`. */
 export async function changesSince(context: CheckContext, person: Person, before: LabStep[]): Promise<LabStep[]> {
   await context.platform.settle()
   const known = new Set(before)
@@ -142,8 +142,8 @@ export async function changesSince(context: CheckContext, person: Person, before
 const isChange = (method: string) => !['GET', 'HEAD', 'OPTIONS'].includes(method)
 
 /**
- * Sends the form from its own page, and returns whether the client changes something. If the form can change the
- * application, the suite types another name for the application.
+ * Sends the form from its own page, and returns whether the client then changes something at the API. If the form can
+ * change the application, the suite types another name for the application.
  */
 export async function worksFromItsPage(
   context: CheckContext,

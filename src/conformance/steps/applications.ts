@@ -1,4 +1,4 @@
-// Makes applications of a person, and reads the client's pages that show applications.
+// Creates applications for a person, and reads the client's pages that show applications.
 import type { Browser, Page } from '../browser/browser.ts'
 import { NotApplicable, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'

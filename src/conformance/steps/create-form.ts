@@ -33,7 +33,9 @@ export async function openFormIn(
   const page = await browser.visit(context.url(context.settings.create))
   const form = findCreateForm(page)
   if (!form)
-    throw new Undecided(`${context.settings.create}, ${describePage(page)}, has no form with a name and redirect URIs.`)
+    throw new Undecided(
+      `${context.settings.create}, ${describePage(page)}, has no form with fields for a name and redirect URIs.`,
+    )
   return { browser, person, page, form, values: fill(form, person, name) }
 }
 

@@ -83,8 +83,8 @@ export const changes = ['update', 'remove', 'secret']
 export const isWrite = ({ request: { method } }: LabStep) => !['GET', 'HEAD', 'OPTIONS'].includes(method)
 
 /**
- * Sends every form, while the platform answers the call for this form with the fault, for example `503`. Leaves out
- * forms for which the client does not make this call. Ends the check if no form is left.
+ * Sends every form, while the platform answers the API call for this form with the fault, for example `503`. The result
+ * does not contain a form if the client makes no such call for it. Ends the check if the result is empty.
  */
 export async function sendFormsUnder(
   context: CheckContext,
@@ -107,8 +107,8 @@ export async function sendFormsUnder(
 }
 
 /**
- * Returns whether the page contains no message about the sent form. For this, the suite opens the address of the page
- * again and compares the texts. It leaves out the query, because the query could contain the message.
+ * Returns whether the page contains no message about the sent form. To find out, the suite opens the address of the
+ * page again and compares the texts. It leaves out the query, because the query could contain the message.
  */
 export async function isOrdinary(context: CheckContext, page: Page, browser: Browser): Promise<boolean> {
   const stopAt = context.isPortal

@@ -42,6 +42,6 @@ export function expectOwnHeaders(trail: Exchange[]): void {
 /** The rule of the checks with these headers. */
 export const foreignHeadersRule = {
   rule: 'UP-13',
-  why: "If the client copies such a header, another server can set a cookie, redirect the page or give a permission on the client's behalf.",
+  why: "If the client copies such a header, another server can set a cookie, redirect the page or grant a permission on the client's behalf.",
   fix: 'Set the headers of every answer yourself. Do not copy headers from answers of the platform, whatever their status is.',
 } as const

@@ -1,6 +1,9 @@
 // Reads the headers of a page, and decides whether other sites can show the page in a frame.
 
-/** If the Content-Security-Policy has `frame-ancestors`, browsers ignore X-Frame-Options (CSP 3, 6.4.2). */
+/**
+ * Whether other sites cannot show the page in a frame. If the Content-Security-Policy has `frame-ancestors`, browsers
+ * ignore X-Frame-Options (CSP 3, 6.4.2).
+ */
 export function isNotFramed(read: (name: string) => string | undefined | null, origin = ''): boolean {
   const ancestors = (read('content-security-policy') ?? '')
     .split(',')

@@ -1,4 +1,5 @@
-// Finds secrets in texts of the client, in every encoding that programs print, and even if a secret is cut off.
+// Finds secrets in texts of the client: in every encoding that programs print, and also if the text contains only a
+// part of the secret.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 
 export interface Secret {
@@ -65,15 +66,15 @@ export function findLeaksOf(secrets: Secret[], isSecret: (secret: Secret) => boo
 }
 
 /**
- * Returns the end of each spelling. Also returns the beginning, except if it is not random: all JWTs begin alike, and
- * so do the cookies of some frameworks.
+ * Returns the end of each spelling, and also the beginning if the beginning is random. All JWTs begin alike, and so do
+ * the cookies of some frameworks.
  */
 function partsOf({ value, isCookie }: Secret): string[] {
   const hasRandomBeginning = !isCookie && !value.startsWith('eyJ')
   return spellings(value).flatMap(text => [text.slice(-length), ...(hasRandomBeginning ? [text.slice(0, length)] : [])])
 }
 
-/** Returns the value in several encodings: plain, percent-encoded, and inside a text that was encoded as Base64. */
+/** Returns the value in several encodings: unchanged, percent-encoded, and inside a text that was encoded as Base64. */
 function spellings(value: string): string[] {
   const encoded = [0, 1, 2].flatMap(offset => {
     const bytes = Buffer.from(' '.repeat(offset) + value)

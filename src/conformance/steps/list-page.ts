@@ -1,4 +1,4 @@
-// Opens the page behind the login, with and without a fault of the list of applications.
+// Opens the page behind the login, with and without a fault in the answer with the list of applications.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../browser/browser.ts'
 import { NotApplicable } from '../check.ts'
@@ -43,7 +43,7 @@ export async function compareUnder(
   fault: string,
   options: Record<string, unknown> = {},
 ): Promise<Compared> {
-  // Each call needs its own visitor, because the visitor of an earlier call already has an application.
+  // Signs in a new visitor each time, because the visitors of earlier comparisons already have an application.
   const { browser, person } = await context.signedIn({ person: await context.otherPerson() })
   const visit = () => browser.newTab().visit(context.url(context.settings.page))
   const empty = await visit()

@@ -155,7 +155,7 @@ export function isBareFailure(page: Page): boolean {
 }
 
 const inside = [
-  // Lines of a stack.
+  // Lines of a stack trace.
   /\n\s*at .*:\d+:\d+\)?/,
   /\bat \S+ \(?(file:|node:|\/)/,
   /Traceback \(most recent call last\)|File "[^"]+", line \d+|goroutine \d+ \[/,
@@ -187,7 +187,10 @@ function isCode(element: Element): boolean {
   return element.tagName === 'style' || isScript(element)
 }
 
-/** A script that runs. False for a script element that contains JSON, because this is data. */
+/**
+ * Whether the element is a script that runs. A script element that contains JSON does not run, because it contains
+ * data.
+ */
 function isScript(element: Element): boolean {
   return element.tagName === 'script' && !/json/i.test(attribute(element, 'type') ?? '')
 }

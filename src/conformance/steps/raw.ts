@@ -18,7 +18,7 @@ export interface OddAnswer extends RawAnswer {
 
 const navigation = Object.entries({ ...typedAddress, accept: 'text/html' })
 
-/** A request as text. Leaves out headers whose value is undefined. */
+/** Returns a request as text. The text leaves out headers whose value is undefined. */
 export function requestText(
   context: CheckContext,
   method: string,

@@ -122,7 +122,7 @@ export async function fillCreateForm(
     patterns.map(pattern => named.find(({ name }) => pattern.test(name))?.field).find(field => field !== undefined)
   const [nameField, uris, group] = [find(/^name$/i, /name/i), find(/redirect_?uri/i), find(/group/i)]
   if (!nameField || !uris)
-    throw new Undecided(`${placeOf(window)} shows no form with a name and redirect URIs in Chromium.`)
+    throw new Undecided(`In Chromium, ${placeOf(window)} shows no form with fields for a name and redirect URIs.`)
   const form = nameField.locator('xpath=ancestor::form[1]')
   const around = (await form.count()) === 1 ? form : page.locator('body')
   const buttons = around.locator('button:not([type=button]):not([type=reset]), input[type=submit], input[type=image]')

@@ -7,7 +7,10 @@ import { expect } from '../findings.ts'
 import type { Person } from '../platform.ts'
 import { expiredSession, renewalIn, visitPage } from './sessions.ts'
 
-/** Whether the API answered a call. An access token that has expired gets status 401. */
+/**
+ * Whether the step is a call that the platform accepted. If the access token has expired, the platform answers with
+ * status 401.
+ */
 export const isCall = ({ kind, response }: LabStep) => (kind === 'api' || kind === 'me') && response.status < 400
 
 export interface Renewing {
@@ -22,8 +25,8 @@ export interface Renewing {
 }
 
 /**
- * Expires an access token and opens the page. Ends the check if the client does not renew the session, or does not
- * answer.
+ * Makes an access token expire, and opens the page. Ends the check if the client does not renew the session, or does
+ * not answer.
  */
 export async function renewUnder(
   context: CheckContext,

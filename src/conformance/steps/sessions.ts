@@ -1,4 +1,4 @@
-// Opens sessions of visitors, finds their cookies, and expires their access tokens.
+// Opens sessions of visitors, finds their cookies, and makes their access tokens expire.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Exchange, Page } from '../browser/browser.ts'
 import { Failed, NotApplicable, Undecided } from '../check.ts'
@@ -85,7 +85,7 @@ export async function visitPage(context: CheckContext, browser: Browser): Promis
   return { page, steps: context.arrived().filter(step => !before.has(step)) }
 }
 
-/** The shortest expires_in of an access token that checks use, in seconds. */
+/** The shortest lifetime (expires_in) that checks give an access token, in seconds. */
 const shortLife = 2
 export const shortLifeValue = { options: { value: shortLife } }
 
@@ -124,12 +124,12 @@ async function openBriefly(context: CheckContext, person: Person) {
 
 async function expectFault(context: CheckContext): Promise<void> {
   if (!(await context.codeExchanges()).some(({ fault }) => fault))
-    throw new Undecided('The client made no exchange that met the fault that this check had ordered.')
+    throw new Undecided('The fault that this check had ordered did not affect any exchange of the client.')
 }
 
 /**
- * Expires the access token in two ways: for clients that compare expires_in with the clock, and for clients that wait
- * for a 401 answer.
+ * Makes the access token expire in two ways: for clients that compare expires_in with the clock, and for clients that
+ * wait for a 401 answer.
  */
 export async function endToken({ platform, pause }: CheckContext, person: Person): Promise<void> {
   await pause(shortLife * 1000 + 300)
@@ -190,6 +190,6 @@ export async function signInWithOddRefreshToken(context: CheckContext) {
   await context.order('exchange-refresh-token', { options: { value: token } })
   const landed = await followCallback(context, browser, callback)
   if (!(await context.isSignedIn(browser)))
-    throw new NotApplicable('the client signs nobody in with such a refresh token')
+    throw new NotApplicable('the client does not sign a visitor in with such a refresh token')
   return { browser, landed, token, mark }
 }

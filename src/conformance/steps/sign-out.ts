@@ -47,13 +47,13 @@ export async function openSignOut(
   }
 }
 
-/** Finds the form on the page that signs out. */
+/** Finds the sign-out form on the page. */
 export function signOutFormOf({ settings, url }: CheckContext, { forms }: Page): Form | undefined {
   const { method, path } = settings.logout!
   return forms.find(form => isSame(form.action, url(path)) && form.method === method)
 }
 
-/** Returns the path to which a POST signs out. Ends the check if the client signs out with another method. */
+/** Returns the path of the POST request that signs out. Ends the check if the client signs out with another method. */
 export function signOutPathByPost({ settings }: CheckContext): string {
   const { method, path } = settings.logout!
   if (method !== 'POST') throw new NotApplicable('the client does not sign out with a POST')

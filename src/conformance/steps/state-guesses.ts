@@ -38,7 +38,7 @@ export function findGuess(
         if (encodings.some(encoding => digest.toString(encoding).startsWith(bare))) return `the ${algorithm} of ${name}`
       }
     for (const encoding of ['hex', 'base64url', 'base64'] as const)
-      if (source.length > 5 && Buffer.from(source).toString(encoding) === state) return `${name} in another alphabet`
+      if (source.length > 5 && Buffer.from(source).toString(encoding) === state) return `${name} in another encoding`
   }
   return undefined
 }

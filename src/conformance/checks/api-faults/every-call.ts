@@ -582,7 +582,7 @@ export const everyCallRows: CheckDefinition[] = [
     id: 'every-call-headers',
     title: 'The client does not pass response headers of any API call on to the browser',
     rule: 'UP-13',
-    why: "If the client copies such a header, another server can set a cookie or give a permission on the client's behalf.",
+    why: "If the client copies such a header, another server can set a cookie or grant a permission on the client's behalf.",
     fix: 'Set the headers of every answer yourself. Do not copy any header from an answer of the platform.',
     needs,
     async run(context) {
