@@ -1,5 +1,5 @@
-// Answers of the platform with harmful content: ids that change an address, bodies that grow when unpacked, markup in
-// texts, and headers for a browser.
+// Tests answers of the platform with harmful content: ids that change an address, bodies that grow when unpacked,
+// markup in texts, and headers for a browser.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Exchange, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
@@ -36,7 +36,7 @@ const ids: [id: string, what: string, rule: CheckDefinition['rule'], values: unk
 
 const idRows: CheckDefinition[] = ids.map(([id, what, rule, values]) => ({
   id: `list-id-${id}`,
-  title: `If the id of an application ${what}, the page works without a link to another site, and the client calls only its usual addresses`,
+  title: `If the id of an application ${what}, the page works and does not link to another site, and the client calls only its usual addresses`,
   rule,
   why: 'The id comes from another program. If the client copies the id without escaping it, the id can change the page, or the address of a call.',
   fix: 'Check the format of each id. Encode the id as one path segment, and escape it on the page.',
@@ -154,7 +154,7 @@ async function linksUnder(context: CheckContext, { browser, empty }: OpenedList,
 }
 
 /**
- * Returns the new links of a page that may belong to the application. For an error page, returns none, because its
+ * Returns the new links on the page, which may lead to the application. Returns no links of an error page, because its
  * links, such as a link to sign in again, do not depend on the id.
  */
 function linksOfApplications({ settings, url }: CheckContext, empty: Page, page: Page): string[] {
@@ -377,7 +377,7 @@ const sizes: CheckDefinition[] = [
     title:
       'When the API sends JSON with 100,000 nested levels, the visitor gets an answer with a status other than 500',
     rule: 'UP-04',
-    why: 'A parser that calls itself for each level overflows its stack, and in some languages the process ends.',
+    why: 'A parser that calls itself for each level overflows its stack. In some languages, the process then ends.',
     fix: 'Count the levels before or while you parse the answer, and catch the errors of the parser.',
     needs,
     async run(context) {

@@ -64,8 +64,8 @@ async function openOwn(context: CheckContext, { browser, addresses, marks }: Vis
 }
 
 /**
- * Fails if a page contains one of the visitor's texts. A page may contain the id of the visitor's application if this
- * id is in the address of the page, because the reader then sent the id.
+ * Fails if a page contains one of the visitor's texts. A page may contain the id of the visitor's application if the
+ * requested address contained this id.
  */
 function expectNothingOf({ marks, id }: Visitor, pages: Page[], when: string): void {
   for (const page of pages) {

@@ -1,5 +1,5 @@
-// Texts and headers in answers to calls other than the call for the list: secrets with markup, and messages about
-// fields. Also messages that libraries write about a failed call.
+// Tests texts and headers in answers to calls other than the call for the list: secrets with markup, and messages about
+// fields. Also tests whether pages show the messages that libraries write about a failed call.
 import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -70,7 +70,7 @@ export const textsOfCalls: CheckDefinition[] = [
     title: "When the API refuses a change, the page escapes the API's error text about a form field",
     rule: 'PG-07',
     why: 'The error text of the API repeats the text that the visitor typed, which may contain markup.',
-    fix: 'Escape every value that a page shows, including the error texts of the API, in every form.',
+    fix: 'On the page of every form, escape every value, including the error texts of the API.',
     needs,
     async run(context) {
       const open = await openForms(context)
@@ -114,7 +114,7 @@ export const textsOfCalls: CheckDefinition[] = [
     id: 'failures-in-own-words',
     title: 'The page for a failed API call shows no message of a library or of the programming language',
     rule: 'generic-errors',
-    why: 'Such a message shows an attacker how the client is built, and may contain a part of the answer. It tells the visitor nothing.',
+    why: 'Such a message shows an attacker how the client is built, and may contain a part of the answer. It does not help the visitor.',
     fix: 'Show a fixed sentence for every failed call, and write the message of the error into the log.',
     needs,
     async run(context) {

@@ -1,4 +1,4 @@
-// Tests what the client does when the application API sends a wrong answer or none.
+// Tests what the client does when the application API sends a wrong answer or no answer.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
@@ -207,7 +207,7 @@ export const apiFaults: CheckDefinition[] = [
       const most = 3 * Math.max(usual, 1)
       expect(
         calls <= most,
-        `For one visit, the client made ${calls} calls for the list. If the API does not refuse the token, it makes ${usual}.`,
+        `For one visit, the client made ${calls} calls for the list. If the API does not refuse the token, the client makes ${usual} calls.`,
       )
     },
   },
@@ -278,7 +278,7 @@ export const apiFaults: CheckDefinition[] = [
     [
       'members-missing',
       'an application that lacks its usual JSON members',
-      'One incomplete application would break the page for everybody who sees it.',
+      'One incomplete application would break the page for anyone who sees it.',
     ],
     [
       'hostile-texts',
@@ -443,7 +443,7 @@ export const apiFaults: CheckDefinition[] = [
   ...errorAnswers,
 ]
 
-/** A check that judges all calls that the client makes while a visitor uses pages and forms. */
+/** Returns a check that judges all calls that the client makes while a visitor uses pages and forms. */
 function everyCall(
   definition: Omit<CheckDefinition, 'run' | 'needs'>,
   needs: NonNullable<CheckDefinition['needs']>,
@@ -470,8 +470,8 @@ function everyCall(
 }
 
 /**
- * Opens the pages about an application, and sends their forms. Returns ids. The address of every API call contains one
- * of these ids.
+ * Opens the pages about an application, and sends their forms. Returns the ids of the application and of the visitor.
+ * The address of every API call for these pages contains one of these ids.
  */
 async function useApplication(context: CheckContext): Promise<string[]> {
   const application = await openWithApplication(context)
@@ -497,7 +497,7 @@ function expectNoSecret(call: LabStep, { platform }: CheckContext): void {
 
 function expectBearer(call: LabStep): void {
   const { authorization } = call.request.headers
-  const said = authorization === undefined ? 'no Authorization header' : 'an Authorization header of another scheme'
+  const said = authorization === undefined ? 'no Authorization header' : 'an Authorization header with another scheme'
   expect(/^Bearer \S+$/i.test(`${authorization}`), `An API call has ${said}.`, call)
-  expect(call.response.status !== 401, 'The API refused the token of a call with 401.', call)
+  expect(call.response.status !== 401, 'The API answered a call with status 401, so it refused the token.', call)
 }

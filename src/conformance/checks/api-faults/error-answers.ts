@@ -23,7 +23,7 @@ const noListCall = 'the client does not ask the API for the list of applications
 
 const isCreation = ({ request: { method, url } }: LabStep) => method === 'POST' && /^\/apps\/v1(\?|$)/.test(url)
 
-/** An error answer of the API, with some text so that it has more than 60 bytes. */
+/** Returns an error answer of the API. Its message makes it longer than 60 bytes. */
 const errorAnswer = (status: number) => ({
   status,
   type: json,
@@ -32,7 +32,7 @@ const errorAnswer = (status: number) => ({
   }),
 })
 
-/** The status of the slow error answer, for each call. */
+/** The status of the slow error answer to each call. */
 const slowErrors: Record<string, number> = { get: 404, change: 409, create: 422, groups: 500 }
 
 const slowWhy =
@@ -65,7 +65,7 @@ async function metFault(context: CheckContext, ...names: string[]): Promise<LabS
   return context.arrived('api').filter(({ fault }) => fault && names.includes(fault.name))
 }
 
-/** Sends the form once, while the API answers the creation with this answer. */
+/** Sends the form once, while the API sends the answer in `options` to the Create call. */
 async function createUnder(context: CheckContext, options: Record<string, unknown>, name: string) {
   const open = await openCreateForm(context, name)
   await context.order('create-answer', { times: 5, options })
@@ -269,7 +269,7 @@ export const errorAnswers: CheckDefinition[] = [
   },
   {
     id: 'create-failures-not-repeated',
-    title: 'Whatever failure ends the creation of an application, the client does not repeat the call',
+    title: 'When the creation of an application fails, the client does not repeat the call, whatever the failure is',
     rule: 'UP-07',
     why: 'The platform may have created the application before the call failed. A second call may create a second application.',
     fix: 'Never repeat a POST automatically, whatever the failure is.',
@@ -452,7 +452,7 @@ export const errorAnswers: CheckDefinition[] = [
           judged++
           expectAnswer(page)
           const isDone = calls.some(step => isWrite(step) && step.response.status < 400)
-          expect(!isDone, 'The client carried out the form.', page, ...calls)
+          expect(!isDone, 'The client made the change that the form asks for.', page, ...calls)
           expect(
             asksToSignIn(context, page),
             `The client answered with ${describePage(page)}, which does not offer to sign in.`,

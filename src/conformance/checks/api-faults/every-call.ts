@@ -1,5 +1,5 @@
-// Failures of all API calls except the list of applications: reading, changing and creating an application, and the
-// list of groups.
+// Tests failures of all API calls except the call for the list of applications: reading, changing and creating an
+// application, and the list of groups.
 import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -62,7 +62,7 @@ const failures: [failure: string, rule: CheckDefinition['rule'], what: string][]
   ['503', 'UP-06', 'the API is down during a change (503)'],
   ['400', 'UP-14', 'the API refuses a change (400)'],
   ['403', 'UP-14', 'the API forbids a change (403)'],
-  ['404', 'UP-14', 'the API does not find the application of a change (404)'],
+  ['404', 'UP-14', 'the API does not find the application that the visitor changes (404)'],
   ['409', 'UP-14', 'the API reports a conflict for a change (409)'],
   ['412', 'UP-14', 'the API reports that somebody else has changed the application (412)'],
   ['422-fields', 'UP-14', 'the API refuses fields of a change (422)'],
@@ -184,7 +184,7 @@ export const noCreation = 'the form creates no application, which another check 
  * check if no call meets the fault.
  */
 export async function meet(context: CheckContext, place: string, fault: string, options: Record<string, unknown> = {}) {
-  // With a slow fault, the visitor waits for each answer, so one page is enough.
+  // With a slow fault, the visitor waits for each answer, so the check opens only one page.
   const isSlow = fault === 'never' || fault === 'drip' || 'byteSeconds' in options
   if (place === 'get') return openUnder(context, `get-${fault}`, options, isSlow ? 1 : 20)
   if (place === 'change') {
@@ -399,7 +399,7 @@ export const everyCallRows: CheckDefinition[] = [
   ...malformed.map(
     (failure): CheckDefinition => ({
       id: `secret-${failure}`,
-      title: `When the API answer with a new client secret is malformed (${failure}), the visitor gets an answer with a status other than 500`,
+      title: `When the API's answer to the call for a new client secret is malformed (${failure}), the visitor gets an answer with a status other than 500`,
       rule: 'UP-06',
       why: 'The API answer comes from another program, and may lack the secret.',
       fix: 'Before you show the secret, check that the answer contains it. If the secret is missing, say that a new secret may exist.',
@@ -417,7 +417,7 @@ export const everyCallRows: CheckDefinition[] = [
   ...['empty', 'not-an-object', 'members-missing'].map(
     (failure): CheckDefinition => ({
       id: `create-${failure}`,
-      title: `When the API answer to the creation of an application is malformed (${failure}), the visitor gets an answer with a status other than 500`,
+      title: `When the API's answer to the creation of an application is malformed (${failure}), the visitor gets an answer with a status other than 500`,
       rule: 'UP-06',
       why: 'The API answer comes from another program, and may lack the OAuth client or its secret.',
       fix: 'Check that a JSON member exists before you use it. If a member is missing, link to the list, because the application may exist.',
@@ -486,7 +486,7 @@ export const everyCallRows: CheckDefinition[] = [
     title:
       'When a list contains null, numbers, texts or incomplete entries, the visitor gets an answer with a status other than 500',
     rule: 'UP-06',
-    why: 'The list comes from another program. One wrong entry would break the page for everybody who sees it.',
+    why: 'The list comes from another program. One wrong entry would break the page for anyone who sees it.',
     fix: 'Check the type of each entry and of each value that you show.',
     needs,
     async run(context) {

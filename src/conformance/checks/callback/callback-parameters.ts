@@ -1,5 +1,5 @@
-// Callbacks with unusual parameters: repeated or missing parameters, parameters of another client or user, errors, and
-// garbage.
+// Tests callbacks with unusual parameters: repeated or missing parameters, parameters of another client or user,
+// errors, and garbage.
 
 import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
@@ -20,7 +20,7 @@ import { readSetCookie } from '../../steps/set-cookies.ts'
 const evil = 'https://evil.example/'
 /**
  * Markup that no template contains. It also works inside a comment, a script, a title or a text field, because it first
- * ends them.
+ * ends each of these.
  */
 const markup = '"\'--></script></title></textarea><img src=x onerror=conformance()>'
 
@@ -229,8 +229,8 @@ export const callbackParameters: CheckDefinition[] = [
     title:
       'If the request for the name of the user fails, the client does not use the subject parameter of the callback',
     rule: 'CL-12',
-    why: 'Anybody can change the address of a callback, also while the portal cannot answer who the user is.',
-    fix: 'Take the identity of the user only from the token or from the portal. If neither gives it, show the pages without it.',
+    why: 'Anybody can change the address of a callback, even while the portal cannot say who the user is.',
+    fix: 'Take the identity of the user only from the token or from the portal. If neither provides the identity, show the pages without it.',
     needs: ['page'],
     async run(context) {
       const other = await context.otherPerson()
@@ -352,7 +352,7 @@ export const callbackParameters: CheckDefinition[] = [
     id: 'callback-unknown-parameter',
     title: 'A login works even if its callback has an unknown parameter',
     rule: 'unknown-parameters',
-    why: 'The portal may add parameters in the future. If the client refuses unknown parameters, nobody can then sign in.',
+    why: 'The portal may add parameters in the future. If the client refuses unknown parameters, then nobody can sign in.',
     fix: 'Read only the parameters that you know.',
     needs: ['page'],
     async run(context) {
@@ -497,7 +497,7 @@ export const callbackParameters: CheckDefinition[] = [
   {
     id: 'callback-odd-values',
     title:
-      'If the browser has begun the login, the client answers the callback with a page, whatever value a parameter has',
+      'In a browser that has begun a login, the client answers the callback with a page, whatever value a parameter has',
     rule: 'oauth-sanitize',
     why: 'Anybody can make visitors open such a callback. Functions that compare or parse texts throw errors for some values, for example for a letter outside ASCII, a text of unexpected length or a broken address.',
     fix: 'Check the type, the length and the characters of each parameter before you use it. Answer a wrong value with status 400.',

@@ -20,7 +20,7 @@ export const callback: CheckDefinition[] = [
     id: 'login-works',
     title: 'A visitor who signs in at the portal is signed in at the client',
     rule: 'login-works',
-    why: 'A client that signs nobody in is of no use to visitors. Most other checks also need a login that works.',
+    why: 'If nobody can sign in, the client is of no use to visitors. Most other checks also need a login that works.',
     fix: 'Compare your login with the steps in docs/reference/platform.md. The evidence shows at which step your login stopped.',
     needs: ['page'],
     async run(context) {
@@ -261,7 +261,7 @@ export const callback: CheckDefinition[] = [
   ...hostileValues,
   {
     id: 'callback-post',
-    title: 'If the method of a callback is not GET, the client does not exchange its code',
+    title: 'If the method of a callback is not GET, the client does not exchange the code',
     rule: 'only-supported-methods',
     why: 'The redirect of the portal is always a GET request. A form that is sent to the callback comes from an attacker.',
     fix: 'Accept only GET at the callback path, and answer other methods with 405.',
@@ -361,7 +361,7 @@ export const callback: CheckDefinition[] = [
         statuses.push(page.status)
       }
       expectWithFix(
-        'Show the page even if the address has no parameters, because another portal may add no parameters to cancel_url.',
+        'Show the page even if the address has no parameters, because another portal may not add parameters to cancel_url.',
         statuses[0]! >= 400 || statuses[1]! < 400,
         `With error and state, cancel_url was answered with status ${statuses[0]}. Without parameters, it was answered with status ${statuses[1]}.`,
       )
@@ -457,7 +457,10 @@ export const callback: CheckDefinition[] = [
   ...returnTo,
 ]
 
-/** Returns advice for a login that signs nobody in. The advice depends on the step at which the login stopped. */
+/**
+ * Returns advice for a login after which nobody is signed in. The advice depends on the step at which the login
+ * stopped.
+ */
 function adviceForLogin(context: CheckContext): string {
   const [exchange] = context.arrived('exchange').slice(-1)
   if (!exchange)
@@ -465,7 +468,7 @@ function adviceForLogin(context: CheckContext): string {
   if (exchange.response.status >= 400)
     return exchange.reason
       ? guidanceOf(exchange.reason).fix
-      : 'The evidence shows why the portal refused the exchange. Correct the field that its answer names.'
+      : "The evidence shows why the portal refused the exchange. Correct the field that the portal's answer names."
   const [call] = context.arrived('api').slice(-1)
   if (call)
     return `The API answered ${call.response.status}: send Authorization: Bearer with the access token of the exchange.`

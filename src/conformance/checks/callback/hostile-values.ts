@@ -1,4 +1,4 @@
-// Values that anybody can put into the address of a login, of a callback or of another page: unknown parameters,
+// Tests values that anybody can put into the address of a login, of a callback or of another page: unknown parameters,
 // markup, line breaks, and addresses of other sites.
 import type { Exchange, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, Undecided } from '../../check.ts'
@@ -67,7 +67,7 @@ const shown = [
   'unknown',
 ]
 
-/** Line breaks, plain and percent-encoded. The last value has two letters whose low bytes are a line break. */
+/** Line breaks, unencoded and percent-encoded. The last value has two letters whose low bytes are a line break. */
 const breaks = ['\r\n', '\n', '\r', '%0d%0a', '\u560d\u560a']
 const added = 'x-conformance-added'
 
@@ -204,8 +204,8 @@ export const hostileValues: CheckDefinition[] = [
     id: 'callback-long-texts-not-shown',
     title: 'The page for a refused callback does not show a long text from the address',
     rule: 'CL-13',
-    why: 'Anybody can make a visitor open a callback address. A page that shows a whole text from the address gives the words of a stranger as the words of the client.',
-    fix: 'Choose the words of the page by the value of error. Do not show error_description, or show at most a few hundred characters of it.',
+    why: "Anybody can make a visitor open a callback address. A page that shows a whole text from the address presents a stranger's words as the client's own words.",
+    fix: 'Choose the text of the page according to the value of error. Do not show error_description, or show at most a few hundred characters of it.',
     async run(context) {
       const text = 'Your account is locked. Call 555 0100 and read out your password. '.repeat(40)
       for (const name of ['error', 'error_description'])

@@ -1,4 +1,5 @@
-// Tests how the client answers callbacks that sign nobody in: the page, its links and headers, and the session.
+// Tests how the client answers callbacks after which nobody is signed in: the page, its links and headers, and the
+// session.
 import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -84,7 +85,7 @@ export const refused: CheckDefinition[] = [
   },
   {
     id: 'callback-refused-answer',
-    title: 'When a callback signs nobody in, the visitor gets a page of the client',
+    title: 'When nobody is signed in after a callback, the visitor gets a page of the client',
     rule: 'stays-up',
     why: 'The visitor must learn that the login has failed. The default error page of a server does not say this.',
     fix: 'Catch every failure in the code that handles the callback, and answer with a page that offers to sign in again.',
@@ -125,7 +126,7 @@ export const refused: CheckDefinition[] = [
   },
   {
     id: 'callback-refused-no-store',
-    title: 'When a callback signs nobody in, the answer says Cache-Control: no-store',
+    title: 'When nobody is signed in after a callback, the answer says Cache-Control: no-store',
     rule: 'no-store',
     why: 'The address of this page contains a code and a state, and the answer deletes the login cookie. Clients often send the header only if the login succeeds.',
     fix: 'Send Cache-Control: no-store with every answer of the callback path, whatever its status.',
@@ -143,7 +144,7 @@ export const refused: CheckDefinition[] = [
   },
   {
     id: 'callback-not-framed',
-    title: 'No other site can show the callback page or the page at cancel_url in a frame',
+    title: 'Other sites cannot show the callback page or the page at cancel_url in a frame',
     rule: 'PG-08',
     why: 'Another site can load the page in an invisible frame. Visitors then press buttons of this page without seeing them. Many clients forbid frames only for pages that signed-in visitors see.',
     fix: "Send Content-Security-Policy: frame-ancestors 'none' or X-Frame-Options: DENY with all pages. Set the header in one place in the code.",

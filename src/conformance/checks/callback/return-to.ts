@@ -343,7 +343,7 @@ export const returnTo: CheckDefinition[] = [
       'When a login begins at an address with two slashes or a backslash, the client does not send the visitor to another site',
     rule: 'CL-25',
     why: 'If a visitor without a session opens an address, many clients begin a login, and afterwards redirect to the path of this address. Browsers read the path //evil.example/ as another host.',
-    fix: 'Check this path like every other return address, before you store it.',
+    fix: 'Before you store this path, check it as you check a return address.',
     async run(context) {
       const { client, page } = context.settings
       const paths = ['//evil.example/', '//evil.example/..%2f', '/\\evil.example/', `//evil.example${page || '/'}`]

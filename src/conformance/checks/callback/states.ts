@@ -387,7 +387,7 @@ export const states: CheckDefinition[] = [
     id: 'state-once-after-exchange',
     title: 'After a failed exchange, the client refuses another callback with the same state in the same browser',
     rule: 'CL-05',
-    why: 'The callback has used the state, even if the exchange failed. If the state stays valid, an attacker who has read it, for example in a log, can finish a login in this browser.',
+    why: 'A callback uses up its state, even if the exchange fails. If the state stays valid, an attacker who has read it, for example in a log, can finish a login in this browser.',
     fix: 'Delete the stored state before you call the portal.',
     async run(context) {
       await expectStateUsedUp(context, ['exchange', 'tokens'], context.settings.client)
@@ -415,7 +415,7 @@ export const states: CheckDefinition[] = [
         const { browser, start, callback } = await beginLogin(context)
         const state = start.state ?? ''
         const set = cookiesOf(start.page.trail).filter(({ cookie }) => !cookie.isDeletion && cookie.value !== '')
-        // A cookie belongs to one login if each login has a cookie with another name, or if the cookie contains the
+        // A cookie belongs to one login if each login has a cookie with a different name, or if the cookie contains the
         // state in readable form. Any other cookie can be the id of a browser or of a session at the server.
         const own = set.filter(
           ({ cookie }) =>
@@ -482,7 +482,7 @@ export const states: CheckDefinition[] = [
     id: 'state-once-after-failure',
     title: 'The client refuses a callback with the state of a failed login',
     rule: 'state-once-after-failure',
-    why: 'A state is valid for one callback, and the failed login has used it.',
+    why: 'A state is valid for one callback, and the failed login has used it up.',
     fix: 'Delete the stored state, whatever the result of the login is.',
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
@@ -565,7 +565,7 @@ function swapCase(text: string): string {
   )
 }
 
-/** Returns a new value for each call, because a client may remember earlier values. */
+/** Returns a new value each time, because a client may remember earlier values. */
 function anotherState(state: string): string {
   return randomBytes(state.length).toString('base64url').slice(0, state.length)
 }
