@@ -270,7 +270,7 @@ export function createContext({
       const page = await context.signIn(browser, options)
       if (!(await context.isSignedIn(browser, options)))
         throw failureOrObstacle(
-          new Failed('A plain login signs nobody in.', [], failedLoginFix),
+          new Failed('Nobody is signed in after a plain login.', [], failedLoginFix),
           obstacle,
           'start',
           'portal',

@@ -87,7 +87,7 @@ async function tryLogin(parts: ChecksOptions, secrets: string[] = []): Promise<O
     if (await context.isSignedIn(visitor)) return undefined
     const behind = await visitor.visit(context.url(parts.settings.page))
     for (const one of [page, behind]) if (mayGoOnByScript(one)) throw new Undecided(describeScript(one, parts.settings))
-    throw new Failed(`A plain login, which ended with ${describePage(page)}, signs nobody in.`)
+    throw new Failed(`Nobody is signed in after a plain login, which ended with ${describePage(page)}.`)
   } catch (error) {
     const isCauseUnclear = error instanceof Undecided
     if (!isCauseUnclear && !(error instanceof Failed)) return undefined

@@ -69,7 +69,7 @@ t.test('a client that logs the state passes the check `log-cookies`, although a 
   const logins = new Map<string, Login>()
   const found = await judge(
     {
-      // The login cookie contains the plain state.
+      // The login cookie contains the unencrypted state.
       sealLogin(_visit, _name, login) {
         logins.set(login.state, login)
         return login.state
@@ -343,7 +343,7 @@ const revokesLater: Partial<Parts> = {
   },
 }
 
-t.test('a client that revokes tokens five seconds after its answer passes the checks of revocations', async t => {
+t.test('a client that revokes tokens five seconds after its answer passes the checks about revocations', async t => {
   const ids = [
     'logout-revokes',
     'logout-revokes-access-token',
@@ -402,19 +402,22 @@ t.test('a client that keeps the last valid metadata across restarts fails no che
   }
 })
 
-t.test('no check fails if a client refuses a login because its query contains parameters of the portal', async t => {
-  const found = await judge(
-    {
-      async around(visit, next) {
-        const isRefused = ['state', 'redirect_uri'].some(name => visit.query.has(name))
-        return visit.url.pathname === '/login' && isRefused ? page(visit, 400, 'Wrong address', '') : next()
+t.test(
+  'no check fails if a client refuses a request for the login path because its query contains parameters of the portal',
+  async t => {
+    const found = await judge(
+      {
+        async around(visit, next) {
+          const isRefused = ['state', 'redirect_uri'].some(name => visit.query.has(name))
+          return visit.url.pathname === '/login' && isRefused ? page(visit, 400, 'Wrong address', '') : next()
+        },
       },
-    },
-    'state-not-chosen',
-    'start-not-chosen',
-  )
-  t.match(found, { 'state-not-chosen': { verdict: 'passed' }, 'start-not-chosen': { verdict: 'passed' } })
-})
+      'state-not-chosen',
+      'start-not-chosen',
+    )
+    t.match(found, { 'state-not-chosen': { verdict: 'passed' }, 'start-not-chosen': { verdict: 'passed' } })
+  },
+)
 
 t.test(
   'a client that keeps the PKCE verifier unsealed in an HttpOnly cookie passes `pkce-verifier-hidden`',
@@ -475,13 +478,10 @@ t.test('the check `create-chosen-group` chooses a group with radio buttons', asy
   t.match(found, { 'create-chosen-group': { verdict: 'passed' } })
 })
 
-t.test(
-  'if the form creates no application, the reason that the check `create-once-between-others` gives says so',
-  async t => {
-    const found = await judge({ isFormOf: () => false }, 'create-once-between-others')
-    t.match(found, { 'create-once-between-others': { verdict: 'not applicable', reason: 'creates no application' } })
-  },
-)
+t.test('if the form creates no application, the result of the check `create-once-between-others` says so', async t => {
+  const found = await judge({ isFormOf: () => false }, 'create-once-between-others')
+  t.match(found, { 'create-once-between-others': { verdict: 'not applicable', reason: 'creates no application' } })
+})
 
 t.test(
   'if a client rewrites a redirect URI with a URL parser, the advice in `fix` does not recommend a parser',
@@ -507,31 +507,34 @@ t.test(
   },
 )
 
-t.test('if a client is slow once, because it is busy, the checks of slow values try again and pass', async t => {
-  const found = await judge(
-    {
-      async around(visit, next) {
-        const answer = await next()
-        const memory = memoryOf(visit)
-        const sent = visit.body + visit.url.search
-        // Searches for texts, because a regular expression such as /a{25,}!/ would itself be slow for long values.
-        const isLong = sent.includes('+'.repeat(20_000))
-        const isShort = ['!', '%21'].some(end => sent.includes('a'.repeat(25) + end))
-        const stalls: [key: string, isMet: boolean, ms: number][] = [
-          ['long value', isLong, 1500],
-          [`short value at ${visit.url.pathname}`, isShort, 3500],
-        ]
-        for (const [key, isMet, ms] of stalls)
-          if (isMet && !memory.has(key)) {
-            memory.set(key, true)
-            await wait(ms)
-          }
-        return answer
+t.test(
+  'if a client is slow once, because it is busy, the checks with long and slow values try again and pass',
+  async t => {
+    const found = await judge(
+      {
+        async around(visit, next) {
+          const answer = await next()
+          const memory = memoryOf(visit)
+          const sent = visit.body + visit.url.search
+          // Searches for texts, because a regular expression such as /a{25,}!/ would itself be slow for long values.
+          const isLong = sent.includes('+'.repeat(20_000))
+          const isShort = ['!', '%21'].some(end => sent.includes('a'.repeat(25) + end))
+          const stalls: [key: string, isMet: boolean, ms: number][] = [
+            ['long value', isLong, 1500],
+            [`short value at ${visit.url.pathname}`, isShort, 3500],
+          ]
+          for (const [key, isMet, ms] of stalls)
+            if (isMet && !memory.has(key)) {
+              memory.set(key, true)
+              await wait(ms)
+            }
+          return answer
+        },
       },
-    },
-    'create-long-values',
-    'create-slow-values',
-    'query-slow-values',
-  )
-  for (const [id, { verdict, reason }] of Object.entries(found)) t.equal(verdict, 'passed', `${id}: ${reason}`)
-})
+      'create-long-values',
+      'create-slow-values',
+      'query-slow-values',
+    )
+    for (const [id, { verdict, reason }] of Object.entries(found)) t.equal(verdict, 'passed', `${id}: ${reason}`)
+  },
+)

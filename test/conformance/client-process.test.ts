@@ -19,7 +19,7 @@ t.test('if restart() is called several times at once, the client is started only
   t.equal(starts, 3, 'a later restart starts the client again')
 })
 
-t.test('after stop(), the client does not run, even if a restart had begun before', async t => {
+t.test('after stop(), the client does not run, even if a restart began before stop()', async t => {
   let starts = 0
   const isAnswering = async () => ++starts > 0
   const client = await startClient('exec sleep 60', process.env, isAnswering)

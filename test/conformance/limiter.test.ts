@@ -24,7 +24,7 @@ t.test('the number of functions that run at the same time never exceeds the numb
 })
 
 t.test(
-  'while a function pauses, another function can use its slot; after the pause, the function gets a slot before a new function begins',
+  'while a function pauses, another function can use its slot; after the pause, the first function gets a slot before a new function begins',
   async t => {
     const { runInSlot } = createLimiter(1)
     const heard: string[] = []
@@ -78,7 +78,7 @@ t.test(
   },
 )
 
-t.test('a function can choose how many milliseconds it waits before its slot becomes free', async t => {
+t.test('a function that waits for a promise can set the time after which its slot becomes free', async t => {
   const { runInSlot } = createLimiter(1)
   const heard: string[] = []
   await Promise.all([
@@ -93,7 +93,7 @@ t.test('a function can choose how many milliseconds it waits before its slot bec
   t.same(heard, ['the second ends', 'the first ends'])
 })
 
-t.test('if a function ends while it waits, the number of free slots does not change', async t => {
+t.test('if a function ends while one of its promises is pending, the limit stays the same', async t => {
   const { runInSlot } = createLimiter(1)
   let answer = () => {}
   let pending: Promise<void> | undefined
@@ -119,7 +119,7 @@ t.test('if a function ends while it waits, the number of free slots does not cha
 })
 
 t.test(
-  'if the number of functions that have begun reaches the limit, the next function begins only after another one has ended',
+  'if the number of functions that have begun reaches the limit, the next function begins only after one of them has ended',
   async t => {
     const { runInSlot } = createLimiter(1, 2)
     let [begun, most] = [0, 0]

@@ -123,7 +123,7 @@ t.test('if the client ends during a check and is restarted for another check, th
 })
 
 t.test(
-  'if the client ends while several checks run, and does not end when the checks are repeated, all these checks fail',
+  'if the client ends while several checks run, and does not end again when the checks are repeated, all these checks fail',
   async t => {
     const results = await judgeWithRestart(false)
     const { kills, b, c, d, f } = verdictsOf(results)

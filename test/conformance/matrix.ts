@@ -33,9 +33,9 @@ let judged = 0
 await judgeRight('the small client without a fault', undefined, stage => stage.judge(buildFaultyClient, picked))
 await judgeRight('the other client', otherClientOptions, stage => stage.judge(buildOtherClient, picked))
 await Promise.all(Array.from({ length: Number(values['side-by-side']) }, judgeFaults))
-print(`${judged - missed.length} of ${judged} clients judged as they should be.`)
+print(`${judged - missed.length} of ${judged} clients were judged correctly.`)
 if (missed.length > 0) {
-  print(`Not: ${missed.join(', ')}`)
+  print(`Judged wrongly: ${missed.join(', ')}`)
   process.exitCode = 1
 }
 

@@ -34,7 +34,7 @@ async function reasonsOf(checks: Check[]) {
 }
 
 const mixed = failing('mixed', 'A page of Robin1 shows the application of Robin2.', { rule: 'visitors-apart' })
-const nobody = failing('nobody', 'A plain login signs nobody in.')
+const nobody = failing('nobody', 'Nobody is signed in after a plain login.')
 const lost = failing('lost', 'The visitor is no longer signed in.')
 const other = failing('other', 'The page has no title.')
 
@@ -43,7 +43,7 @@ t.test(
   async t => {
     const reasons = await reasonsOf([nobody, lost, other, mixed])
     const hint = 'Look at mixed first: the client mixes the data of its visitors.'
-    t.equal(reasons.nobody, `A plain login signs nobody in. ${hint}`)
+    t.equal(reasons.nobody, `Nobody is signed in after a plain login. ${hint}`)
     t.equal(reasons.lost, `The visitor is no longer signed in. ${hint}`)
     t.equal(reasons.other, 'The page has no title.', 'the reason of another failure is unchanged')
     t.equal(reasons.mixed, 'A page of Robin1 shows the application of Robin2.')
@@ -54,16 +54,16 @@ t.test(
   'if a check fails because nobody is signed in, and no check found mixed-up visitors, its reason is unchanged',
   async t => {
     const reasons = await reasonsOf([nobody, other])
-    t.equal(reasons.nobody, 'A plain login signs nobody in.')
+    t.equal(reasons.nobody, 'Nobody is signed in after a plain login.')
   },
 )
 
 t.test(
-  'if a check for mixed-up visitors only found that a visitor is signed out, the reasons of other checks are unchanged',
+  'if the check that looks for mixed-up visitors finds only a signed-out visitor, the reasons of other checks do not change',
   async t => {
     const signedOut = failing('signed-out', 'The first visitor is no longer signed in.', { rule: 'visitors-apart' })
     const reasons = await reasonsOf([nobody, lost, signedOut])
-    t.equal(reasons.nobody, 'A plain login signs nobody in.')
+    t.equal(reasons.nobody, 'Nobody is signed in after a plain login.')
     t.equal(reasons.lost, 'The visitor is no longer signed in.')
   },
 )

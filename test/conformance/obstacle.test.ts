@@ -84,7 +84,7 @@ t.test('if the login path does not redirect to the portal, one check fails', asy
   })
 })
 
-t.test('if a login signs nobody in, the check `login-works` fails', async t => {
+t.test('if nobody is signed in after a login, the check `login-works` fails', async t => {
   const results = await judge({ setCookie: () => {} }, /^(login-works|exchange-code|page-nosniff|cookie-httponly)$/)
   t.same(briefly(results), {
     'login-works': 'failed',

@@ -34,7 +34,7 @@ t.test('without a real browser, a client that needs JavaScript fails no check', 
 })
 
 t.test(
-  'without a real browser, a client fails no check if only the beginning of a login, the callback or the pages need JavaScript',
+  'without a real browser, a client fails no check if one of these needs JavaScript: the beginning of a login, the callback or the pages',
   async t => {
     // A whole run takes long, so each of the three clients is judged by a different third of the checks.
     const seed = Number(process.env.CHECKS_SEED ?? Math.floor(Math.random() * 2 ** 32))

@@ -32,7 +32,7 @@ function runAll(checks: Check[], parts: Partial<ChecksOptions> = {}): Promise<Re
 
 const verdictsOf = (results: Result[]) => Object.fromEntries(results.map(({ id, verdict }) => [id, verdict]))
 
-t.test('the verdict of a check follows from how its run ends and from the level of its rule', async t => {
+t.test('the verdict of a check depends on how its run ends and on the level of its rule', async t => {
   const fail = async () => {
     throw new Failed('It went wrong.', ['seen'])
   }
@@ -295,7 +295,7 @@ t.test(
   },
 )
 
-t.test('if the output is not a terminal, the progress adds a line every few seconds', async t => {
+t.test('if the output is not a terminal, the command prints a new progress line every few seconds', async t => {
   mock.timers.enable({ apis: ['setInterval'] })
   t.teardown(() => mock.timers.reset())
   let said = ''

@@ -37,7 +37,7 @@ t.test('the source of every MUST is the platform, a decision of this project or 
 })
 
 t.test(
-  'if a MUST comes from an RFC and does not define the protocol, its rule quotes MUST or REQUIRED from the RFC',
+  'every MUST rule from an RFC quotes the word MUST or REQUIRED; only rules that define the protocol need no such quote',
   async t => {
     const definitions = [
       'token-type-case',

@@ -62,23 +62,26 @@ t.test('if the option stopAt has stopped a navigation, the method goOn can conti
   t.throws(() => browser.goOn(end), /was not stopped/)
 })
 
-t.test('if no answer arrives, or the answer breaks off or never ends, the page has a fault', async t => {
-  const url = await serve(t, ({ url }, response) => {
-    if (url === '/breaks') response.destroy()
-    if (url === '/endless')
-      response
-        .writeHead(200)
-        .on('drain', () => response.write('x'.repeat(65_536)))
-        .write('x'.repeat(1_000_000))
-  })
-  const browser = createBrowser({ timeoutMs: 300 })
-  const silent = await browser.visit(`${url}/silent`)
-  t.match(silent, { status: 0, fault: 'no whole answer within 300 ms' })
-  t.ok(silent.trail[0]!.durationMs < 10_000, 'long before the default time limit')
-  t.match(await createBrowser().visit(`${url}/breaks`), { status: 0, fault: String })
-  t.match(await createBrowser().visit(`${url}/endless`), { status: 0, fault: /larger than/ })
-  t.match(await browser.visit('http://localhost:1/'), { status: 0, fault: /ECONNREFUSED/ })
-})
+t.test(
+  'if no answer arrives, or the answer breaks off or never ends, the property `fault` of the page says so',
+  async t => {
+    const url = await serve(t, ({ url }, response) => {
+      if (url === '/breaks') response.destroy()
+      if (url === '/endless')
+        response
+          .writeHead(200)
+          .on('drain', () => response.write('x'.repeat(65_536)))
+          .write('x'.repeat(1_000_000))
+    })
+    const browser = createBrowser({ timeoutMs: 300 })
+    const silent = await browser.visit(`${url}/silent`)
+    t.match(silent, { status: 0, fault: 'no whole answer within 300 ms' })
+    t.ok(silent.trail[0]!.durationMs < 10_000, 'long before the default time limit')
+    t.match(await createBrowser().visit(`${url}/breaks`), { status: 0, fault: String })
+    t.match(await createBrowser().visit(`${url}/endless`), { status: 0, fault: /larger than/ })
+    t.match(await browser.visit('http://localhost:1/'), { status: 0, fault: /ECONNREFUSED/ })
+  },
+)
 
 t.test('the browser refuses fields, choices and buttons that the form does not contain', async t => {
   const browser = createBrowser()

@@ -91,7 +91,7 @@ function routeOf({ parts, url: { pathname } }: Visit): [string[], Handler] {
   return [['GET'], async visit => page(visit, 404, 'Not found', `${parts.notFound(visit)}<a href="/">Start</a>`)]
 }
 
-/** Reads the body of a form. Refuses a form from another site before that. */
+/** Reads the body of a form. Before that, refuses a form from another site. */
 async function readForm(visit: Visit, request: IncomingMessage): Promise<string> {
   const { parts, headers } = visit
   if (!parts.isFromHere(visit)) throw new Refusal(403, 'This form was not sent from a page of this site.')
@@ -223,7 +223,7 @@ const details: Handler = async visit => {
   return applicationPage(visit, id, application?.name ?? '(no name)', newForm(visit, session.visitor, `secret ${id}`))
 }
 
-/** Reads an application from the API. Returns the values for the fields of the form for changes. */
+/** Reads an application from the API. Returns the values for the fields of the edit form. */
 async function valuesOf(visit: Visit, session: Session, path: string): Promise<URLSearchParams> {
   const application = await ask(visit, session, 'GET', path)
   const { data, client } = isRecord(application) ? application : {}
@@ -304,7 +304,7 @@ function newSecret(id: string): [string[], Handler] {
 
 const actions = { edit, remove, secret: newSecret }
 
-/** The path of the application at the API. Refuses an invalid id. */
+/** Returns the path of the application at the API. Refuses an invalid id. */
 function pathOf({ parts, method }: Visit, id: string): string {
   const path = method === 'POST' ? parts.postedPath(id) : parts.applicationPath(id)
   if (!path) throw new Refusal(404, 'There is no such application.')
@@ -378,7 +378,7 @@ function envelope(values: URLSearchParams): object {
   return { context, type: 'App', data }
 }
 
-/** The text with the client secret, for the one page that shows it. */
+/** Returns the text with the client secret, for the only page that shows this secret. */
 function credentialsIn(made: unknown): string {
   const client = isRecord(made) && isRecord(made.client) ? made.client : {}
   const secrets = Array.isArray(client.clientSecrets) ? client.clientSecrets.join(' ') : ''

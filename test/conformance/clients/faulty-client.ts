@@ -1,4 +1,4 @@
-// The small client with one fault, or with none.
+// Builds the small client with one fault or without a fault.
 import type { Server } from 'node:http'
 import { buildClient } from './client.ts'
 import { faults } from './faults/faults.ts'

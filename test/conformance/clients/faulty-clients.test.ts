@@ -10,7 +10,7 @@ import { faults } from './faults/faults.ts'
 import { judgePairs, listPairs, shuffle } from './faults/judge-faults.ts'
 import { buildFaultyClient } from './faulty-client.ts'
 
-/** Checks without a fault in the table, and the test that contains their fault. */
+/** Checks for which the table contains no fault. Each value names the test that uses such a fault instead. */
 const provenElsewhere = {
   'page-hsts': 'test/conformance/https.test.ts tests clients over https without the header',
   'page-hsts-value': 'test/conformance/https.test.ts tests clients over https with another value',

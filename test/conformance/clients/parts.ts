@@ -217,8 +217,8 @@ export const right = {
       const seconds = Math.max(1, Math.floor((endsAt - Date.now()) / 1000))
       parts.setCookie(visit, parts.refreshCookie, { refreshToken, endsAt }, parts.refreshAttributes(seconds))
     } else if (visit.url.pathname === '/exchangeToken') {
-      // The next renewal must not use the refresh token of an earlier visitor. The callback contains no Strict cookies,
-      // so the client deletes this cookie in any case.
+      // The next renewal must not use the refresh token of an earlier visitor. The callback request carries no Strict
+      // cookies, so the client deletes this cookie in any case.
       visit.setCookies.push(`${parts.refreshCookie}=; ${parts.refreshAttributes(0)}`)
     }
     return session
@@ -423,12 +423,14 @@ export const right = {
   onCrash: (_error: unknown, response: ServerResponse): void => void response.destroy(),
 }
 
-/** A login can be finished only if the client still has the settings with which the login began. */
+/**
+ * Returns the settings to which a login is bound. A login can be finished only if the client still has these settings.
+ */
 function registrationOf({ settings }: Visit): string {
   return `${settings.loginUrl} ${settings.clientId} ${settings.publicUrl}`
 }
 
-/** The refresh token of the visitor, and the time at which it ends. */
+/** Returns the refresh token of the visitor, and the time at which it expires. */
 function readGrant(visit: Visit): { refreshToken: string; endsAt: number } | undefined {
   const { refreshCookie, unseal } = visit.parts
   const grants = openAll(visit, refreshCookie, unseal).filter(isRecord)

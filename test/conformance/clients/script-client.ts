@@ -39,7 +39,7 @@ if (task === 'go') location.replace(to)
 if (task === 'load') load()
 `
 
-/** A page on which the script does the task. */
+/** Returns a page on which the script does the task. */
 function taskPage(visit: Visit, task: 'go' | 'load', to = ''): Answer {
   const answer = page(
     visit,
@@ -58,7 +58,10 @@ function taskPage(visit: Visit, task: 'go' | 'load', to = ''): Answer {
 
 type Task = 'start' | 'callback' | 'pages'
 
-/** The parts of a client that leaves the tasks to a script. The client does all other tasks like the small client. */
+/**
+ * Returns the parts of a client that leaves the tasks to a script. The client does all other tasks like the small
+ * client.
+ */
 export function leaveToScript(...tasks: Task[]) {
   return {
     headers: visit => ({

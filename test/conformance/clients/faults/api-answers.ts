@@ -62,7 +62,10 @@ const unpacked: Partial<Parts> = { unpacks: true, deadlineMs: 7000, readBody: re
 
 const depthOf = (value: unknown): number => (Array.isArray(value) ? 1 + Math.max(0, ...value.map(depthOf)) : 0)
 
-/** The key is the object with the cookies of a visit, because the client copies the visit itself for some calls. */
+/**
+ * The headers of the last answer for each visit. The key is the object with the visit's cookies, because the client
+ * copies the visit itself for some calls.
+ */
 const headersOf = new WeakMap<Visit['cookies'], Headers>()
 
 /** Sends headers of the platform to the browser: all headers of the last answer that `isMet` selects. */

@@ -11,8 +11,8 @@ const trusting: Parts['readList'] = answer =>
 type Refused = { error: { message: Record<string, string[]> } }
 
 /**
- * API answers after which a faulty client ends the session. `checks`: the ids of the checks that find this, without
- * `list-`.
+ * API answers after which a faulty client ends the session. `checks`: the ids of the checks that find the fault,
+ * without the prefix `list-`.
  */
 const signsOut: Record<string, { isMet: (status: number, answer: unknown) => boolean; checks: string[] }> = {
   'failed-call': { isMet: status => status === 0, checks: ['reset', 'cut', 'endless-header', 'gzip'] },

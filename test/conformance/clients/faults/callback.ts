@@ -317,7 +317,8 @@ export const callback = [
   }),
   fault('callback-redirects-with-a-strict-cookie', 'login-lands-signed-in', {
     arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
-    // Leaves out the second request of the page. It would contain the cookie, and no check would see the fault.
+    // Does not load the page a second time. The second request would carry the cookie, and no check would see the
+    // fault.
     comesFromElsewhere: () => false,
   }),
   fault('callback-tells-the-next-page', 'callback-no-referrer', {

@@ -28,7 +28,7 @@ function onAnswer(
   }
 }
 
-/** Uses other parts, for example another deadline, for the calls that `isMet` selects. */
+/** For the calls that `isMet` selects, uses different parts, for example a different deadline. */
 const sendWith = (isMet: (call: Call) => boolean, parts: Partial<typeof right>): Pick<typeof right, 'send'> => ({
   send: (visit, request) =>
     right.send(isMet(request) ? { ...visit, parts: { ...visit.parts, ...parts } } : visit, request),

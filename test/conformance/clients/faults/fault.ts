@@ -35,7 +35,10 @@ export function bodyWith(change: (body: string, visit: Visit) => string): Partia
 
 const memories = new WeakMap<Visit['memory'], Map<string, unknown>>()
 
-/** The data in the memory of one client process. Another instance does not have this data, and a restart deletes it. */
+/**
+ * Returns the data in the memory of one client process. Another instance does not have this data, and a restart deletes
+ * it.
+ */
 export function memoryOf({ memory }: Visit): Map<string, unknown> {
   const found = memories.get(memory) ?? new Map()
   memories.set(memory, found)
@@ -82,7 +85,7 @@ export function sessionWith(change: (attributes: string) => string): Partial<Par
   }
 }
 
-/** An encoding without a key, so that everybody can read and write the value. */
+/** An encoding without a key, so that anyone can read and write the value. */
 export const readable = {
   write: (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url'),
   read(text: string): unknown {

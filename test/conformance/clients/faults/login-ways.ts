@@ -46,7 +46,7 @@ const sessionsBy = (idOf: (visit: Visit, tokens: Tokens) => string, cookie = '__
   readRefresh: () => undefined,
 })
 
-/** Shows the name that `nameOf` returns on the start page. `keep` stores the name of a login. */
+/** On the start page, shows the name that `nameOf` returns. `keep` stores the name of a login. */
 const naming = (keep: (visit: Visit, name: string) => void, nameOf: (visit: Visit) => unknown) => ({
   async exchange(visit: Visit, ...rest: [Parameters<typeof right.exchange>[1], Login]) {
     const tokens = await right.exchange(visit, ...rest)

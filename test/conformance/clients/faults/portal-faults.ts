@@ -6,8 +6,8 @@ import { fault, memoryOf } from './fault.ts'
 const isExchange = ({ url }: Visit) => url.pathname === '/exchangeToken'
 
 /**
- * Platform failures after which a faulty client breaks the connection to the visitor. `exchange` and `list`: the ends
- * of the ids of the checks that find this.
+ * Platform failures after which a faulty client breaks the connection to the visitor. `exchange` and `list`: the last
+ * parts of the ids of the checks that find the fault.
  */
 const hangsUp: Record<string, { isMet: (error: Refusal) => boolean; exchange: string[]; list: string[] }> = {
   'broken-connection': {

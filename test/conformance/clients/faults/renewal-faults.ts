@@ -172,7 +172,7 @@ export const renewalFaults: Fault[] = [
       async send(visit, request) {
         const [status, answer] = await right.send(visit, request)
         if (status !== 503) return [status, answer]
-        // Longer than the suite waits for an answer in these tests (stage.ts).
+        // This delay is longer than the suite waits for an answer in these tests (stage.ts).
         await new Promise(resolve => setTimeout(resolve, 13_000).unref())
         return right.send(visit, request)
       },
