@@ -7,8 +7,8 @@ import { applicationRecord, collection } from './support/application-record.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
 import { rememberingApi } from './support/remembering-api.ts'
 
-// Each run uses different values. So 100 values are enough: several runs find as many faults as one run with more
-// values.
+// Each run uses different values, so several runs together cover many values. Therefore 100 values for each run are
+// enough.
 const runs = { numRuns: 100 }
 const anyText = fc.oneof(
   fc.string({ unit: 'binary' }),

@@ -1,4 +1,4 @@
-// The pages for applications when the API is slow, down, endless or refuses calls.
+// Tests the pages for applications when the API is slow or down, sends endless answers, or refuses calls.
 
 import type { ServerResponse } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'

@@ -1,5 +1,5 @@
-// The API calls of the pages for applications: their number and their content. The addresses of the calls come only from
-// the settings.
+// Tests how many API calls the pages for applications make, and what these calls contain. The addresses of the calls
+// come only from the settings.
 import t, { type Test } from 'tap'
 import { clientSecret, signIn, TestClock } from '../support/build-test-client.ts'
 import { readForm } from '../support/read-form.ts'
@@ -11,7 +11,7 @@ import { rememberingApi } from './support/remembering-api.ts'
 const typed = { groupId: 'group-1', name: 'Tides', redirectUris: 'https://a.test/' }
 
 t.test(
-  'DO-14: as long as the API accepts the access token, a page makes one call, or two calls if it shows a group’s name or the client renews the session',
+  'DO-14: if the API accepts the access token, a page makes one call, and a second call only for a group’s name or a renewal',
   async t => {
     const { browser, platform, clock } = await buildApplicationsClient(t)
     const total = () => platform.received().filter(({ url }) => !url.startsWith('/.well-known/')).length
@@ -39,7 +39,11 @@ t.test(
     clock.advance(3_601)
     t.equal(await calls(browser.get('/applications')), 2, 'the renewal must add one call')
     clock.advance(3_601)
-    t.equal(await calls(browser.get('/applications/app-1')), 2, 'after a renewal the page must not ask for the groups')
+    t.equal(
+      await calls(browser.get('/applications/app-1')),
+      2,
+      'after a renewal, the client must not request the groups',
+    )
   },
 )
 

@@ -1,4 +1,4 @@
-// The pages for applications do not show the contents of cookies, and set cookies only if necessary.
+// Tests that the pages for applications do not show the contents of cookies, and set cookies only if necessary.
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { beginLogin, clientSecret, signIn } from '../support/build-test-client.ts'

@@ -14,7 +14,7 @@ import { rememberingApi } from './support/remembering-api.ts'
 const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
 const environment = { COOKIE_KEYS: randomBytes(32).toString('base64url') }
 
-/** A signed-in visitor with the form open, and an API that remembers new applications. */
+/** Signs a visitor in and opens the form for a new application. The API remembers new applications. */
 async function openForm(t: Test) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
@@ -45,7 +45,7 @@ t.test(
     t.match(
       (await other.get('/applications/app-1')).body,
       api.secrets[0]!,
-      'both answers must lead to the secret, because only one of them may arrive',
+      'both answers must lead to the secret, because it is possible that only one of them arrives',
     )
   },
 )
@@ -277,7 +277,7 @@ for (const [what, failing] of Object.entries({
 }
 
 t.test(
-  'PG-15: if the session ends while the client reads the list, the visitor is sent to the login, and the client does not create an application',
+  'PG-15: if the session ends while the client reads the list, the client asks the visitor to sign in, and does not create an application',
   async t => {
     const { browser, platform, form } = await openForm(t)
     platform.answer('GET /apps/v1', { status: 401, body: {} })
@@ -288,7 +288,7 @@ t.test(
 )
 
 t.test(
-  'PG-15: if the times of the API are whole seconds, the client finds an application that was created in the same second as the form',
+  'PG-15: if the API’s times are whole seconds, the client finds an application that was created in the same second as the form',
   async t => {
     const clock = new TestClock()
     clock.advance(0.7)
@@ -306,7 +306,7 @@ t.test(
 )
 
 t.test(
-  'PG-15: if the API returns the OAuth client, the client also compares the OAuth client with the form, and finds the application',
+  'PG-15: if the API returns the OAuth client of the created application, the client also compares this OAuth client with the form, and finds the application',
   async t => {
     const test = await openForm(t)
     const { browser, platform, form, api } = test

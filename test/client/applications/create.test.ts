@@ -1,4 +1,4 @@
-// Creating an application: the request to the API, the credentials that are shown once, and the errors.
+// Tests the creation of an application: the request to the API, the credentials that are shown once, and the errors.
 
 import { randomUUID } from 'node:crypto'
 import t, { type Test } from 'tap'
@@ -134,7 +134,7 @@ t.test('groups are offered by name, and a group that the visitor created is pres
       '',
       [webTexts.field.choose, 'Of a stranger'],
     ],
-    ['the API does not say who made the only group', [link('group-1', 'Mine')], 'group-1', ['Mine']],
+    ['the API does not say who created the only group', [link('group-1', 'Mine')], 'group-1', ['Mine']],
     [
       'two groups with the same name',
       [link('group-1', 'Same', 'maker'), link('group-2', 'Same', 'member')],
@@ -239,7 +239,7 @@ t.test('the credentials are not shown ten minutes later, on another page, or to 
 
 t.test('credentials with tokens of the platform’s size and a long name fit into the cookie', async t => {
   const { browser, platform, form } = await openForm(t)
-  // ES256, with the claims of RFC 9068 and ids that are UUIDs: 700 characters.
+  // A token with an ES256 signature, the claims of RFC 9068, and UUIDs as ids has 700 characters.
   const tokens = [1, 2].map(n => ({ id: randomUUID(), token: `${n}${'e'.repeat(699)}`, expires_in: 63_072_000 }))
   const client = { clientId: 'app-1', clientSecrets: ['s'.repeat(43)] }
   platform.answer('POST /apps/v1', { status: 201, body: { '@id': 'app-1', client, tokens } })
@@ -379,7 +379,7 @@ for (const [what, answer, status, words] of [
     t.match(textOf(page, 'problem'), words)
     t.notMatch(page.body, 'secret-of-the-api')
     t.hasStrict(readForm(page, '/applications'), { ...typed, description: 'First line\nsecond “line”' })
-    t.equal(platform.received('POST /apps/v1').length, 1, 'the application must be sent once')
+    t.equal(platform.received('POST /apps/v1').length, 1, 'the application must be sent only once')
     t.ok(browser.cookie('__Host-session'))
   })
 }

@@ -1,4 +1,4 @@
-// The page of one application, a new client secret, and the removal.
+// Tests the page of one application, the form for a new client secret, and the removal.
 
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
@@ -22,7 +22,7 @@ const client = {
 }
 const environment = { COOKIE_KEYS: randomBytes(32).toString('base64url') }
 
-/** A signed-in visitor and two applications. */
+/** Signs in a visitor who has two applications. */
 async function withApplications(t: Test) {
   const clock = new TestClock()
   const api = rememberingApi(clock)

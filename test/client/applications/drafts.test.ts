@@ -1,4 +1,5 @@
-// Forms for applications that are sent after the session has ended. See sign-in/interrupted-forms.test.ts for forms in general.
+// Tests forms for applications that are sent after the session has ended. See sign-in/interrupted-forms.test.ts for
+// forms in general.
 
 import t, { type Test } from 'tap'
 import { webTexts } from '../../../src/client/web/texts.ts'
@@ -24,7 +25,7 @@ const typed = {
 }
 const long = { ...typed, description: 'x'.repeat(2_000), redirectUris: `https://weather.test/${'y'.repeat(1_500)}` }
 
-/** A visitor who has opened `path`. Then the session ends, because the portal refuses to renew it. */
+/** Signs a visitor in and opens `path`. Then ends the session: it expires, and the portal refuses to renew it. */
 async function openFormAndWait(t: Test, path: string, action: string) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
@@ -143,9 +144,11 @@ for (const [what, description] of [
   ['kept', 'short'],
 ] as const) {
   for (const wasTold of [true, false]) {
-    const known = wasTold ? 'emptied the fields of a known client' : 'left the fields of an unknown client empty'
+    const known = wasTold
+      ? 'the visitor has emptied a field'
+      : 'a field is empty because the API did not return its value'
     t.test(
-      `PG-14: if the session ends, a form that is ${what} still tells the client that the visitor has ${known}`,
+      `PG-14: if a form is ${what} because the session has ended, the client still knows that ${known}`,
       async t => {
         const action = '/applications/app-1/edit'
         const { api, browser, signInAgain, platform, clock } = await openFormAndWait(t, action, action)

@@ -1,4 +1,5 @@
-// If somebody else changes an application while the visitor edits it, nothing is overwritten, and the visitor chooses.
+// If somebody else changes an application while the visitor edits it, the client overwrites nothing, and lets the
+// visitor choose.
 
 import t, { type Test } from 'tap'
 import { applicationsTexts } from '../../../src/client/applications/texts.ts'
@@ -27,8 +28,8 @@ const client = {
 }
 
 /**
- * A signed-in visitor who has opened the form. The API stores each update. `change` is an update by another person.
- * With `hasTags` the API sends and compares entity tags.
+ * Signs a visitor in and opens the form. The API stores each update. `change` makes an update as another person. If
+ * `hasTags` is true, the API sends and compares entity tags.
  */
 async function openForm(t: Test, { hasTags = true, tagOf = (version: number) => `"${version}"` } = {}) {
   const clock = new TestClock()
@@ -59,7 +60,10 @@ async function openForm(t: Test, { hasTags = true, tagOf = (version: number) => 
   const form = readForm(await browser.get(action), action)
   const puts = () => platform.received('PUT /apps/v1/app-1')
   const fields = () => ({ ...stored.data, ...stored.client })
-  /** The fields as a browser sends them. A radio button is sent if it is checked on the page or listed in `choices`. */
+  /**
+   * Returns the fields as a browser sends them. A radio button is sent if it is checked on the page or listed in
+   * `choices`.
+   */
   const choose = (page: { body: string }, choices: Record<string, string> = {}) => {
     const shown = readForm(page, action)
     const keeps = Object.keys(shown).filter(name => name.startsWith('keep-'))
@@ -73,7 +77,7 @@ async function openForm(t: Test, { hasTags = true, tagOf = (version: number) => 
 const chosen = (page: { body: string }, name: string) =>
   new RegExp(`name="keep-${name}" value="(\\w+)"[^>]* checked`).exec(page.body)?.[1]
 
-/** The names of the fields that the page asks about. */
+/** Returns the names of the fields that the page asks about. */
 const asked = (page: { body: string }) => [
   ...new Set([...page.body.matchAll(/type="radio" name="keep-(\w+)"/g)].map(([, name]) => name!)),
 ]
@@ -256,21 +260,24 @@ t.test(
   },
 )
 
-t.test('even with a missing or forged ETag, a form overwrites only values that it has shown', async t => {
-  for (const made of [
-    { etag: '*' },
-    { etag: '', seen: '' },
-    { etag: 'x\r\ny: z', seen: ',,,' },
-    { etag: '"1", "2"' },
-  ] as Record<string, string>[]) {
-    const { browser, form, change, fields, puts } = await openForm(t)
-    change({ description: 'Theirs' })
-    const page = await browser.post(action, { ...form, ...made, name: 'Mine' })
-    t.equal(page.statusCode, 409)
-    t.equal(fields().name, 'Weather')
-    t.strictSame(puts(), [])
-  }
-})
+t.test(
+  'if the ETag of a form is missing or forged, the form still overwrites only values that it has shown',
+  async t => {
+    for (const made of [
+      { etag: '*' },
+      { etag: '', seen: '' },
+      { etag: 'x\r\ny: z', seen: ',,,' },
+      { etag: '"1", "2"' },
+    ] as Record<string, string>[]) {
+      const { browser, form, change, fields, puts } = await openForm(t)
+      change({ description: 'Theirs' })
+      const page = await browser.post(action, { ...form, ...made, name: 'Mine' })
+      t.equal(page.statusCode, 409)
+      t.equal(fields().name, 'Weather')
+      t.strictSame(puts(), [])
+    }
+  },
+)
 
 t.test('values that other people have saved are shown as text, even if they contain HTML', async t => {
   const { browser, form, change } = await openForm(t)

@@ -28,8 +28,8 @@ const client = {
 }
 
 /**
- * A signed-in visitor who has opened the form. With `returnsClient` the API returns the OAuth client. The API
- * of the real platform does not return the OAuth client.
+ * Signs a visitor in and opens the form. If `returnsClient` is true, the API returns the OAuth client. The real
+ * platform's API does not return it.
  */
 async function openForm(t: Test, { returnsClient }: { returnsClient: boolean }) {
   const record = applicationRecord('app-1', data, returnsClient ? { client } : {})
@@ -270,7 +270,7 @@ for (const [what, answer, status, words] of [
     t.equal(page.statusCode, status)
     t.match(textOf(page, 'problem'), words)
     t.equal(readForm(page, action).name, 'Typed <at length>')
-    t.equal(platform.received('PUT /apps/v1/app-1').length, 1, 'the changes must be sent once')
+    t.equal(platform.received('PUT /apps/v1/app-1').length, 1, 'the changes must be sent only once')
   })
 }
 

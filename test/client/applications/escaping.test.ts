@@ -1,4 +1,4 @@
-// Pages show all input of people as text, wherever it comes from.
+// Tests that pages show texts from visitors and from the API as text, and never as markup.
 import t, { type Test } from 'tap'
 import { signIn, TestClock } from '../support/build-test-client.ts'
 import { hostileTexts, markupOf } from '../support/hostile-texts.ts'
@@ -80,7 +80,10 @@ t.test('PG-07: the API’s error messages are shown as text', async t => {
 
 const webUrls = { webPageUrl: '', iconUrl: '', privacyPolicyUrl: '' }
 
-/** The form, the refused form, and the page with the credentials. The API uses `text` as the id of the group and in the credentials. */
+/**
+ * Returns three pages: the form, the refused form, and the page with the credentials. The API uses `text` as the id of
+ * the group and in the credentials.
+ */
 async function pagesWith(t: Test, text: string) {
   const { browser, platform } = await withApplication(t, 'x')
   platform.answer('GET /identities/v1/visitor-1/links', { body: { ItemList: [{ to: text }, { to: 'group-2' }] } })
@@ -135,7 +138,7 @@ for (const url of [
   })
 }
 
-t.test('PG-06: a web address from the API is a link that sends no Referer', async t => {
+t.test('PG-06: a web address from the API is a link, and the browser does not send a Referer to it', async t => {
   const { browser } = await withApplication(t, 'https://weather.test/?a=1&b="2"')
   const page = await browser.get('/applications/app-1')
   const links = [...page.body.matchAll(/<a href="https:[^"]*"([^>]*)>/g)]

@@ -20,7 +20,7 @@ const pages = [
   '/applications/app-1/delete',
 ]
 
-/** A signed-in visitor, and valid fields for each form. */
+/** Signs a visitor in, and collects valid fields for each form. */
 async function start(t: Test) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
@@ -54,7 +54,7 @@ for (const [what, headers] of Object.entries({
   'another origin': { origin: 'https://evil.test' },
   'neither Sec-Fetch-Site nor Origin': {},
 })) {
-  t.test(`PG-01: a POST with ${what} is refused, and the client makes no call`, async t => {
+  t.test(`PG-01: a POST with ${what} is refused, and the client does not call the platform`, async t => {
     const { forms, send, platform } = await start(t)
     const calls = platform.received().length
     for (const url of Object.keys(forms)) {
@@ -122,20 +122,23 @@ t.test(
   },
 )
 
-t.test('PG-12: if a signed-in visitor follows a link from another site, the second request shows the page', async t => {
-  const { browser } = await start(t)
-  for (const path of pages) {
-    const first = await browser.get(path, { site: 'cross-site' })
-    t.equal(refreshTarget(first), path)
-    t.same(setCookieLines(first), [], path)
-    const second = await browser.get(path, { site: 'same-origin' })
-    t.equal(second.statusCode, 200, path)
-    t.match(second.body, around(webTexts.page.signedInAs)[0], path)
-  }
-})
+t.test(
+  'PG-12: if a signed-in visitor follows a link from another site, the client makes the browser request the page a second time, and then shows it',
+  async t => {
+    const { browser } = await start(t)
+    for (const path of pages) {
+      const first = await browser.get(path, { site: 'cross-site' })
+      t.equal(refreshTarget(first), path)
+      t.same(setCookieLines(first), [], path)
+      const second = await browser.get(path, { site: 'same-origin' })
+      t.equal(second.statusCode, 200, path)
+      t.match(second.body, around(webTexts.page.signedInAs)[0], path)
+    }
+  },
+)
 
 t.test(
-  'PG-12: without a session, a link from another site leads to the login, which leads back to the page',
+  'PG-12: if a visitor without a session follows a link from another site, a login begins, and it leads back to the page',
   async t => {
     const { browser } = await start(t)
     browser.cookies.clear()

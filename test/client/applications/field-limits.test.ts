@@ -1,5 +1,5 @@
-// The limits of the fields. The page tells the browser the limits, the server checks them, and the page shows a problem
-// next to its field.
+// Tests the limits of the fields. The page tells the browser the limits, the server checks them, and the page shows a
+// problem next to its field.
 
 import t, { type Test } from 'tap'
 import { applicationsTexts } from '../../../src/client/applications/texts.ts'
@@ -50,7 +50,7 @@ const bounds: [field: string, most: number, value: string][] = [
 
 for (const [field, most, value] of bounds) {
   t.test(
-    `PG-17: ${field} may have ${most} characters, and the page refuses a longer text with a message next to the field`,
+    `PG-17: ${field} may have up to ${most} characters, and the page refuses a longer text with a message next to the field`,
     async t => {
       const { browser, page, form, edit, platform } = await openForm(t)
       t.match(page.body, new RegExp(`<(input|textarea)[^>]* name="${field}"[^>]* maxlength="${most}"`))
@@ -74,7 +74,7 @@ for (const [field, most, value] of bounds) {
   )
 }
 
-t.test('PG-17: an emoji counts as one character, as at the API', async t => {
+t.test('PG-17: the client counts an emoji as one character, as the API does', async t => {
   const { browser, form } = await openForm(t)
   const tooLong = await browser.post('/applications', { ...form, name: '🌦'.repeat(201) })
   t.equal(faultOf(tooLong, 'name'), problems.tooLong(labels.name, 200, 201))
@@ -163,7 +163,7 @@ const brokenRules: [uri: string, rule: keyof typeof rules][] = [
 ]
 
 t.test(
-  'for each redirect URI that breaks a rule, the page shows a message about that rule, and makes no API call',
+  'for each redirect URI that breaks a rule, the page shows a message about that rule, and the client does not call the API',
   async t => {
     const { browser, form, edit, platform } = await openForm(t)
     const redirectUris = ['https://weather.test/good', ...brokenRules.map(([uri]) => uri)].join('\r\n')

@@ -1,4 +1,4 @@
-// The groups that applications belong to. A visitor without a group creates one in the form.
+// Tests the groups that applications belong to. A visitor without a group creates one in the form.
 
 import t, { type Test } from 'tap'
 import { applicationsTexts } from '../../../src/client/applications/texts.ts'
@@ -15,7 +15,7 @@ import { rememberingApi } from './support/remembering-api.ts'
 const typed = { name: 'Weather', description: 'Rain & sun', redirectUris: 'https://weather.test/back' }
 const own = (to: string, name: string) => ({ to, data: { name, status: 'maker' } })
 
-/** A visitor without a group, and an API that remembers new groups. */
+/** Signs in a visitor without a group, and opens the form. The API remembers new groups. */
 async function withoutGroup(t: Test) {
   const clock = new TestClock()
   const api = rememberingApi(clock)

@@ -1,5 +1,5 @@
-// Addresses with a text that cannot be the id of an application. The client must not send a request to the API for such
-// an address.
+// Tests addresses that contain a text that cannot be an application's id. For these addresses, the client must not send
+// a request to the API.
 import t from 'tap'
 import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { publicUrl, signIn } from '../support/build-test-client.ts'

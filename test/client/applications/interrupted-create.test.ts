@@ -1,4 +1,5 @@
-// The creation of an application is interrupted: the visitor presses Stop, or the replica is killed.
+// Tests what happens if the creation of an application is interrupted: the visitor presses Stop, or the replica is
+// killed.
 
 import { randomBytes } from 'node:crypto'
 import t from 'tap'

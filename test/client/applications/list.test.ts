@@ -1,4 +1,4 @@
-// The list of the visitor's applications: search, pages, order, and incomplete records.
+// Tests the list of the visitor's applications: search, pages, order, and incomplete records.
 
 import t from 'tap'
 import { applicationsTexts } from '../../../src/client/applications/texts.ts'
@@ -9,7 +9,7 @@ import { linksOf, textOf } from '../support/read-form.ts'
 import { applicationRecord, collection } from './support/application-record.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
 
-/** `count` applications, created a minute apart, in a mixed order. */
+/** Returns `count` applications in a mixed order. They were created one minute apart. */
 function applications(count: number) {
   const records = Array.from({ length: count }, (_, index) => {
     const createdAt = new Date(Date.parse('2026-01-01T00:00:00Z') + index * 60_000).toISOString()
@@ -111,21 +111,24 @@ t.test('the search ignores upper and lower case, and links to other pages keep t
   t.match(next.body, 'name="q" value="EATHER &amp; c"')
 })
 
-t.test('a short list does not offer a search or sorting, unless the address contains a search or an order', async t => {
-  const { browser, platform } = await buildApplicationsClient(t, {
-    scripts: { 'GET /apps/v1': { body: collection(applications(7)) } },
-  })
-  await signIn(browser)
-  const hasTools = async (path: string) => {
-    const { body } = await browser.get(path)
-    return body.includes('role="search"') && body.includes('sort=name')
-  }
-  t.equal(await hasTools('/applications'), false)
-  t.equal(await hasTools('/applications?q=name'), true)
-  t.equal(await hasTools('/applications?sort=oldest'), true)
-  platform.answer('GET /apps/v1', { body: collection(applications(8)) })
-  t.equal(await hasTools('/applications'), true)
-})
+t.test(
+  'the list offers a search and sorting only if it is long, or if the address contains a search or an order',
+  async t => {
+    const { browser, platform } = await buildApplicationsClient(t, {
+      scripts: { 'GET /apps/v1': { body: collection(applications(7)) } },
+    })
+    await signIn(browser)
+    const hasTools = async (path: string) => {
+      const { body } = await browser.get(path)
+      return body.includes('role="search"') && body.includes('sort=name')
+    }
+    t.equal(await hasTools('/applications'), false)
+    t.equal(await hasTools('/applications?q=name'), true)
+    t.equal(await hasTools('/applications?sort=oldest'), true)
+    platform.answer('GET /apps/v1', { body: collection(applications(8)) })
+    t.equal(await hasTools('/applications'), true)
+  },
+)
 
 t.test('the search also finds applications by id', async t => {
   const { browser } = await buildApplicationsClient(t, {
@@ -162,7 +165,7 @@ t.test('the links that sort the list keep the search, and a search keeps the ord
   t.match(page.body, `sort=name" aria-current="true">${applicationsTexts.list.orders.name}<`)
 })
 
-t.test('a search that finds nothing says so, and offers the whole list', async t => {
+t.test('if a search finds nothing, the page says so, and links to the whole list', async t => {
   const { browser } = await buildApplicationsClient(t, {
     scripts: { 'GET /apps/v1': { body: collection(applications(2)) } },
   })

@@ -1,4 +1,5 @@
-// The log of the pages for applications: each event with its name, its application and a hash of the visitor, without secrets.
+// Tests what the pages for applications log: each event with its name, its application and a hash of the visitor, but
+// no secrets.
 import t, { type Test } from 'tap'
 import { signIn, TestClock } from '../support/build-test-client.ts'
 import { noteSecrets } from '../support/note-secrets.ts'

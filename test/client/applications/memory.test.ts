@@ -1,4 +1,5 @@
-// The longest lists that the API may return, for visitors who read slowly and for many visitors at once.
+// Tests how much memory the client needs for the longest lists that the API may return, with slow readers and with many
+// visitors at once.
 import type { ServerResponse } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
@@ -10,7 +11,7 @@ import { productMain, smallHeap, spawnClient } from '../support/spawn-client.ts'
 import { applicationRecord, collection } from './support/application-record.ts'
 
 t.test(
-  'DO-07: while 200 visitors read the longest list at one byte per second, there is memory for other visitors',
+  'DO-07: while 200 visitors read the longest list at one byte per second, the client has enough memory for other visitors',
   async t => {
     // Ten pages with the longest descriptions that the platform allows. In HTML each `&` takes five characters.
     const records = Array.from({ length: 500 }, (_, index) =>
@@ -27,7 +28,7 @@ t.test(
   },
 )
 
-t.test('UP-04: 40 visitors who open the longest list at once do not exhaust the 256 MiB of a client', async t => {
+t.test('UP-04: if 40 visitors open the longest list at once, 256 MiB of memory are enough for the client', async t => {
   const record = `{"@id":"${'x'.repeat(40)}"}`
   const platform = await startScriptedPlatform(t, {
     'POST /api/exchangeToken': giveTokens(),

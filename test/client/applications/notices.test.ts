@@ -1,5 +1,5 @@
-// Notices, which a page shows once after a form was sent. A sealed cookie says which notice to show, and the page adds
-// the text of the notice.
+// Tests notices, which a page shows once after a form was sent. A sealed cookie says which notice to show, and the page
+// adds the text of the notice.
 
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
@@ -22,7 +22,7 @@ const client = {
   defaultScopes: '',
 }
 
-/** A signed-in visitor with two applications. */
+/** Signs in a visitor who has two applications. */
 async function withApplications(t: Test) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
@@ -41,7 +41,10 @@ async function withApplications(t: Test) {
     api,
     save: () => send('/applications/app-1/edit', '/applications/app-1/edit'),
     remove: () => send('/applications/app-1/delete', '/applications/app-1/delete'),
-    /** The API's answer to the first attempt is lost, so the second attempt finds the application. */
+    /**
+     * Sends a form twice. The API's answer to the first form is lost, so the client finds the application when it gets
+     * the second form.
+     */
     async createTwice() {
       const form = readForm(await browser.get('/applications/new'), '/applications')
       const typed = { ...form, name: 'Tides', redirectUris: 'https://tides.test/back' }

@@ -1,4 +1,4 @@
-// Long and repetitive texts in every field of an application. No check may become slow because of such texts.
+// Tests long and repetitive texts in every field of an application. These texts must not make the client slow.
 import t from 'tap'
 import { signIn, TestClock } from '../support/build-test-client.ts'
 import { fastest, oddPatterns, repeatTo, sendOddForms } from '../support/odd-texts.ts'

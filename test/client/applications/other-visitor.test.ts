@@ -1,4 +1,4 @@
-// Two tabs of one browser, signed in as different visitors. A form acts only for the visitor that it was shown to.
+// Tests two tabs of one browser in which different visitors sign in. A form acts only for the visitor who opened it.
 
 import t, { type Test } from 'tap'
 import { webTexts } from '../../../src/client/web/texts.ts'
@@ -32,7 +32,7 @@ for (const [path, action, call] of [
   ['/applications/app-1/delete', '/applications/app-1/delete', 'DELETE /apps/v1/app-1'],
 ] as const) {
   t.test(
-    `F-42: if a form for ${action} was shown to the previous visitor, the client refuses the form and changes nothing`,
+    `F-42: if one visitor opened a form for ${action} and the next visitor sends it, the client refuses the form and changes nothing`,
     async t => {
       const { browser, platform, form } = await openFormAndChange(t, path, action)
       const calls = platform.received().length
@@ -47,17 +47,20 @@ for (const [path, action, call] of [
   )
 }
 
-t.test('F-42: after a sign-out in one tab, a form in the other tab leads to the login', async t => {
-  const clock = new TestClock()
-  const { browser, platform } = await buildApplicationsClient(t, { clock, scripts: rememberingApi(clock).scripts })
-  await signIn(browser)
-  const form = readForm(await browser.get('/applications/new'), '/applications')
-  t.equal((await browser.post('/logout')).statusCode, 303)
-  const page = await browser.post('/applications', { ...form, ...typed })
-  t.equal(page.statusCode, 401)
-  t.ok(linksOf(page).some(href => href.startsWith('/login')))
-  t.equal(platform.received('POST /apps/v1').length, 0)
-})
+t.test(
+  'F-42: after a sign-out in one tab, a form in the other tab leads to a page that asks the visitor to sign in',
+  async t => {
+    const clock = new TestClock()
+    const { browser, platform } = await buildApplicationsClient(t, { clock, scripts: rememberingApi(clock).scripts })
+    await signIn(browser)
+    const form = readForm(await browser.get('/applications/new'), '/applications')
+    t.equal((await browser.post('/logout')).statusCode, 303)
+    const page = await browser.post('/applications', { ...form, ...typed })
+    t.equal(page.statusCode, 401)
+    t.ok(linksOf(page).some(href => href.startsWith('/login')))
+    t.equal(platform.received('POST /apps/v1').length, 0)
+  },
+)
 
 t.test('PG-21: every signed-in page says who is signed in, and offers to sign out', async t => {
   const clock = new TestClock()
@@ -80,7 +83,7 @@ t.test('PG-21: every signed-in page says who is signed in, and offers to sign ou
   }
 })
 
-/** Visitor 1 has created an application, and has not seen its credentials yet. */
+/** Visitor 1 creates an application, but does not open the page with its credentials yet. */
 async function create(t: Test) {
   const clock = new TestClock()
   const api = rememberingApi(clock)

@@ -1,4 +1,4 @@
-// The JSON Schemas of the pages for applications.
+// Tests the JSON Schemas of the pages for applications.
 import { Ajv } from 'ajv'
 import t from 'tap'
 import * as schemas from '../../../src/client/applications/schemas.ts'

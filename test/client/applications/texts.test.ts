@@ -1,4 +1,4 @@
-// The pages for applications contain only words from the texts and from the API.
+// Tests that the pages for applications contain only words from the texts and from the API.
 import t, { type Test } from 'tap'
 import { applications } from '../../../src/client/applications/applications.ts'
 import { applicationsTexts } from '../../../src/client/applications/texts.ts'

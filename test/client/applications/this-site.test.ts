@@ -11,7 +11,7 @@ import { rememberingApi } from './support/remembering-api.ts'
 
 const here = `/applications/${clientId}`
 
-/** The visitor's applications: this site, and another one. */
+/** Signs in a visitor who has two applications: this site's own application, and another one. */
 async function start(t: Test, name = 'Reference  client') {
   const clock = new TestClock()
   const api = rememberingApi(clock, [clientId, 'app-1'])

@@ -1,6 +1,6 @@
-// Answers of the API about applications (rule api-create).
+// Makes the API's answers about applications (rule api-create).
 
-/** An application. `data` replaces some fields of the application. */
+/** Returns an application. `data` replaces some of its fields. */
 export function applicationRecord(id: string, data: Record<string, unknown> = {}, more: Record<string, unknown> = {}) {
   return {
     '@context': 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',

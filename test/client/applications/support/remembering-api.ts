@@ -1,5 +1,5 @@
-// Scripts of an application API that remembers changes: its list contains new applications, but no longer contains
-// removed applications.
+// Plays an application API that remembers changes: its list contains new applications, but no longer contains removed
+// applications.
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { type Received, type Script, send } from '../../support/scripted-platform.ts'
@@ -9,9 +9,9 @@ type Answer = Parameters<typeof send>[1]
 type Stored = ReturnType<typeof applicationRecord>
 
 /**
- * `clock` gives the time of new applications. `ids` are the ids of the applications that have routes. `records`
- * contains the stored applications. `secrets` contains all client secrets, oldest first. With `losesAnswers` every
- * change is carried out, and the connection breaks before the answer.
+ * Returns the scripts of this API. `clock` gives the time of new applications. `ids` are the ids of the applications
+ * that have routes. `records` contains the stored applications. `secrets` contains all client secrets, oldest first. If
+ * `losesAnswers` is true, the API carries out every change, but breaks the connection before its answer.
  */
 export function rememberingApi(clock: { read: () => Date }, ids = ['app-1', 'app-2', 'app-3']) {
   const records = new Map<string, Stored>()
@@ -56,7 +56,7 @@ export function rememberingApi(clock: { read: () => Date }, ids = ['app-1', 'app
   scripts['GET /apps/v1'] = respond(() => ({ body: collection([...records.values()]) }))
   scripts['POST /apps/v1'] = create
   scripts['GET /identities/v1/visitor-1/links'] = { body: collection([{ to: 'group-1' }]) }
-  /** The routes of one application, even if it does not exist yet. */
+  /** Adds the routes of one application, even if the application does not exist yet. */
   for (const id of ids) {
     const notFound = { status: 404, body: { error: { status: 404, message: 'App not found.' } } }
     scripts[`GET /apps/v1/${id}`] = respond(() => (records.has(id) ? { body: records.get(id) } : notFound))
