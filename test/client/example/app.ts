@@ -1,4 +1,4 @@
-// buildClient of src/client/app.ts as it looks with the example product.
+// Shows what `buildClient` in src/client/app.ts looks like with the example product.
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { buildServer, type ServerOptions } from '../../../src/client/app.ts'

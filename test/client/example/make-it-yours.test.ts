@@ -56,7 +56,7 @@ t.test(
 )
 
 t.test(
-  'the setting of the example names the moderators; a moderator sees all notes, and another visitor gets a 403 answer, and does not see the link',
+  'a setting names the moderators, who can see all notes; other visitors do not see the link, and get a 403 answer',
   async t => {
     const { browser, file } = await buildExample(t, ['visitor-1'])
     const store = openStore(file)
@@ -103,7 +103,7 @@ t.test(
   },
 )
 
-t.test('a plain JSON POST is parsed, checked, and answered in JSON', async t => {
+t.test('a POST with JSON is parsed, checked, and answered in JSON', async t => {
   const { client, browser } = await buildExample(t)
   await signIn(browser)
   const post = (payload: string, headers: Record<string, string> = { 'sec-fetch-site': 'same-origin' }) =>
@@ -141,7 +141,7 @@ t.test('every text of the product and every error of the login is translated', a
     t.same(untranslated(english, translated), [])
 })
 
-/** The names of the texts that are missing or the same as in English. */
+/** Returns the names of the texts that are missing or the same as in English. */
 function untranslated(english: object, translated: object = {}): string[] {
   return Object.entries(english).flatMap(([name, text]) => {
     const other = (translated as Record<string, unknown>)[name]

@@ -21,7 +21,7 @@ export function openStore(file: string) {
   const find = database.prepare('select note from notes where user_id = ? and instr(note, ?) > 0 order by rowid')
   const all = database.prepare('select note from notes order by rowid')
   const add = database.prepare('insert into notes (user_id, note) values (?, ?)')
-  // Each open stream adds a listener, so their number is not limited.
+  // Each open stream adds a listener, so the number of listeners is not limited.
   const changes = new EventEmitter().setMaxListeners(0)
   return {
     find: (userId: string, words: string) => find.all(userId, words).map(({ note }) => String(note)),
@@ -30,7 +30,10 @@ export function openStore(file: string) {
       add.run(userId, note)
       changes.emit(userId)
     },
-    /** Emits the user id after each new note. With several replicas use `listen` and `notify` of PostgreSQL. */
+    /**
+     * Emits the user id after each new note. If there are several replicas, use `listen` and `notify` of PostgreSQL
+     * instead.
+     */
     changes,
     isReady: () => database.isOpen,
     close: () => database.close(),

@@ -60,7 +60,7 @@ async function renewIfDue({ signIn }: FastifyInstance, query: Query, row: Record
   return accessToken
 }
 
-/** The job. Several processes may run the job at the same time. */
+/** Counts the applications of every connected visitor. Several processes may run this job at the same time. */
 export async function countApplications(app: FastifyInstance, pool: Pool, store: Store): Promise<void> {
   const { rows } = await pool.query('select user_id from connections')
   for (const { user_id } of rows) {
@@ -79,7 +79,7 @@ export async function countApplications(app: FastifyInstance, pool: Pool, store:
 
 type OfflineOptions = { pool: Pool; store: Store }
 
-/** Registered in the signed-in scope: pages where a visitor allows or ends the job. */
+/** A plugin for the signed-in scope. A visitor uses its routes to allow or end the job. */
 export const offline: FastifyPluginAsync<OfflineOptions> = async (app, { pool, store }) => {
   app.post('/connect', (request, reply) => app.signIn.connect(request, reply, { returnTo: '/notes/live' }))
 

@@ -4,7 +4,7 @@ import { defineSettings } from '../../../src/client/read-settings.ts'
 export const productSettings = defineSettings({
   list: [
     { name: 'NOTES_FILE', default: 'data/notes.db', about: 'The database file of the notes.' },
-    { name: 'NOTES_MODERATORS', default: '', about: "User ids of those who see everybody's notes, comma-separated." },
+    { name: 'NOTES_MODERATORS', default: '', about: 'The ids of the users who see all notes, comma-separated.' },
   ],
   read: ({ text }) => ({ file: text('NOTES_FILE'), moderators: text('NOTES_MODERATORS').split(',').filter(Boolean) }),
 })

@@ -1,4 +1,4 @@
-// What visitors read in the example product, in English and in German, and how a request gets its language.
+// The texts of the example product in English and in German, and the function that chooses the language for a request.
 import type { FastifyRequest } from 'fastify'
 import type { signInTexts } from '../../../src/client/sign-in/texts.ts'
 import type { SomeTexts } from '../../../src/client/texts.ts'

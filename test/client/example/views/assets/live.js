@@ -1,7 +1,10 @@
 // The script of the live page. It uses fetch, EventSource, and the codes of the errors.
 const find = id => document.getElementById(id)
 
-/** True if the call succeeded, and false if it can be tried again. Undefined if the visitor has to sign in. */
+/**
+ * Returns true if the call succeeded, false if the call can be tried again, and undefined if the visitor has to sign
+ * in.
+ */
 async function call(path, options) {
   try {
     const response = await fetch(path, options)
@@ -33,7 +36,7 @@ function listen() {
   }
   events.onerror = async () => {
     // After a lost connection the browser tries again by itself. After an error status the browser gives up, and the
-    // script does not get the status. So the script asks with fetch.
+    // script does not get the status. So the script sends a request with fetch, to get the status.
     if (events.readyState !== EventSource.CLOSED) return
     if ((await call('/notes.json')) !== undefined) setTimeout(listen, 5000)
   }
