@@ -1,4 +1,4 @@
-// MAX_CONNECTIONS: how many connections the client keeps open, on all its addresses together.
+// Tests MAX_CONNECTIONS, which limits how many connections the client keeps open, on all its addresses together.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
@@ -23,7 +23,7 @@ async function open(t: Test, port: string, address: string, request = health): P
   return (await answered) ? socket : undefined
 }
 
-/** Tries again until a connection is open. Undefined after 200 attempts. */
+/** Calls `tryToOpen` until it returns a connection. Returns undefined after 200 attempts. */
 async function openSoon(tryToOpen: () => Promise<Socket | undefined>): Promise<Socket | undefined> {
   for (let tries = 0; tries < 200; tries++) {
     const socket = await tryToOpen()
@@ -59,7 +59,7 @@ t.test(
     t.notOk(await open(t, port, addresses[0]!), 'a fifth connection must be refused')
     next?.destroy()
     t.ok(await openSoon(scrape), 'a connection to the metrics must be accepted')
-    t.notOk(await open(t, port, addresses[0]!), 'a connection to the metrics must count like any other')
+    t.notOk(await open(t, port, addresses[0]!), 'a connection to the metrics must also count')
 
     await client.waitForOutput('connections_full')
     const warnings = client.log().filter(({ event }) => event === 'connections_full')

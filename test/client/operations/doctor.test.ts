@@ -77,7 +77,7 @@ t.test(
   },
 )
 
-t.test('the doctor says whether the portal or the API does not answer', async t => {
+t.test('if the portal or the API does not answer, the doctor says which of the two', async t => {
   const { environment } = await setUp(t)
   t.match(await ask({ ...environment, LOGIN_URL: nowhere }, 'portal:'), /^no: .*does not answer \(ECONNREFUSED\)/)
   t.match(await ask({ ...environment, LOGIN_URL: nowhere }, 'API:'), /^yes/)

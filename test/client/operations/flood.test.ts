@@ -1,4 +1,4 @@
-// A flood of visitors: memory is limited, and afterwards everything works as before.
+// Tests a flood of visitors: the client uses little memory, and afterwards everything works as before.
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
@@ -43,7 +43,7 @@ t.test('DO-06: the client answers thousands of logins in a few seconds, and keep
   t.same(
     [...new Set(platform.received().map(({ url }) => url))],
     ['/.well-known/oauth-authorization-server'],
-    'the client must not make any other call',
+    'the client must request only the metadata',
   )
 })
 
@@ -91,7 +91,7 @@ t.test(
   },
 )
 
-/** Sends requests of the signed-in visitor over the same connection. */
+/** Returns a function that sends requests of the signed-in visitor, all over one connection. */
 function stayConnected(t: Test, { url, browser }: SpawnedClient) {
   const connection = new Client(url)
   t.teardown(() => connection.destroy())
@@ -103,7 +103,9 @@ function stayConnected(t: Test, { url, browser }: SpawnedClient) {
   }
 }
 
-/** Resolves when the first connections have been refused, and no more are refused within 300 ms. */
+/**
+ * Opens `count` connections. Resolves when the client has refused some of them, and then refuses no more for 300 ms.
+ */
 async function openConnections({ url }: SpawnedClient, count: number) {
   let refused = 0
   const sockets = Array.from({ length: count }, () =>

@@ -1,4 +1,4 @@
-// The log contains no secret. The test uses every feature that the client has with any product.
+// Tests that the log contains no secret. The tests use every feature of the client that does not depend on its product.
 import t from 'tap'
 import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'

@@ -1,4 +1,4 @@
-// The log: every event has its name, its request id and a hash of its visitor, but no personal data.
+// Tests the log: every event has its name, its request id and a hash of its visitor, but no personal data.
 import t, { type Test } from 'tap'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { readForm } from '../support/read-form.ts'
@@ -10,7 +10,7 @@ const person = { email: 'quill@example.test', name: 'Quill Example', given_name:
 async function start(t: Test) {
   const test = await buildTestClient(t, { scripts: smallApi, environment: { LOG_LEVEL: 'info' } })
   test.platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf('visitor-1', person) }))
-  /** The log lines that `work` causes. */
+  /** Resolves to the log lines that `work` causes. */
   const logged = async (work: () => Promise<unknown>) => {
     const before = test.log.length
     await work()
@@ -160,7 +160,7 @@ t.test('LG-03: for any input, each log line is one JSON event without control ch
   t.ok(log.length > 10)
 })
 
-t.test('CT-05: a health check writes no log line and makes no call', async t => {
+t.test('CT-05: for a health check, the client does not write a log line, and does not call the platform', async t => {
   const { client, platform, log } = await start(t)
   const [lines, calls] = [log.length, platform.received().length]
   for (const path of ['/health/live', '/health/ready']) {

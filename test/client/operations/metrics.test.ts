@@ -1,4 +1,4 @@
-// The metrics: numbers without personal data, on a port of their own.
+// Tests the metrics, which have a port of their own, and contain no personal data.
 import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'

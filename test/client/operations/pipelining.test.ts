@@ -39,7 +39,7 @@ async function flood(t: Test, { url }: SpawnedClient, request: string, connectio
   await Promise.all(cut)
 }
 
-/** The largest amount of memory that the process has ever used, in MiB. */
+/** Returns the largest amount of memory that the process has ever used, in MiB. */
 function peakOf(pid: number | undefined): number {
   return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024
 }
@@ -111,7 +111,7 @@ for (const [what, request] of [
 }
 
 t.test(
-  'DO-07: on one connection, the client answers a few simultaneous requests, or any number of requests that come one after the other',
+  'DO-07: one connection can carry a few requests at once, or any number of requests one after the other',
   async t => {
     const { client } = await buildTestClient(t)
     const url = await client.listen({ host: '127.0.0.1', port: 0 })

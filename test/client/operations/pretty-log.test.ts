@@ -1,4 +1,4 @@
-// The log as a developer reads it, with pino-pretty.
+// Tests the log as a developer reads it, with pino-pretty.
 import { PassThrough } from 'node:stream'
 import { pino } from 'pino'
 import t from 'tap'

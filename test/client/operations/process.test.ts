@@ -1,4 +1,5 @@
-// The client's process: its address, its shutdown, and a log that nobody reads. These tests wait for real time to pass.
+// Tests the client's process: its address, its shutdown, and a log that nobody reads. These tests wait for real time to
+// pass.
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -14,10 +15,10 @@ import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.
 import { smallApi } from '../support/small-product.ts'
 import { type SpawnedClient, spawnClient } from '../support/spawn-client.ts'
 
-// The tests mostly wait for processes.
+// The tests mostly wait for processes, so four of them run at the same time.
 t.jobs = 4
 
-/** A test that uses this script sets PRESTOP_DELAY to a minute. The delay ends when the process gets SIGUSR2. */
+/** With this script, a PRESTOP_DELAY of one minute ends as soon as the process gets SIGUSR2. */
 const endDelay = `
   const { setTimeout } = globalThis
   globalThis.setTimeout = (done, ms, ...more) =>
@@ -96,7 +97,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   })
 }
 
-/** The client that all tests share, except the tests that stop their client. */
+/** The tests that do not stop their client share this client. */
 const lasting = await spawnClient(t, {})
 
 t.test('F-27: SIGHUP is ignored', async t => {

@@ -1,4 +1,4 @@
-// The client passes a W3C trace context on to the portal and the API, unless the trace context is malformed.
+// Tests that the client passes a W3C trace context on to the portal and the API, but not a malformed trace context.
 import t, { type Test } from 'tap'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { smallApi } from '../support/small-product.ts'
