@@ -50,7 +50,7 @@ export function buildTestClient(t: Test, settings: Settings = {}) {
   return buildClientAsItIs(t, { product: smallProduct, ...settings })
 }
 
-/** The client with the product of app.ts, unless the settings contain another product. */
+/** Builds the client. By default, the client has the product of app.ts. */
 export async function buildClientAsItIs(t: Test, settings: Settings = {}) {
   const platform = settings.platform ?? (await startScriptedPlatform(t, { ...scripts(), ...settings.scripts }))
   const clock = settings.clock ?? new TestClock()
@@ -104,8 +104,8 @@ export async function beginLogin(browser: TestBrowser, returnTo?: string): Promi
 }
 
 /**
- * The address to which the portal sends the browser back. `change` replaces parameters. A parameter with the value
- * undefined is left out.
+ * Returns the address to which the portal sends the browser back. `change` replaces parameters. A parameter with the
+ * value undefined is left out.
  */
 export function callbackUrl(started: URLSearchParams, change: Record<string, string | undefined> = {}): string {
   const parameters = {
@@ -120,7 +120,7 @@ export function callbackUrl(started: URLSearchParams, change: Record<string, str
   return `/exchangeToken?${new URLSearchParams(given)}`
 }
 
-/** A whole login, up to the page at the callback, which opens the next page by itself. */
+/** Plays a whole login, and returns the page at the callback. This page opens the next page by itself. */
 export async function signIn(browser: TestBrowser, returnTo?: string): Promise<LightMyRequestResponse> {
   const started = await beginLogin(browser, returnTo)
   return browser.get(callbackUrl(started), { site: 'cross-site' })

@@ -1,4 +1,4 @@
-// Cookies that another program on this host has set, under names that this client uses.
+// Makes cookies that look as if another program on this host had set them, under names that this client uses.
 import type { TestBrowser } from '../../support/test-browser.ts'
 
 /** Adds cookies until they fill Node's limit of 16 KiB for all headers. Returns the number of added cookies. */
@@ -13,8 +13,8 @@ export function plantCookies(browser: TestBrowser, prefix: string, nameLength: n
 }
 
 /**
- * A forged value that begins like a real cookie of this client. The client notices the forgery only when it unseals the
- * value.
+ * Returns a forged value that begins like a real cookie of this client. The client notices the forgery only when it
+ * unseals the value.
  */
 export function forgedLike(browser: TestBrowser, name: string): string {
   return `${browser.cookie(name)!.slice(0, 28)}${'A'.repeat(24)}`

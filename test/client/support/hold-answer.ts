@@ -1,9 +1,11 @@
-// Delays an answer of the platform until the test allows it. For tests in which something happens during a request.
+// Delays an answer of the platform until the test allows it. In the meantime, the test can do something while a request
+// is open.
 import type { ServerResponse } from 'node:http'
 import { type Received, type Script, send } from './scripted-platform.ts'
 
 /**
- * A script that answers only after the test has called `release`. `asked` resolves when the platform gets the request.
+ * Returns a script that answers only after the test has called `release`. `asked` resolves when the platform gets the
+ * request.
  */
 export function holdAnswer(answer: Script) {
   const asked = Promise.withResolvers<void>()

@@ -9,9 +9,9 @@ export const hostileTexts: Record<string, string> = {
   'the tags of templates': '{{191*211}} $' + '{191*211} <%= 191*211 %>',
   entities: '&lt;b&gt; &amp; &#39;',
   'separators of lines': 'line\u2028paragraph\u2029end',
-  'a turn of direction': '\u202egnp.exe',
+  'a change of the writing direction': '\u202egnp.exe',
   'a comment': '<!-- --><![CDATA[ ]]>',
 }
 
-/** The markup of a page without its texts. A hostile text must not change it. */
+/** Returns the markup of a page without its texts. A hostile text must not change the markup. */
 export const markupOf = (body: string) => body.replace(/"[^"]*"/g, '""').match(/<[^>]*>/g)

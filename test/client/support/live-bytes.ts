@@ -1,14 +1,15 @@
-// The memory of this process as Node counts it. The system's number never goes down, so it would hide later changes.
+// Measures the memory of this process as Node counts it. The operating system's number never goes down, so it would
+// hide later changes.
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-/** The memory in use now, including garbage. The number includes memory that is used only for a moment. */
+/** Returns the number of bytes in use, including garbage and memory that is used only for a moment. */
 export function heldBytes(): number {
   const { heapUsed, external } = process.memoryUsage()
   return heapUsed + external
 }
 
-/** The memory in use after a garbage collection. */
+/** Returns the number of bytes in use after a garbage collection. */
 export function liveBytes(): number {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void

@@ -1,4 +1,5 @@
-// Starts the client with a product that logs its own events, some of them with names of the client's events.
+// Starts the client with a product that logs its own events. Some of these events have the same names as the client's
+// events.
 import { start } from '../../../src/client/main.ts'
 import { logEvent } from '../../../src/client/operations/request-log.ts'
 import { smallProduct } from './small-product.ts'

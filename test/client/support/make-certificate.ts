@@ -54,7 +54,7 @@ function objectId(hex: string): Buffer {
   return tlv(0x06, Buffer.from(hex, 'hex'))
 }
 
-/** GeneralizedTime, to the second. */
+/** Encodes a time as GeneralizedTime, to the second. */
 function time(at: Date): Buffer {
   return tlv(0x18, Buffer.from(`${at.toISOString().replace(/\D/g, '').slice(0, 14)}Z`))
 }

@@ -9,8 +9,8 @@ import { accessTokenOf, type Script, send, tokenAnswer } from './scripted-platfo
 export const unguessable = () => randomBytes(18).toString('base64url')
 
 /**
- * A client whose platform never issues the same token twice. `secrets` contains those tokens, the values that `plant`
- * has returned, and all secrets that the browser and the platform have received.
+ * Builds a client whose platform never issues the same token twice. `secrets` contains these tokens, the values that
+ * `plant` has returned, and all secrets that the browser and the platform have received.
  */
 export async function noteSecrets(
   t: Test,
@@ -64,7 +64,7 @@ export async function noteSecrets(
     }
   }
   const browser = new NotingBrowser(test.client, 'http://localhost:3000', clock.read)
-  /** A login whose callback has a code and a subject that were never seen before. */
+  /** Plays a login whose callback has a code and a subject that no other login has. */
   const login = async (change: Record<string, string | undefined> = {}) => {
     const fresh = { code: plant(), subject: plant() }
     return browser.get(callbackUrl(await beginLogin(browser), { ...fresh, ...change }), { site: 'cross-site' })

@@ -25,12 +25,12 @@ export const oddPatterns = [
   '0',
 ]
 
-/** Repeats `pattern` as often as it fits into `length` characters. */
+/** Repeats `pattern` until the text has `length` characters, or slightly fewer. */
 export const repeatTo = (length: number, pattern: string) => pattern.repeat(Math.floor(length / pattern.length))
 
 /**
- * The shortest CPU time of up to ten tries, in ms. Slow code is slow in every try, but garbage collection delays only
- * some tries.
+ * Measures the shortest CPU time of up to ten attempts, in ms. Slow code is slow in every attempt, but garbage
+ * collection delays only some attempts.
  */
 export async function fastest(work: () => Promise<{ statusCode: number }>) {
   let ms = Number.POSITIVE_INFINITY
@@ -46,8 +46,8 @@ export async function fastest(work: () => Promise<{ statusCode: number }>) {
 type Sender = { browser: TestBrowser; client: FastifyInstance }
 
 /**
- * Sends the form with 30 KB of each text in each field, and the other fields unchanged. Fails if an answer takes 100
- * ms.
+ * Sends the form once for each field and each text. The field then contains 30 KB of the text, and the other fields are
+ * unchanged. Fails if an answer takes 100 ms.
  */
 export async function sendOddForms(t: Test, { browser, client }: Sender, url: string, form: Record<string, string>) {
   const headers = {

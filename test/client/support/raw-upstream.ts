@@ -9,8 +9,8 @@ export type RawScript = (socket: Socket, request: string, count: number) => unkn
 export type RawUpstream = Awaited<ReturnType<typeof startRawUpstream>>
 
 /**
- * Calls `script` for each complete request. Requests for the portal's metadata get a 404 answer and are not counted,
- * because the platform does not publish metadata.
+ * Starts a server that calls `script` for each complete request. Requests for the portal's metadata get a 404 answer
+ * and are not counted, because the platform does not publish metadata.
  */
 export async function startRawUpstream(t: Test, script: RawScript) {
   const sockets = new Set<Socket>()
@@ -46,7 +46,7 @@ export async function startRawUpstream(t: Test, script: RawScript) {
   return Object.assign(raw, { url, openConnections: () => sockets.size })
 }
 
-/** A whole answer. Headers with the value undefined are left out, even `content-length`. */
+/** Returns a whole answer. Headers with the value undefined are left out, even `content-length`. */
 export function rawAnswer(
   body: string | Buffer,
   { status = '200 OK', headers = {} }: { status?: string; headers?: Record<string, string | undefined> } = {},
@@ -60,7 +60,7 @@ export function rawAnswer(
   return Buffer.concat([Buffer.from(`HTTP/1.1 ${status}\r\n${head.join('')}\r\n`), Buffer.from(body)])
 }
 
-/** The length of the first request in `bytes`, or 0 if that request is not complete. */
+/** Returns the length of the first request in `bytes`, or 0 if that request is not complete. */
 function requestLength(bytes: Buffer): number {
   const end = bytes.indexOf('\r\n\r\n')
   if (end < 0) return 0

@@ -4,7 +4,7 @@ import { webTexts } from '../../../src/client/web/texts.ts'
 
 type Page = Pick<LightMyRequestResponse, 'body'>
 
-/** The values of the fields of the form that is sent to `action`, by name. */
+/** Returns the values in the form that the page sends to `action`, by field name. */
 export function readForm({ body }: Page, action: string): Record<string, string> {
   const forms = [...body.matchAll(/<form\b([^>]*)>(.*?)<\/form>/gs)]
   const form = forms.find(
@@ -29,7 +29,7 @@ export function readForm({ body }: Page, action: string): Record<string, string>
 }
 
 /**
- * Returns the problem that the page shows for a field, or undefined. The function finds the problem by
+ * Returns the problem that the page shows for a field, or undefined if there is none. The function finds the problem by
  * `aria-describedby`, as a screen reader does.
  */
 export function faultOf({ body }: Page, field: string): string | undefined {
@@ -42,7 +42,7 @@ export function faultOf({ body }: Page, field: string): string | undefined {
   return texts.join(' ').trim() || undefined
 }
 
-/** The visible text of a page, or of its element with this id. */
+/** Returns the visible text of a page, or of its element with this id. */
 export function textOf({ body }: Page, id?: string): string {
   const main = id
     ? new RegExp(`<(\\w+)[^>]* id="${id}"[^>]*>(.*?)</\\1>`, 's').exec(body)?.[2]
@@ -52,7 +52,7 @@ export function textOf({ body }: Page, id?: string): string {
     .trim()
 }
 
-/** The addresses of all links of a page. */
+/** Returns the addresses of all links on a page. */
 export function linksOf({ body }: Page): string[] {
   return [...body.matchAll(/<a\b([^>]*)>/g)].map(([, attributes]) => attributeOf(attributes!, 'href') ?? '')
 }
@@ -72,8 +72,8 @@ function attributeOf(attributes: string, name: string): string | undefined {
 }
 
 /**
- * A line of the summary above a form. If the text of a problem does not name the field, the summary puts the field's
- * label in front.
+ * Returns a line of the summary above a form. If the text of a problem does not name the field, the summary puts the
+ * field's label in front.
  */
 export function summaryLine(label: string, problem: string): string {
   const isNamed = problem.toLowerCase().includes(label.toLowerCase())

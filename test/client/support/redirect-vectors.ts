@@ -1,6 +1,6 @@
 // Addresses that look like paths of a site (CL-25), sorted by the site that Chromium really opens for them.
 
-/** Chromium leaves the site. */
+/** With these addresses, Chromium leaves the site. */
 export const leaving = [
   '//evil.test/',
   '/\\evil.test/',
@@ -17,12 +17,12 @@ export const leaving = [
 ]
 
 /**
- * Chromium stays on the site, but the normalised path begins with two slashes. A browser that opens the normalised path
- * leaves the site.
+ * With these addresses, Chromium stays on the site, but the normalised path begins with two slashes. A browser that
+ * then opens the normalised path leaves the site.
  */
 export const leavingLater = ['/.//evil.test/', '/..//evil.test/', '/a/../..//evil.test/']
 
-/** Chromium stays on the site, or opens nothing. */
+/** With these addresses, Chromium stays on the site, or opens nothing. */
 export const staying = [
   '/./\\evil.test/',
   '/%2f/evil.test/',

@@ -1,4 +1,5 @@
-// Plays the login portal and the application API for the client's tests. A test can make the platform send wrong answers.
+// Plays the login portal and the application API for the client's tests. A test can make the platform send wrong
+// answers.
 import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -76,9 +77,9 @@ export async function startScriptedPlatform(t: Test, scripts: Record<string, Scr
     answer(key: string, answer: Script) {
       script.set(key, answer)
     },
-    /** The current script of a route. */
+    /** Returns the current script of a route. */
     script: (key: string): Script => script.get(key)!,
-    /** All requests, or only the requests to one route, in order. */
+    /** Returns all requests, or only the requests to one route, in order. */
     received(key?: string): Received[] {
       return received.filter(({ method, url }) => !key || key === `${method} ${url.split('?', 1)[0]}`)
     },
@@ -99,13 +100,13 @@ export function send(
   response.end(bytes)
 }
 
-/** An unsigned token with a subject, as the client reads it. */
+/** Returns an unsigned token with a subject, which the client can read. */
 export function accessTokenOf(subject: string, more: Record<string, unknown> = {}): string {
   const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
   return `${part({ alg: 'ES256', typ: 'at+jwt' })}.${part({ sub: subject, ...more })}.c2lnbmF0dXJl`
 }
 
-/** A good answer of the token endpoint to this request. */
+/** Returns a good answer of the token endpoint to this request. */
 export function tokenAnswer(request: Received, more: Record<string, unknown> = {}): Record<string, unknown> {
   const state = request.form.get('state')
   return {
@@ -118,7 +119,7 @@ export function tokenAnswer(request: Received, more: Record<string, unknown> = {
   }
 }
 
-/** A script that issues or renews tokens. `more` replaces members of the answer. */
+/** Returns a script that issues or renews tokens. `more` replaces members of the answer. */
 export function giveTokens(more: Record<string, unknown> = {}): Script {
   return (request, response) => send(response, { body: tokenAnswer(request, more) })
 }

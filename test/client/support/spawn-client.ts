@@ -15,7 +15,7 @@ import { clientId, clientSecret, publicUrl } from './build-test-client.ts'
 import { productEnvironment } from './product-environment.ts'
 import { isPseudo } from './pseudo-texts.ts'
 
-/** The client with its own product. */
+/** The program that starts the client with its own product. */
 export const productMain = fileURLToPath(new URL('../../../src/client/main.ts', import.meta.url))
 const pseudoTexts = new URL('./pseudo-texts.ts', import.meta.url).href
 const tellAddresses = new URL('./tell-addresses.ts', import.meta.url).href
@@ -40,7 +40,8 @@ export const smallHeap = [
 ]
 
 /**
- * Resolves when the client listens. The client gets the given settings, and nothing from this machine's environment.
+ * Starts the client, and resolves when it listens. The client gets the given settings, and nothing from this machine's
+ * environment.
  */
 export async function spawnClient(
   t: Test,
@@ -78,10 +79,10 @@ export async function spawnClient(
   const addresses = (child.stdio[3] as Readable).setEncoding('utf8')
   let told = ''
   addresses.on('data', text => (told += text))
-  // If METRICS_PORT is set, the first address is that of the metrics.
+  // If METRICS_PORT is set, the first address is the address of the metrics.
   const own = environment.METRICS_PORT === undefined ? 0 : 1
   while (told.split('\n').length < own + 2) {
-    if (child.exitCode !== null) throw new Error(`The client has not started:\n${output}`)
+    if (child.exitCode !== null) throw new Error(`The client did not start:\n${output}`)
     await Promise.race([once(addresses, 'data'), exited])
   }
   const [metricsUrl, url] = [told.split('\n')[0]!, told.split('\n')[own]!]
@@ -103,12 +104,15 @@ export async function spawnClient(
     browser: new TestBrowser({ inject } as unknown as FastifyInstance, publicUrl, () => new Date()),
     exited,
     output: () => output,
-    /** Sends a GET without Sec-Fetch headers, like curl. `fetch` would say that the request is not a navigation. */
+    /**
+     * Sends a GET without Sec-Fetch headers, like curl. `fetch` would add headers which say that the request is not a
+     * navigation.
+     */
     async get(path: string, headers: Record<string, string> = {}) {
       const { statusCode, headers: answered, body } = await request(url + path, { headers })
       return { statusCode, headers: answered, body: await body.text() }
     },
-    /** Every line of the log, as an object. */
+    /** Returns every line of the log, as an object. */
     log: () =>
       output
         .split('\n')
@@ -126,7 +130,7 @@ export async function spawnClient(
   }
 }
 
-/** Like Fastify's `inject`, but over a new connection. */
+/** Sends a request like Fastify's `inject`, but over a new connection. */
 async function send(origin: string, { method = 'GET', url, headers, payload }: InjectOptions) {
   const answer = await request(origin + url, {
     method: method as Dispatcher.HttpMethod,

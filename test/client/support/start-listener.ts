@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import type { Test } from 'tap'
 
-/** Counts connections. */
+/** Opens the port, and counts the connections to it. */
 export async function startListener(t: Test) {
   const listener = { connections: 0, url: '' }
   const server = createServer(socket => {

@@ -5,19 +5,19 @@ import type { Config } from '../../../src/client/config.ts'
 import { defineSettings } from '../../../src/client/read-settings.ts'
 
 /**
- * The settings of a product without settings. A test with `noSettings` does not depend on the settings of the client's
- * own product.
+ * The settings of a product that has no settings. A test with `noSettings` does not depend on the settings of the
+ * client's own product.
  */
 export const noSettings = defineSettings({ list: [], read: () => ({}) })
 
 export type TestProduct = SiteOptions & {
-  /** Registered in the signed-in scope. */
+  /** `buildWith` registers this plugin in the signed-in scope. */
   pages: FastifyPluginAsync<{ config: Config }>
-  /** Registered in the public scope. */
+  /** `buildWith` registers this plugin in the public scope. */
   publicPages?: FastifyPluginAsync<{ config: Config }>
 }
 
-/** For main.ts: a function that builds the client with this product. */
+/** Returns a function that builds the client with this product. `start` of main.ts needs such a function. */
 export function buildWith({ pages, publicPages, ...site }: TestProduct) {
   return async (config: Config, options: ServerOptions): Promise<FastifyInstance> => {
     const app = await buildServer(config, options, site)
