@@ -74,7 +74,7 @@ t.test(
   },
 )
 
-/** Resolves when the client has closed every connection. If the client never closes a connection, the test times out. */
+/** Resolves when the client has closed every connection. If the client never closes one, the test times out. */
 async function hangsUp(upstream: { openConnections: () => number }) {
   while (upstream.openConnections() > 0) await setImmediate()
 }
@@ -175,7 +175,7 @@ for (const code of ['ENOTFOUND', 'EAI_AGAIN'])
       t.same(
         browser.names().filter(name => name.startsWith('__Host-login-')),
         [],
-        'the login is over',
+        'the client must have deleted the login cookie',
       )
       t.ok(took.own < 1, `${took.own} s`)
 

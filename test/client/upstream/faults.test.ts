@@ -1,4 +1,4 @@
-// All ways in which an answer can be broken, at the token exchange and at a page that calls the API.
+// Tests all ways in which an answer can be broken, at the token exchange and on a page that calls the API.
 
 import type { Socket } from 'node:net'
 import { deflateSync, gzipSync } from 'node:zlib'
@@ -127,7 +127,7 @@ for (const [faults, words] of [
         t.equal(setCookieLine(page, '__Host-session'), undefined)
         t.equal(setCookieLine(page, '__Host-refresh'), undefined)
         t.match(setCookieLine(page, '__Host-login-'), '=; Max-Age=0')
-        t.equal(portal.requests.length, before + 1, 'the client must send the exchange once')
+        t.equal(portal.requests.length, before + 1, 'the client must send the exchange only once')
 
         portal.script = (socket, request) => socket.write(rawAnswer(tokens(request)))
         t.equal((await signIn(browser)).statusCode, 200, 'the next answer is good again')

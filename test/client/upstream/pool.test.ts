@@ -1,4 +1,4 @@
-// Many calls at once, and connections that the portal or the API closes at the wrong moment.
+// Tests many calls at once, and connections that the portal or the API closes at the wrong moment.
 
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'

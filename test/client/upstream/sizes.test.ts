@@ -1,4 +1,4 @@
-// Answers that are too large are cut off and cost little memory.
+// Tests that answers that are too large are cut off, and take little memory.
 
 import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'

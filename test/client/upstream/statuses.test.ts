@@ -1,4 +1,5 @@
-// What visitors see for each status of the API. Some parts of a call and its answer must never be passed on or logged.
+// Tests what visitors see for each status of the API, and which parts of a call and its answer are never passed on or
+// logged.
 
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
@@ -70,7 +71,7 @@ t.test('UP-14: the session continues if the API fails after a renewal', async t 
 })
 
 t.test(
-  'UP-14: if the API always answers 401, the client makes two calls and one renewal, and then sends the visitor to the login',
+  'UP-14: if the API always answers 401, the client makes two calls and one renewal, and then redirects the visitor to `/login`',
   async t => {
     const { browser, platform } = await start(t)
     platform.answer('GET /things', unauthorized)
@@ -100,7 +101,7 @@ t.test(
 )
 
 t.test(
-  'UP-14: if the API answers 401 and there is no refresh token, the client does not repeat the call, and the visitor is sent to the login',
+  'UP-14: if the API answers 401 and there is no refresh token, the client redirects the visitor to `/login`, and does not repeat the call',
   async t => {
     const { browser, platform } = await start(t)
     platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token: undefined }))
@@ -177,7 +178,9 @@ const bodies: Record<string, { headers: Record<string, string>; body: unknown }>
   text: { headers: { 'content-type': 'text/plain' }, body: `Traceback ${canary}` },
   'a large body': { headers: {}, body: JSON.stringify({ error: canary.repeat(8_000) }) },
 }
-/** Tests share this client if, after each of them, the visitor is still signed in and logins still work. */
+/**
+ * Several tests share this client. After each of these tests, the visitor is still signed in, and logins still work.
+ */
 const one = await start(t)
 
 for (const status of [400, 402, 405, 409, 418, 422, 500, 501, 502, 504, 599]) {
@@ -233,7 +236,7 @@ t.test(
 )
 
 t.test(
-  'UP-12: the client does not pass data from the browser’s request on to the platform, except a harmless request id',
+  'UP-12: the only data from the browser’s request that the client passes on to the platform is a harmless request id',
   async t => {
     const { browser, platform } = await start(t)
     const headers = {

@@ -1,5 +1,5 @@
-// Short answers that take much memory when they are parsed. The client counts the values of an answer before it parses
-// the answer.
+// Tests short answers that take much memory when they are parsed. The client counts the values of an answer before it
+// parses the answer.
 
 import t, { type Test } from 'tap'
 import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
@@ -21,7 +21,7 @@ async function answering(t: Test) {
   }
 }
 
-/** A list that contains `count` values. The list itself counts as one more value. */
+/** Returns a list that contains `count` values. The list itself counts as one more value. */
 const listOf = (count: number, value: string) => `[${Array.from({ length: count }, () => value).join()}]`
 
 t.test('UP-04: the client reads an answer with 250,000 values, and refuses an answer with one more value', async t => {
@@ -65,7 +65,7 @@ for (const [what, body] of Object.entries({
   '8 MiB of nested objects': '{"a":'.repeat(1.6 * mebibyte),
   // The page shows only the first fifty values. The long text comes later, because this test is not about long pages.
   '8 MiB of escapes': `[${'0,'.repeat(50)}"${'\\"'.repeat(4 * mebibyte - 200)}"]`,
-  'as many values as the limit allows': listOf(124_999, `{"@id":"${'x'.repeat(40)}"}`),
+  'the largest allowed number of values': listOf(124_999, `{"@id":"${'x'.repeat(40)}"}`),
 })) {
   t.test(
     `UP-04: while 40 visitors load ${what} at the same time, a client with 256 MiB of memory answers other visitors`,
