@@ -1,11 +1,15 @@
-// All files of the assets folders are served, with their content types and addresses that change with the content.
+// Tests that the client serves all files of the assets folders. Each file has its content type, and an address that
+// changes with its content.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { buildTestClient } from '../support/build-test-client.ts'
 import { smallProduct } from '../support/small-product.ts'
 
-/** A client whose product has these files. The product's page shows the address of the asset that the query names. */
+/**
+ * Builds a client whose product has these files. The product's page shows the address of the asset that the query
+ * names.
+ */
 function start(t: Test, files: Record<string, string>) {
   const views = t.testdir()
   for (const [name, text] of Object.entries(files)) {

@@ -1,4 +1,4 @@
-// Connections that a proxy keeps open, and senders that are too slow. These tests wait for real deadlines.
+// Tests connections that a proxy keeps open, and senders that are too slow. These tests wait for real deadlines.
 
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'

@@ -10,7 +10,7 @@ import { smallApi } from '../support/small-product.ts'
 
 type Headers = Record<string, string>
 
-/** A signed-in visitor, and a valid form for each POST of the client. */
+/** Signs a visitor in, and collects a valid form for each POST route of the client. */
 async function start(t: Test, settings: Parameters<typeof buildTestClient>[1] = {}) {
   const test = await buildTestClient(t, { scripts: smallApi, ...settings })
   const { browser, client } = test
@@ -56,7 +56,7 @@ const one = await start(t)
 
 for (const [what, headers] of Object.entries(refused)) {
   const id = 'host' in headers || 'x-forwarded-host' in headers ? 'PG-02' : 'PG-01'
-  t.test(`${id}: a POST with ${what} is refused, and the client makes no call`, async t => {
+  t.test(`${id}: a POST with ${what} is refused, and the client does not call the platform`, async t => {
     const { forms, send, platform } = one
     const calls = platform.received().length
     for (const url of Object.keys(forms)) {

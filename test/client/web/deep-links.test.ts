@@ -1,5 +1,5 @@
-// Links from mails and other sites to signed-in pages. The browser sends the Strict cookies only with the second
-// request.
+// Tests links from mails and other sites to signed-in pages. The client makes the browser request such a page a second
+// time, because only the second request has the Strict cookies.
 
 import t from 'tap'
 import { around } from '../../../src/client/texts.ts'
@@ -12,23 +12,26 @@ import { smallApi as scripts } from '../support/small-product.ts'
 
 const pages = ['/page', '/page?q=wea&page=1', '/note', '/page/1']
 
-t.test('PG-12: if a signed-in visitor follows a link from another site, the second request shows the page', async t => {
-  const { browser } = await buildTestClient(t, { scripts })
-  await signIn(browser)
-  for (const path of pages) {
-    const first = await browser.get(path, { site: 'cross-site' })
-    t.equal(first.statusCode, 200, path)
-    t.equal(first.headers.location, undefined, path)
-    t.equal(refreshTarget(first), path)
-    t.same(setCookieLines(first), [], path)
-    const second = await browser.get(refreshTarget(first)!, { site: 'same-origin' })
-    t.equal(second.statusCode, 200, path)
-    t.match(second.body, around(webTexts.page.signedInAs)[0], path)
-  }
-})
+t.test(
+  'PG-12: if a signed-in visitor follows a link from another site, the client makes the browser request the page a second time, and then shows it',
+  async t => {
+    const { browser } = await buildTestClient(t, { scripts })
+    await signIn(browser)
+    for (const path of pages) {
+      const first = await browser.get(path, { site: 'cross-site' })
+      t.equal(first.statusCode, 200, path)
+      t.equal(first.headers.location, undefined, path)
+      t.equal(refreshTarget(first), path)
+      t.same(setCookieLines(first), [], path)
+      const second = await browser.get(refreshTarget(first)!, { site: 'same-origin' })
+      t.equal(second.statusCode, 200, path)
+      t.match(second.body, around(webTexts.page.signedInAs)[0], path)
+    }
+  },
+)
 
 t.test(
-  'PG-12: if a visitor without a session follows a link from another site, the third request begins the login',
+  'PG-12: if a visitor without a session follows a link from another site, the client makes the browser request the page a second time, and then begins a login',
   async t => {
     const { browser } = await buildTestClient(t, { scripts })
     for (const path of pages) {
@@ -65,19 +68,22 @@ t.test('PG-12: however a link is written, it does not lead to another site', asy
   }
 })
 
-t.test('PG-13: if the Strict cookies arrive with a request from another site, the page is shown at once', async t => {
-  const { browser, client } = await buildTestClient(t, { scripts })
-  await signIn(browser)
-  for (const path of pages) {
-    const page = await client.inject({
-      url: path,
-      headers: { cookie: browser.cookieHeader(), 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' },
-    })
-    t.equal(page.statusCode, 200, path)
-    t.equal(refreshTarget(page), undefined, path)
-    t.match(page.body, around(webTexts.page.signedInAs)[0], path)
-  }
-})
+t.test(
+  'PG-13: if the Strict cookies arrive with a request from another site, the client shows the page at once',
+  async t => {
+    const { browser, client } = await buildTestClient(t, { scripts })
+    await signIn(browser)
+    for (const path of pages) {
+      const page = await client.inject({
+        url: path,
+        headers: { cookie: browser.cookieHeader(), 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' },
+      })
+      t.equal(page.statusCode, 200, path)
+      t.equal(refreshTarget(page), undefined, path)
+      t.match(page.body, around(webTexts.page.signedInAs)[0], path)
+    }
+  },
+)
 
 t.test(
   'PG-13: if the client cannot unseal a session cookie, it redirects to the login and deletes the cookie, so no loop begins',

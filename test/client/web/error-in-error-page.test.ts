@@ -7,7 +7,7 @@ import { around } from '../../../src/client/texts.ts'
 import { webTexts } from '../../../src/client/web/texts.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 
-/** A client whose template of this name throws an error. */
+/** Builds a client in which the template of this name throws an error. */
 async function buildBroken(t: Test, template: string) {
   const { readFileSync } = fs
   const restore = () => {

@@ -1,4 +1,4 @@
-// Texts from visitors, the API and the portal are shown as text and never become markup.
+// Tests that pages show texts from visitors, the API and the portal as text, and never as markup.
 import t, { type Test } from 'tap'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { hostileTexts, markupOf } from '../support/hostile-texts.ts'
@@ -61,7 +61,7 @@ t.test('PG-07: the visitor’s name and the portal’s messages are shown as tex
   t.notMatch(refused.body, '<svg')
 })
 
-t.test('PG-07: an error page with status 404 does not repeat its address', async t => {
+t.test('PG-07: an error page with status 404 does not contain the requested address', async t => {
   const { browser } = await withThing(t, 'plain')
   for (const path of ['/%3Ccanary%3E', '/"><canary>', '/page/1/%3Ccanary%3E', '/?x=<canary>', '/logout/canary'])
     t.notMatch((await browser.get(path)).body, 'canary', path)

@@ -1,5 +1,5 @@
-// A form with one field: the client shows the form, carries it out or refuses it, and keeps it while the visitor signs
-// in again.
+// Tests a form with one field: the client shows the form, carries it out or refuses it, and keeps it while the visitor
+// signs in again.
 
 import t from 'tap'
 import { FieldError, PublicError } from '../../../src/client/errors.ts'

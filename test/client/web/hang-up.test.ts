@@ -1,4 +1,4 @@
-// The visitor closes the tab or presses Stop while a request is running.
+// Tests what happens if the visitor closes the tab or presses Stop while a request is running.
 
 import { once } from 'node:events'
 import t from 'tap'
@@ -34,7 +34,7 @@ t.test('F-40: if the tab is closed during the exchange, there is no session and 
 })
 
 t.test(
-  'F-40: if the visitor presses Stop while a form is sent, the client does what the form asks, but only once, even if the form is sent again',
+  'F-40: if the visitor presses Stop while the browser sends a form, and then sends the form again, the client does what the form asks only once',
   async t => {
     const { browser, client, platform, log } = await buildTestClient(t, { scripts: smallApi })
     await signIn(browser)

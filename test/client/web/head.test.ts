@@ -1,4 +1,5 @@
-// HEAD requests of probes and link checkers. HEAD requests never renew a session, begin a login or set a cookie.
+// Tests HEAD requests, which probes and link checkers send. HEAD requests never renew a session, begin a login or set a
+// cookie.
 import t from 'tap'
 import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
@@ -24,7 +25,7 @@ t.test(
 )
 
 t.test(
-  'head-as-get: if an address accepts GET requests from other sites, the client also answers HEAD requests from other sites to it',
+  'head-as-get: if an address accepts GET requests from other sites, it also accepts HEAD requests from other sites',
   async t => {
     const { client } = await buildTestClient(t)
     for (const site of ['cross-site', 'same-site', 'none'])
@@ -33,7 +34,7 @@ t.test(
 )
 
 t.test(
-  'CL-31, PG-04: the client answers a HEAD request to any other page with 405, and does not renew a session, begin a login or set a cookie',
+  'CL-31, PG-04: if a page is not the start page, the client answers a HEAD request to it with 405, and does not renew a session, begin a login or set a cookie',
   async t => {
     const { browser, client, platform, clock } = await buildTestClient(t)
     await signIn(browser)

@@ -1,4 +1,4 @@
-// The headers of every answer.
+// Tests the headers of every answer.
 import { randomBytes } from 'node:crypto'
 import type { LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'

@@ -1,4 +1,5 @@
-// The client refuses a request that is too large or malformed early, with a page. No text can make a check slow.
+// Tests that the client refuses a malformed or too large request early, with a page. No text in a request can make the
+// client slow.
 
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
@@ -65,17 +66,20 @@ for (const type of [
   'nonsense',
 ]) {
   const id = type.startsWith('multipart') ? 'DO-08' : 'PG-18'
-  t.test(`${id}: a POST of type ${JSON.stringify(type)} is refused, and the client makes no call`, async t => {
-    const { post, platform } = one
-    const calls = platform.received().length
-    for (const payload of [
-      '{"note":"x"}',
-      'note=x',
-      '--x\r\ncontent-disposition: form-data; name="note"\r\n\r\nx\r\n--x--\r\n',
-    ])
-      t.equal((await post(payload, type)).statusCode, 415)
-    t.equal(platform.received().length, calls)
-  })
+  t.test(
+    `${id}: a POST of type ${JSON.stringify(type)} is refused, and the client does not call the platform`,
+    async t => {
+      const { post, platform } = one
+      const calls = platform.received().length
+      for (const payload of [
+        '{"note":"x"}',
+        'note=x',
+        '--x\r\ncontent-disposition: form-data; name="note"\r\n\r\nx\r\n--x--\r\n',
+      ])
+        t.equal((await post(payload, type)).statusCode, 415)
+      t.equal(platform.received().length, calls)
+    },
+  )
 }
 
 t.test('PG-18: the content type of a form may be written in capital letters and have a charset', async t => {
@@ -156,7 +160,7 @@ for (const [what, request] of [
 }
 
 t.test(
-  'DO-11: a request with two Host headers, without a Host header or with another host cannot avoid any check',
+  'DO-11: a request with two Host headers, without a Host header or with another host cannot bypass any check',
   async t => {
     const { client } = await buildTestClient(t)
     const without = await exchangeRaw(client, 'GET / HTTP/1.1\r\nconnection: close\r\n\r\n')

@@ -1,5 +1,5 @@
-// If an address exists only for other methods, the client answers 405 with an Allow header, whatever syntax the product
-// uses for its paths.
+// If a path has routes, but none of them for the request's method, the client answers 405 with an Allow header. The
+// product may use any syntax for its paths.
 
 import t from 'tap'
 import { webTexts } from '../../../src/client/web/texts.ts'

@@ -1,5 +1,5 @@
-// A value that createSealer has sealed can be unsealed only unchanged, for the same purpose and registration, and before
-// it expires.
+// Tests createSealer. A sealed value can be unsealed if it is unchanged and has not expired, and only for the same
+// purpose and registration.
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { Secret } from '../../../src/client/secret.ts'
@@ -13,7 +13,7 @@ const newKey = () => new Secret(randomBytes(32).toString('base64url'))
 const key = newKey()
 const sealer = createSealer([key], 'context', clock)
 
-t.test('unsealing a sealed value gives its payload and its expiry', async t => {
+t.test('unsealing a sealed value returns its payload and its expiry', async t => {
   for (const payload of ['', 'a', 'text – with ünïcode', 'x'.repeat(5000)]) {
     const unsealed = sealer.unseal('purpose', sealer.seal('purpose', payload, later(60)))
     t.equal(unsealed?.payload, payload)
@@ -56,7 +56,8 @@ t.test('CK-05: a value that is cut short or made longer cannot be unsealed', asy
 })
 
 t.test('only the exact text of a sealed value can be unsealed', async t => {
-  // 38 bytes are 50 characters and 4 bits. The decoder ignores the other bits of the last character.
+  // In base64url, 38 bytes take 50 characters and 4 bits of one more character. The decoder ignores the other 2 bits of
+  // this last character.
   const value = sealer.seal('purpose', 1, later(60))
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
   const accepted = [...alphabet].filter(last => sealer.unseal('purpose', value.slice(0, -1) + last))
@@ -79,12 +80,12 @@ t.test('a value that was never sealed cannot be unsealed', async t => {
     t.equal(sealer.unseal('purpose', value), undefined)
 })
 
-t.test('CK-06: a value can be unsealed only for its own purpose', async t => {
+t.test('CK-06: a value can be unsealed only for the purpose for which it was sealed', async t => {
   const value = sealer.seal('purpose', 'payload', later(60))
   for (const other of ['', 'Purpose', 'purpose ', 'purpose\n', 'other']) t.equal(sealer.unseal(other, value), undefined)
 })
 
-t.test('CL-24: a value can be unsealed only for the same registration', async t => {
+t.test('CL-24: a value can be unsealed only for the registration for which it was sealed', async t => {
   const value = sealer.seal('purpose', 'payload', later(60))
   t.equal(createSealer([key], 'another context', clock).unseal('purpose', value), undefined)
   t.ok(createSealer([key], 'context', clock).unseal('purpose', value))

@@ -1,4 +1,4 @@
-// The start page. The page shows who is signed in, even if only the refresh token is left.
+// Tests the start page, which shows who is signed in, even if only the refresh token is left.
 
 import t from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
@@ -37,14 +37,14 @@ for (const [what, isKept] of [
 
 const metadata = 'GET /.well-known/oauth-authorization-server'
 
-/** A metadata document of the scripted portal with these members. */
+/** Returns a script that sends a metadata document of the scripted portal with these members. */
 const documentWith =
   (members: Record<string, unknown>): Script =>
   ({ headers }, response) =>
     send(response, { body: { issuer: `http://${headers.host}`, ...members } })
 
 t.test(
-  'from a sign-out until the next login, the page says that the visitor has signed out, and links to the portal’s sign-out',
+  'from a sign-out until the next login, the page says that the visitor has signed out, and links to the portal’s sign-out page',
   async t => {
     const listed = documentWith({ end_session_endpoint: 'https://elsewhere.test/end' })
     const { browser, platform } = await buildTestClient(t, { scripts: { [metadata]: listed } })
@@ -67,16 +67,16 @@ t.test(
 
 const noSignOutPage: Record<string, Script> = {
   'has no metadata document': { status: 404, body: {} },
-  'lists no page to sign out': documentWith({ revocation_endpoint: 'listed' }),
-  'lists the page, but not as an address': documentWith({ end_session_endpoint: true }),
-  'lists the page in a document with another issuer': {
+  'does not list a sign-out page': documentWith({ revocation_endpoint: 'listed' }),
+  'lists a sign-out page, but not as an address': documentWith({ end_session_endpoint: true }),
+  'lists a sign-out page in a document with another issuer': {
     body: { issuer: 'https://evil.test', end_session_endpoint: 'https://evil.test/sign-out' },
   },
   'never answers': () => new Promise(() => {}),
 }
 
 for (const [what, document] of Object.entries(noSignOutPage))
-  t.test(`portal-sign-out-link: no page links to the portal's sign-out if the portal ${what}`, async t => {
+  t.test(`portal-sign-out-link: if the portal ${what}, no page links to the portal's sign-out page`, async t => {
     const { browser, platform } = await buildTestClient(t, { scripts: { [metadata]: document } })
     platform.answer('POST /api/revokeToken', { body: {} })
     await signIn(browser)
@@ -91,7 +91,7 @@ for (const [what, document] of Object.entries(noSignOutPage))
   })
 
 t.test(
-  'portal-sign-out-link: if the client cannot read the metadata again, the page keeps the link; if the new metadata lists no sign-out, the link disappears',
+  'portal-sign-out-link: if the client cannot read the metadata again, the page keeps the link; if the new metadata lists no sign-out page, the link disappears',
   async t => {
     const listed = documentWith({ end_session_endpoint: 'listed' })
     const { browser, platform, clock } = await buildTestClient(t, { scripts: { [metadata]: listed } })

@@ -1,5 +1,5 @@
-// The texts of every product: they are all in one place, a product can replace them, and the client chooses them for
-// each request.
+// Tests the texts of every product: they are all in one place, a product can replace them, and the client chooses them
+// for each request.
 import { globSync, readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { FieldError } from '../../../src/client/errors.ts'
@@ -86,7 +86,7 @@ t.test('texts are chosen for each request, on pages, on error pages, in the logi
   t.match(page.body, /<time[^>]*>31\. März 2026, 12:00 UTC<\/time>/)
 })
 
-t.test('a product can choose the texts of a page by the data of the visitor', async t => {
+t.test('a product can use the data in the visitor’s session to choose the texts of a page', async t => {
   const texts: TestProduct['texts'] = ({ visitorIfAny }) =>
     (visitorIfAny?.data as { language?: string } | undefined)?.language === 'de' ? german : {}
   const product = { ...smallProduct, texts, loadSessionData: async () => ({ language: 'de' }) as object }
@@ -109,7 +109,7 @@ t.test(
 )
 
 t.test(
-  'if choosing the texts fails, the visitor gets a plain English page or JSON, and the log gets a line',
+  'if choosing the texts fails, the visitor gets a simple page in English, or JSON, and the log gets a line',
   async t => {
     const texts = () => {
       throw new Error('canary')

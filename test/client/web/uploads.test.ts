@@ -1,4 +1,4 @@
-// Large bodies: only visitors with a session may send them, and a route can raise its limit and its deadline.
+// Tests large bodies: only visitors with a session may send them, and a route can raise its limit and its deadline.
 
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
@@ -107,7 +107,7 @@ for (const [what, headers] of [
       socket.write('x')
       const closed = once(socket, 'close').then(() => 'closed')
       t.equal(await Promise.race([closed, setTimeout(5_000, 'still open', { ref: false })]), 'closed')
-      t.equal(platform.received().length, calls, 'the client must make no calls')
+      t.equal(platform.received().length, calls, 'the client must not call the platform')
     },
   )
 
