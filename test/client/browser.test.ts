@@ -1,5 +1,5 @@
-// A model for tests in a browser: a visitor signs in, sends a form and signs out. Chromium reaches the client on localhost and
-// the scripted portal on 127.0.0.1, two sites as in real life.
+// An example of a test in a browser: a visitor signs in, sends a form and signs out. The client is on localhost, and
+// the scripted portal is on 127.0.0.1, so they are two sites, as in real life.
 import t from 'tap'
 import { findFreePort } from '../support/free-port.ts'
 import { skip } from '../support/launch-chromium.ts'

@@ -256,7 +256,7 @@ for (const name of secretNames) {
   })
 }
 
-/** The settings that a product reads from this environment, or the problems. */
+/** A product with several kinds of settings. */
 const product = defineSettings({
   list: [
     { name: 'NOTES_DATABASE', isSecret: true, about: 'The database.' },

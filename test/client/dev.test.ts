@@ -1,4 +1,5 @@
-// npm run dev: its log lines are readable, it serves changed templates and assets at once, and it restarts when code changes.
+// Tests npm run dev: its log lines are readable, it serves changed templates and assets at once, and it restarts when
+// code changes.
 
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -9,7 +10,7 @@ import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
 
-/** A copy of the client that `npm run dev` runs, with the small product, and its log lines. */
+/** Copies the client with the small product into a new folder, and starts the copy in the same way as `npm run dev`. */
 function startDev(t: Test) {
   const folder = t.testdir()
   for (const path of ['src/client', 'views/client', 'test/client/support', 'package.json'])
@@ -39,7 +40,7 @@ function startDev(t: Test) {
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
   })
   const output = createInterface(child.stdout)[Symbol.asyncIterator]()
-  /** Resolves to the next line that matches. Waits for it. */
+  /** Waits for the next line of the log that matches, and resolves to this line. */
   async function nextLine(pattern: RegExp): Promise<string> {
     for (;;) {
       const { value, done } = await output.next()

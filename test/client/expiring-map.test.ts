@@ -12,7 +12,7 @@ function createMap<V>() {
   return { clock, map: new ExpiringMap<V>(clock.read) }
 }
 
-/** A piece of work that runs until the test ends it. `timesStarted` counts how often the work was started. */
+/** Creates a piece of work that runs until the test ends it. `timesStarted` returns how often the work was started. */
 function createWork() {
   let timesStarted = 0
   const runs: PromiseWithResolvers<string>[] = []

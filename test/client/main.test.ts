@@ -1,4 +1,4 @@
-// The client's process: errors that end the process when it starts, and its first log lines.
+// Tests the client's process: errors that end the process when it starts, and its first log lines.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-// npm run setup: makes a .env with a fresh key, and says which settings are still to be filled in.
+// Tests npm run setup, which makes a .env with a fresh key, and says which settings are still missing.
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { ConfigError, clientSettings, readConfig } from '../../src/client/config.ts'
 import { productSettings } from '../../src/client/settings.ts'
 
-/** A folder with only the project's .env.example. `run` makes a .env in this folder. */
+/** Makes a folder that contains only the project's .env.example. `run` makes a .env in this folder. */
 function openFolder(t: Test) {
   const folder = t.testdir()
   copyFileSync('.env.example', join(folder, '.env.example'))
