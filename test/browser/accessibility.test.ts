@@ -16,8 +16,8 @@ const isPage = (path: string) => !/^\/(assets\/|health\/|favicon\.ico)/.test(pat
 const withTargets = { rules: { 'target-size': { enabled: true } } }
 
 /**
- * Runs in the page. Returns by how many pixels the page is too wide: with text of the usual size, and with text of
- * twice that size.
+ * This code runs in the page. It returns by how many pixels the page is wider than the window: once with text of the
+ * usual size, and once with text of twice that size.
  */
 const look = `(() => {
   const { style } = document.documentElement
@@ -50,7 +50,7 @@ t.test(
       const wide = (await page.evaluate(look)) as Look
       t.ok(wide.tooWide.large <= 0, `${name}, text at 200 %`)
       const [heading, ...others] = wide.headings
-      t.ok(heading && others.length === 0, `${name} has one heading of the first rank`)
+      t.ok(heading && others.length === 0, `${name} has exactly one h1 heading`)
       titles.set(name, wide.title)
     })
     for (const [name, title] of titles) t.match(title, /^\S.* · Applications$/, `the title of ${name}`)

@@ -1,4 +1,4 @@
-// Tests what happens if connections between browser and client break, and if visitors stop requests.
+// Tests what happens if connections between the browser and the client break, or if visitors stop requests.
 import { EventEmitter, once } from 'node:events'
 import type { Page } from 'playwright-core'
 import t from 'tap'
@@ -11,8 +11,8 @@ const isCallback = ({ seen }: Exchange) => seen.url.startsWith('/exchangeToken')
 const isCreation = ({ seen }: Exchange) => seen.method === 'POST' && seen.url === '/applications'
 
 /**
- * Breaks the connections of the first matching requests before these requests reach the client. With `after`, it breaks
- * the connections after the client has answered.
+ * Breaks the connections of the first matching requests before these requests reach the client. If `after` is true, it
+ * breaks them after the client has answered.
  */
 function cutFirst(front: Front, fits: (exchange: Exchange) => boolean, { times = 1, after = false } = {}): void {
   let cuts = 0
@@ -115,7 +115,7 @@ t.test(
 )
 
 t.test(
-  'F-28: if the browser sends a form again and another replica gets it, the other replica finds the created application',
+  'F-28: if the browser sends a form again to another replica, this replica finds the application that the first replica created',
   { skip },
   async t => {
     const { page, front, publicUrl } = await startVisit(t, { at: '/applications', replicas: 2 })

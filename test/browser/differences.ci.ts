@@ -1,5 +1,5 @@
-// Measures the differences between Chromium, Firefox and WebKit that a client must know. The table is in
-// docs/browsers.md.
+// Measures the differences between Chromium, Firefox and WebKit that matter to a client. The table in docs/browsers.md
+// shows the results.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -91,7 +91,10 @@ const questions: Record<string, (tab: Tab, sites: Sites) => Promise<string>> = {
     return yesOrNo(sites.client.last('/list')!.cookie.includes('session='))
   },
 
-  async 'The browser sends this Strict cookie when the page after that redirect is reloaded'(tab, sites) {
+  async 'After a redirect from the callback and a reload, the browser sends a Strict cookie that the callback set'(
+    tab,
+    sites,
+  ) {
     makeLogin(sites)
     sites.client.pages['/callback'] = redirect('/list', strict)
     await logIn(tab, sites)

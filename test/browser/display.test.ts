@@ -4,7 +4,7 @@ import { skip } from '../support/launch-chromium.ts'
 import { startVisit } from './support/start-visit.ts'
 import { tooWide } from './support/too-wide.ts'
 
-/** Runs in the page. Returns the texts of visible buttons, fields and navigation. */
+/** This code runs in the page. It returns the texts of visible buttons, fields and navigation. */
 const controls = `[...document.querySelectorAll('button, .button, input, textarea, select, nav, footer')]
   .filter(element => element.checkVisibility() && element.type !== 'hidden').map(element => element.textContent || element.id)`
 

@@ -18,7 +18,7 @@ const ways: { engine: Engine; scheme: Scheme; isWhole: boolean }[] = [
   { engine: 'Firefox', scheme: 'https', isWhole: false },
   { engine: 'WebKit', scheme: 'https', isWhole: true },
 ]
-/** Says why the tests do not run WebKit over http. */
+/** This text explains why the tests do not run WebKit over http. */
 const leftOut =
   'WebKit, http: left out. It does not keep Secure cookies on plain http, not even on loopback (WebKit bug 281149), ' +
   'so nobody can sign in. The portal explains this.'
@@ -36,7 +36,11 @@ const journeys: Record<string, (t: Test, visit: Visit) => Promise<void>> = {
     await tab.see('1 application')
     t.equal(await tab.url(), `${publicUrl}/applications`)
     const [first, ...others] = front.seen.filter(({ url }) => url === '/applications')
-    t.same([first?.status, others], [200, []], 'the first request of the list is signed in')
+    t.same(
+      [first?.status, others],
+      [200, []],
+      'the browser must request the list only once, and the visitor must already be signed in',
+    )
 
     await create(tab)
     t.match(await tab.text(), /Client secret [\w-]{43} /)
@@ -232,7 +236,7 @@ for (const { engine, scheme, isWhole } of ways)
   }
 
 t.test(
-  'in WebKit over http, nobody can sign in, and the portal explains the reason',
+  'in WebKit over http, nobody can sign in, and the portal explains why',
   { skip: skipEngine('WebKit') },
   async t => {
     const both = await startBoth(t)

@@ -1,4 +1,4 @@
-// Tests forms whose session ends, and the buttons Reload and Back after a form was sent.
+// Tests forms that are open when the session ends, and the Reload and Back buttons after a form was sent.
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { skip } from '../support/launch-chromium.ts'
@@ -130,7 +130,7 @@ t.test(
 )
 
 t.test(
-  'F-41: on the page of a new application, the Back button leads to an empty form, and does not send a form',
+  'F-41: on the page of a new application, the Back button leads to an empty form, and does not send the form again',
   { skip },
   async t => {
     const { page, front, publicUrl, troubles } = await startVisit(t, {

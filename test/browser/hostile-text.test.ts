@@ -1,4 +1,5 @@
-// The application API stores texts with markup. Tests every page that shows such texts.
+// Tests that pages show names and descriptions as text. The application API also stores names and descriptions with
+// markup.
 import t from 'tap'
 import { addApplication } from '../journey/support/add-person.ts'
 import { skip } from '../support/launch-chromium.ts'

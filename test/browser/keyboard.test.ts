@@ -5,7 +5,7 @@ import { addApplication, changeApplication } from '../journey/support/add-person
 import { skip } from '../support/launch-chromium.ts'
 import { startVisit } from './support/start-visit.ts'
 
-/** Runs in the page. Returns the focused element, its name, and whether the visitor can see the focus. */
+/** This code runs in the page. It returns the focused element, its name, and whether the visitor can see the focus. */
 const focused = `(() => {
   const element = document.activeElement
   const { left, top, right, bottom } = element.getBoundingClientRect()

@@ -127,7 +127,7 @@ t.test(
 )
 
 t.test(
-  'PG-03: if a form is sent from this site, the browser sends this site as Origin, and the client needs no other header',
+  'PG-03: if a page of this site sends a form, the browser names this site in the Origin header, and the client needs no other header',
   { skip },
   async t => {
     const { page, front, publicUrl, troubles } = await startVisit(t, { at: '/applications/new' })

@@ -39,7 +39,7 @@ t.test(
       'the field must keep the typed text',
     )
 
-    // A new stream of events also gets the status 401.
+    // After the session has ended, a request for the event stream also gets a 401 answer.
     await other.evaluate('listen()')
     await other.getByRole('link', { name: 'Sign in again' }).waitFor()
   },

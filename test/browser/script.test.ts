@@ -82,7 +82,7 @@ t.test(
     t.equal(
       ages.length,
       2,
-      'the page must show only when the application and its client secret were created, because nobody has changed it',
+      'nobody has changed the application, so the page must show only two times: when the application and its client secret were created',
     )
     for (const age of ages) {
       t.equal(await age.getAttribute('title'), await exactOf(age))
@@ -157,8 +157,8 @@ t.test(
     })
     await page.getByLabel('Name', { exact: true }).fill('Weather station')
     await page.getByLabel('Redirect URIs').fill('http://localhost:5000/exchangeToken')
-    // The test cannot read the page during a navigation. So a script in the page records the text, and presses the button
-    // a second time.
+    // The test cannot read the page during a navigation. So a script in the page records the text, and presses the
+    // button again.
     await page.evaluate(`
     const form = document.querySelector('main form')
     new MutationObserver(() => sessionStorage.setItem('waiting', form.querySelector('.waiting').textContent))
@@ -237,7 +237,7 @@ t.test('the browser asks for confirmation only if the visitor leaves a form with
   page.on('dialog', async dialog => {
     questions++
     t.equal(dialog.type(), 'beforeunload')
-    // The visitor stays.
+    // The visitor chooses to stay on the page.
     await dialog.dismiss()
   })
   const cancel = () => page.getByRole('link', { name: 'Cancel' }).click({ noWaitAfter: true })

@@ -1,4 +1,4 @@
-// Tests the sign-out, and the button Back after a sign-out.
+// Tests the sign-out, and the Back button after a sign-out.
 import t from 'tap'
 import { skip } from '../support/launch-chromium.ts'
 import { signIn } from './support/sign-in.ts'

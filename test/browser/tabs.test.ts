@@ -104,7 +104,7 @@ t.test(
 )
 
 t.test(
-  'F-42: if a form was shown to an earlier visitor and the next visitor sends it, the client does nothing',
+  'F-42: if one visitor opened a form and the next visitor sends it, the client does not create the application',
   { skip },
   async t => {
     const visit = await startVisit(t, { at: '/applications/new' })

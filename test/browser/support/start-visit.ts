@@ -25,8 +25,8 @@ export async function startVisit(t: Test, { at, browser: options = {}, ...settin
 }
 
 /**
- * Makes a login over HTTP without pages, and gives its cookies to the browser. A login with pages would take most of
- * the time of a test.
+ * Signs the visitor in over HTTP, without showing pages, and gives the cookies to the browser. A login with pages would
+ * take most of the time of a test.
  */
 async function rememberLogin(context: BrowserContext, both: Both): Promise<void> {
   const browser = createBrowser()
