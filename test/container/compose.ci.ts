@@ -30,8 +30,8 @@ t.setTimeout(600_000)
 
 let standIns: Promise<StandIns> | undefined
 /**
- * Builds the images once for all tests of this file. Resolves to the compose files that use the replacement images of
- * these services.
+ * Builds the images once for all tests of this file. Resolves to the compose files that replace the images of these
+ * services.
  */
 async function build(...services: string[]): Promise<string[]> {
   standIns ??= buildImages(t)

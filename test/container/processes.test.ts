@@ -23,8 +23,8 @@ const registration = { id: 'process-test', secret: 'a-client-credential-only-for
 const person = { email: 'developer@example.test', password: 'correct horse battery staple' }
 
 /**
- * A compile cache, so that the processes start faster. The images have no such cache, so tests that measure the memory
- * do not use it.
+ * This setting turns on a compile cache, with which the processes start faster. The images have no compile cache, so
+ * the tests that measure memory do not use this setting.
  */
 const quickStart = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '' }
 

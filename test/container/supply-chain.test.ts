@@ -37,8 +37,8 @@ const floors: Record<string, string[]> = {
 }
 
 /**
- * Returns a sentence if the version is too old. Returns undefined if the version is new enough, or if the package is
- * not in the list. If the list does not contain a version with the same major number, the version must be newer than
+ * Returns an error message if the version is too old. Returns undefined if the version is new enough, or if the package
+ * is not in the list. If the list does not contain a version with the same major number, the version must be newer than
  * all versions in the list.
  */
 function tooOld(name: string, version: string): string | undefined {

@@ -37,7 +37,7 @@ export type Image = {
   }
 }
 
-/** Builds the image. Unless `isFresh` is set, buildah uses its cache. The image is removed after the test. */
+/** Builds the image. If `isFresh` is true, buildah does not use its cache. The image is removed after the test. */
 export function buildImage(t: Test, target: string, { isFresh = false } = {}): Image {
   const tag = `localhost/test-${target}-${process.pid}-${Math.random().toString(36).slice(2)}`
   buildah(

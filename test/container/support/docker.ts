@@ -177,7 +177,7 @@ export function openSetup(t: Test, files: string[], environment: Record<string, 
 
     /**
      * Locks a table. While the table is locked, a program that writes to the table waits, but only for 1 second. A
-     * Docker command takes longer than that, so do not run one before the lock is released.
+     * Docker command takes longer than 1 second, so do not run Docker commands before the lock is released.
      */
     async holdWrites(table: string) {
       const held = spawn('docker', ['compose', ...options, ...psql, openPsql], {
