@@ -1,4 +1,4 @@
-// The portal or the API stops for a while, or does not come back.
+// Tests what happens if the portal or the API stops for a while, or if the client's own application is removed.
 import t from 'tap'
 import { HttpBrowser, hiddenFields } from './support/http-browser.ts'
 import { logIn, reachCallback } from './support/log-in.ts'
@@ -44,7 +44,7 @@ t.test('F-19: while the API is down, signing in and out work, and afterwards eve
 })
 
 t.test(
-  'AP-18: if a visitor removes the client’s own application, later requests get a page and no redirect loop',
+  'AP-18: if a visitor removes the client’s own application, later requests get a page and not a redirect loop',
   async t => {
     const both = await startBoth(t)
     const { publicUrl, clientId, front } = both

@@ -1,4 +1,5 @@
-// The offline job of the example product, with PostgreSQL and the portal's own refresh tokens.
+// Tests the offline job of the example product, with PostgreSQL and with refresh tokens that the sandbox's portal
+// issues.
 import { join } from 'node:path'
 import pg from 'pg'
 import t, { type Test } from 'tap'

@@ -1,4 +1,4 @@
-// The renewal and the end of sessions, with the portal's own refresh tokens.
+// Tests how sessions are renewed and how they end, with refresh tokens that the sandbox's portal issues.
 import t from 'tap'
 import { HttpBrowser } from './support/http-browser.ts'
 import { logIn } from './support/log-in.ts'

@@ -1,11 +1,11 @@
-// Several clients behind one address. The clients share their keys, but no memory.
+// Tests several clients behind one address. The clients share their keys, but no memory.
 import t from 'tap'
 import { HttpBrowser, hiddenFields } from './support/http-browser.ts'
 import { logIn, reachCallback } from './support/log-in.ts'
 import { startBoth } from './support/start-both.ts'
 
 t.test(
-  'CK-12, F-29: a visitor can sign in, manage an application and sign out, even if each request goes to a different replica than the previous request',
+  'CK-12, F-29: a visitor can sign in, manage an application and sign out, even if the replicas take turns in answering the requests',
   async t => {
     const both = await startBoth(t, { replicas: 2 })
     const { front, publicUrl } = both

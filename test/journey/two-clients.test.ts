@@ -1,4 +1,4 @@
-// The reference client and a client of forty lines, with the same faults on one sandbox.
+// Tests the reference client and a client of forty lines with the same faults, on one sandbox.
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { findFreePort } from '../support/free-port.ts'
@@ -57,7 +57,7 @@ const rows: [fault: string, ours: Seen, theirs: Seen, noticed?: string][] = [
 ]
 
 t.test(
-  'for each fault, the laboratory says where the fault happened and which of two clients made a mistake',
+  'for each fault, the laboratory says where the fault happened and which of the two clients made a mistake',
   async t => {
     const both = await startBoth(t)
     const { lab } = both

@@ -1,4 +1,5 @@
-// A client of forty lines, with only the steps that the platform requires, like a developer's first client. Not an example.
+// A client of forty lines, like a developer's first client: it does only what the platform requires. Do not use it as
+// an example.
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 

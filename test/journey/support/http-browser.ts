@@ -1,5 +1,5 @@
-// A browser over real HTTP, for journeys without Chromium. The browser does not follow redirects by itself, so a test can
-// act between them.
+// A browser over real HTTP, for journeys without Chromium. The browser does not follow redirects by itself, so a test
+// can act between two redirects.
 import { type Browser, createBrowser, type Page as Seen } from '../../../src/conformance/browser/browser.ts'
 
 export type Page = { status: number; url: string; location: string | undefined; text: string; seen: Seen }
@@ -44,7 +44,10 @@ export class HttpBrowser {
     return this.#browser.cookies.list().flatMap(({ name, domain }) => (domain === host ? [name] : []))
   }
 
-  /** A second browser with the same cookies: the browser of a thief, or the earlier state of this browser. */
+  /**
+   * Returns a second browser with the same cookies. It can be the browser of a thief, or keep the earlier state of this
+   * browser.
+   */
   copy(): HttpBrowser {
     return new HttpBrowser(undefined, this.#browser.copy())
   }
@@ -57,7 +60,7 @@ export class HttpBrowser {
   }
 }
 
-/** The hidden fields of the page's form that is sent to `action`. */
+/** Returns the hidden fields of the form that the page sends to `action`. */
 export function hiddenFields({ seen }: Page, action = ''): Record<string, string> {
   const form = seen.forms.find(({ action: address }) => new URL(address).pathname.startsWith(action))
   const hidden = form?.controls.filter(({ type }) => type === 'hidden') ?? []

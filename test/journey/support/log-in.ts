@@ -1,4 +1,4 @@
-// The whole login over HTTP: client, portal, client.
+// Plays a login over HTTP: from the client to the portal, and back to the client.
 import { type HttpBrowser, hiddenFields, type Page } from './http-browser.ts'
 import type { Both } from './start-both.ts'
 

@@ -7,7 +7,10 @@ export interface LabLogin {
   noticed: { id: string }[]
 }
 
-/** If the laboratory refuses a call, the error contains the laboratory's answer. */
+/**
+ * Returns functions that call the laboratory. If the laboratory refuses a call, the error contains the laboratory's
+ * answer.
+ */
 export function openLab(labUrl: string) {
   async function ask<Answer>(method: 'GET' | 'POST' | 'DELETE', path: string, body?: object): Promise<Answer> {
     const response = await fetch(`${labUrl}/lab/v1/${path}`, {
@@ -23,12 +26,12 @@ export function openLab(labUrl: string) {
   return {
     ask,
 
-    /** Orders a fault. The fault happens once, unless `more` contains another number. */
+    /** Orders a fault. By default, the fault happens once. `more` can contain another number. */
     order: (fault: string, more: object = {}) => ask<{ id: string }>('POST', 'faults', { fault, ...more }),
 
     removeFaults: () => ask('DELETE', 'faults'),
 
-    /** The newest login of a client. */
+    /** Resolves to the newest login of a client. */
     async lastLogin(clientId: string): Promise<LabLogin> {
       const { logins } = await ask<{ logins: { id: string }[] }>('GET', `logins?clientId=${clientId}`)
       if (!logins[0]) throw new Error(`the laboratory knows no login of ${clientId}`)

@@ -40,7 +40,7 @@ type Settings = {
   hasLab?: boolean
   /** Whether all listeners use https, as in `npm run demo -- --https`. */
   isHttps?: boolean
-  /** Builds the client. The default is the function of app.ts. */
+  /** A function that builds the client. The default is `buildClient` of app.ts. */
   build?: (config: ClientConfig, options: ServerOptions) => Promise<FastifyInstance>
 }
 
@@ -48,7 +48,7 @@ type ClientConfig = ReturnType<typeof readClientConfig>
 
 export type Both = Awaited<ReturnType<typeof startBoth>>
 
-/** The clients are behind a load balancer with one public address. */
+/** Starts the sandbox, the clients, and a load balancer with one public address for all clients. */
 export async function startBoth(t: Teardown, settings: Settings = {}) {
   const { clock = () => new Date(), replicas = 1, portalHost = '127.0.0.1', hasLab = false, isHttps = false } = settings
   const { build = buildClient } = settings

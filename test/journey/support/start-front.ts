@@ -28,8 +28,8 @@ type Answer = { status: number; headers: IncomingHttpHeaders; body: Buffer }
 export type Exchange = {
   seen: Seen
   /**
-   * Forwards the request to a client without the headers that match `without`. Resolves to the whole answer before the
-   * browser gets it.
+   * Removes the headers that match `without` from the request, and forwards it to a client. Resolves to the whole
+   * answer before the browser gets it.
    */
   forward(without?: RegExp): Promise<Answer>
   /** Sends the answer back. */
@@ -55,7 +55,7 @@ export async function startFront(t: Teardown, port: number, targets: number[]) {
     handle: passOn as (exchange: Exchange) => Promise<void>,
     /** The methods and addresses of the requests since the last call. */
     takeSeen: (): string[] => front.seen.splice(0).map(({ method, url }) => `${method} ${url}`),
-    /** From now on, forwards every request, as at the beginning. */
+    /** Forwards every request again, as at the beginning. */
     passAll: () => {
       front.handle = passOn
     },

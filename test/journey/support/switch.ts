@@ -10,8 +10,8 @@ import type { Test } from 'tap'
 const lookEveryMs = 200
 
 /**
- * Replicas by their origins. A replica that refuses the connection has not handled the request, so the request goes to
- * the next replica.
+ * Starts the load balancer. `origins` are the addresses of the replicas. A replica that refuses the connection has not
+ * handled the request, so the request goes to the next replica.
  */
 export async function startSwitch(t: Test, port: number, origins: string[]) {
   const served = new Map(origins.map(origin => [origin, 0]))
