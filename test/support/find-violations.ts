@@ -1,4 +1,4 @@
-// The problems that axe-core finds on a page.
+// Finds problems on a page with axe-core.
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { RunOptions } from 'axe-core'
@@ -10,7 +10,7 @@ export const ofColours: RunOptions = { runOnly: ['color-contrast', 'link-in-text
 // This is the smaller of axe's two files, because Chromium reads the file on every page.
 const source = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 
-/** Each tab has one session, because opening and closing a session takes as long as using the session. */
+/** Each tab has one DevTools session, because opening and closing a session takes as long as using it. */
 const sessions = new WeakMap<Page, Promise<CDPSession>>()
 
 /** Returns a line `rule: element` for each violation. `options` can replace axe's usual rules. */

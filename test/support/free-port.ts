@@ -49,7 +49,7 @@ async function takeBlock(): Promise<number> {
   }
 }
 
-/** Returns undefined if another program listens on the port. */
+/** Resolves to a server on this port, or to undefined if another program listens on the port. */
 async function listen(port: number): Promise<Server | undefined> {
   const server = createServer().listen(port, '127.0.0.1')
   return once(server, 'listening').then(

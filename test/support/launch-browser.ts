@@ -22,8 +22,8 @@ const programs: Record<Engine, { paths: string[]; packages: string }> = {
 }
 
 /**
- * Returns why tests with this engine must be skipped, or false if the engine is installed. In CI no test is skipped,
- * and a missing engine cannot be launched.
+ * Returns why tests with this engine must be skipped, or false if the engine is installed. In CI, no test is skipped,
+ * so a test with a missing engine fails.
  */
 export function skipEngine(engine: Engine): string | false {
   const { paths, packages } = programs[engine]
@@ -55,7 +55,7 @@ export interface Tab {
   /** Evaluates an expression in the page. Use it for values that the methods above do not return. */
   evaluate<Value>(expression: string): Promise<Value>
   screenshot(path: string): Promise<void>
-  /** Another tab, with the same cookies. */
+  /** Opens another tab, with the same cookies. */
   newTab(): Promise<Tab>
   close(): Promise<void>
 }
@@ -67,7 +67,7 @@ interface Driver {
   back(): Promise<unknown>
   url(): Promise<string> | string
   evaluate(expression: string): Promise<unknown>
-  /** False if there is no such element. */
+  /** Resolves to false if there is no such element. */
   click(element: string): Promise<boolean>
   type(element: string, text: string): Promise<boolean>
   screenshot(path: string): Promise<unknown>
@@ -75,15 +75,18 @@ interface Driver {
   close(): Promise<unknown>
 }
 
-/** A browser with no cookies, and its first tab. The browser accepts any certificate, and is closed after the test. */
+/**
+ * Launches a browser without cookies, and resolves to its first tab. The browser accepts any certificate, and is closed
+ * after the test.
+ */
 export async function launchBrowser(t: Teardown, engine: Engine): Promise<Tab> {
   const start = { Chromium: startChromium, Firefox: startFirefox, WebKit: startWebKit }[engine]
   return makeTab(await start(t))
 }
 
 /**
- * Runs in the page. Finds a visible element by its role and its exact name. For a field, the beginning of the label is
- * enough.
+ * This code runs in the page. It finds a visible element by its role and its exact name. For a field, the beginning of
+ * the label is enough.
  */
 const find = `(role, name) => {
   const textOf = element => element.textContent.replace(/\\s+/g, ' ').trim()
@@ -194,7 +197,7 @@ function firefoxTab(page: FirefoxPage): Driver {
   page.setDefaultTimeout(patienceMs)
   const find = async (element: string) => (await page.evaluateHandle(element)).asElement()
   return {
-    // If a page opens the next page by itself, it interrupts the navigation to it.
+    // If the page at this address opens the next page by itself, it interrupts this navigation.
     goto: url => page.goto(url, { waitUntil: 'domcontentloaded' }).catch(unlessInterrupted),
     reload: () => page.reload({ waitUntil: 'domcontentloaded' }).catch(unlessInterrupted),
     back: () => page.goBack({ waitUntil: 'domcontentloaded' }).catch(unlessInterrupted),

@@ -20,7 +20,7 @@ const chromiumPath = places.find(path => existsSync(path))
  */
 const shellPath = existsSync('/usr/bin/chromium-headless-shell') ? '/usr/bin/chromium-headless-shell' : chromiumPath
 
-/** The reason why tests are skipped if Chromium is missing. In CI they are not skipped, but fail. */
+/** The reason why tests are skipped if Chromium is missing. In CI, these tests are not skipped, but fail. */
 export const skip: string | false =
   !chromiumPath && !process.env.CI ? 'there is no Chromium on this machine: "apt-get install chromium"' : false
 
@@ -39,7 +39,7 @@ export async function launchChromium(t: Teardown, settings: Settings = {}): Prom
   return launch(t, settings, options => chromium.launch(options))
 }
 
-/** Starts a Chromium to which other processes connect, at its `wsEndpoint()`. */
+/** Starts a Chromium to which other processes can connect. Its `wsEndpoint()` returns the address. */
 export async function serveChromium(t: Teardown, settings: Settings = {}): Promise<BrowserServer> {
   return launch(t, settings, options => chromium.launchServer(options))
 }

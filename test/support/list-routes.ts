@@ -1,4 +1,4 @@
-// The routes of a Fastify application.
+// Lists the routes of a Fastify application.
 import type { FastifyInstance } from 'fastify'
 
 export type Route = { method: string; url: string }

@@ -32,7 +32,7 @@ export type PageSettings = BrowserContextOptions & {
   isWhole?: boolean
 }
 
-/** The page is closed after the test. `troubles` collects errors, warnings and dialogs in all tabs. */
+/** Opens a page, which is closed after the test. `troubles` collects errors, warnings and dialogs in all tabs. */
 export async function openPage(t: Teardown, { browser, isWhole, ...options }: PageSettings = {}) {
   const context = await (browser ?? (await shareChromium(isWhole ? 'chromium' : 'shell'))).newContext(options)
   t.teardown(() => context.close())

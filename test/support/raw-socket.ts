@@ -43,10 +43,10 @@ export async function askOften(url: string, path: string, times: number): Promis
   return all
 }
 
-/** The bytes of a request with these lines: the request line and the headers. */
+/** Returns the text of a request. `lines` are the request line and the headers. */
 export const rawRequest = (lines: string[], body = ''): string => `${lines.join('\r\n')}\r\n\r\n${body}`
 
-/** The bytes of a GET that asks for the connection to be closed after the answer. */
+/** Returns the text of a GET request that asks the server to close the connection after the answer. */
 export function rawGet(path: string, headers: Record<string, string> = {}): string {
   const all = Object.entries({ host: 'localhost:3000', connection: 'close', ...headers })
   return rawRequest([`GET ${path} HTTP/1.1`, ...all.map(([name, value]) => `${name}: ${value}`)])

@@ -1,8 +1,12 @@
-// PostgreSQL and Chromium take long to start, so `npm test` starts each once for all test files (scripts/with-servers.ts).
+// PostgreSQL and Chromium take long to start, so `npm test` starts each of them once for all test files
+// (scripts/with-servers.ts).
 
 export type SharedServer = 'postgres' | 'chromium' | 'shell'
 
-/** The environment variable with the address of a small HTTP server, which returns the addresses of the shared servers. */
+/**
+ * This environment variable contains the address of a small HTTP server, which returns the addresses of the shared
+ * servers.
+ */
 export const sharedServersVariable = 'SHARED_TEST_SERVERS'
 
 /**

@@ -1,10 +1,10 @@
-// Conditions under which a test starts the client or the sandbox as a process.
+// Environment variables, commands and scripts for tests that start the client or the sandbox as a process.
 import { networkInterfaces } from 'node:os'
 
-/** NODE_OPTIONS that run these lines before the program. */
+/** Returns NODE_OPTIONS with which Node runs this script before the program. */
 export const preload = (script: string) => `--import data:text/javascript,${encodeURIComponent(script)}`
 
-/** A command prefix that limits how many files and connections the program can have open. */
+/** Returns a command prefix that limits how many files and connections the program can have open. */
 export const underLimit = (files: number) => ['sh', '-c', `ulimit -n ${files}; exec "$0" "$@"`]
 
 /**
@@ -26,8 +26,8 @@ const hasIpv6 = Object.values(networkInterfaces()).some(all => all?.some(({ addr
 export const addresses = ['127.0.0.1', hasIpv6 ? '::1' : '127.0.0.2']
 
 /**
- * A script that resolves localhost to these addresses, whatever the hosts file of this machine contains. The lookup
- * returns the last address first, as it does with an IPv6 address (RFC 6724).
+ * Returns a script that resolves localhost to these addresses, whatever the hosts file of this machine contains. The
+ * lookup returns the last address first, as it does with an IPv6 address (RFC 6724).
  */
 export const nameBoth = (known: string[]) => `
   import dns from 'node:dns'

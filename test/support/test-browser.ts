@@ -1,5 +1,5 @@
-// A simulated browser for tests. The browser calls the server with Fastify's `inject`, and stores and sends cookies as a
-// real browser does.
+// Simulates a browser for tests. The browser calls the server with Fastify's `inject`, and stores and sends cookies as
+// a real browser does.
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 
 /**
@@ -20,8 +20,8 @@ export class TestBrowser {
   readonly #clock: (() => Date) | undefined
 
   /**
-   * `origin` is the origin of the server's pages, such as `http://localhost:3000`. Cookies with Max-Age expire when
-   * `clock` says so; without a clock they never expire.
+   * `origin` is the origin of the server's pages, such as `http://localhost:3000`. `clock` decides when cookies with
+   * Max-Age expire. Without a clock, they never expire.
    */
   constructor(server: Pick<FastifyInstance, 'inject'>, origin: string, clock?: () => Date) {
     this.server = server
@@ -30,8 +30,8 @@ export class TestBrowser {
   }
 
   /**
-   * Opens an address, as a link or the address bar does. `site` becomes the header Sec-Fetch-Site. With `cross-site`, the
-   * visitor follows a link on another site, and the browser does not send Strict cookies.
+   * Opens an address, as a link or the address bar does. `site` becomes the header Sec-Fetch-Site. With `cross-site`,
+   * the visitor follows a link on another site, and the browser does not send Strict cookies.
    */
   get(url: string, { site = 'none', headers = {} }: Options = {}) {
     return this.#send({ method: 'GET', url }, site, { ...navigation(site), ...headers })
@@ -60,8 +60,8 @@ export class TestBrowser {
   }
 
   /**
-   * Sends a request like `fetch` in a script. `site` says where the page with the script is. The body is `json` as JSON,
-   * or `form` as multipart/form-data.
+   * Sends a request like `fetch` in a script. `site` says where the page with the script is. The body is `json` as
+   * JSON, or `form` as multipart/form-data.
    */
   async fetch(
     url: string,
@@ -90,7 +90,10 @@ export class TestBrowser {
     return this.#live().map(([name]) => name)
   }
 
-  /** The value of the Cookie header: all cookies that have not expired, or only those for which `isSent` returns true. */
+  /**
+   * Returns the value of the Cookie header: all cookies that have not expired, or only those for which `isSent` returns
+   * true.
+   */
   cookieHeader(isSent: (cookie: Cookie) => boolean = () => true): string {
     return this.#live()
       .filter(([, cookie]) => isSent(cookie))
@@ -125,7 +128,7 @@ export class TestBrowser {
 
   /**
    * Stores the cookies that a response sets, as browsers do. Cookies of more than 4,096 bytes are ignored. `__Host-`
-   * cookies are ignored if they have no Secure, no Path=/, or a Domain. Max-Age=0 deletes a cookie.
+   * cookies are ignored if they lack Secure or Path=/, or if they have a Domain. Max-Age=0 deletes a cookie.
    */
   keep(response: LightMyRequestResponse): void {
     for (const { name, value, maxAge, sameSite, path, secure, domain } of response.cookies) {
