@@ -1,5 +1,5 @@
-// Runs the commands of the archive that "npm pack" makes, in an empty folder. npm installs the packages that the
-// archive needs, from its cache if possible.
+// Makes the archive with "npm pack", and runs its commands in an empty folder. npm installs the packages that the
+// archive needs, if possible from its own cache.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs'
@@ -65,7 +65,7 @@ t.test('if a check fails, the conformance suite in the archive prints a command 
 })
 
 t.test(
-  'if playwright-core is missing, the option --browser of the archive says how to install playwright-core',
+  'if playwright-core is missing, the conformance suite with the option --browser says how to install it',
   async t => {
     const { child, output } = start('conformance', '--client', 'http://localhost:1', '--browser', 'chromium')
     const [code] = await once(child, 'close')
@@ -82,7 +82,7 @@ t.test('the sandbox in the archive starts in an empty folder and stores its data
   t.ok(readdirSync(folder).includes('data'), 'the database is in data/')
 })
 
-t.test('if the command of the archive gets no program name, it lists the programs', async t => {
+t.test('if the archive is run without a program name, it lists its programs', async t => {
   const { child, output } = start()
   const [code] = await once(child, 'close')
   t.equal(code, 1)

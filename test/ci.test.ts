@@ -106,17 +106,20 @@ t.test('if a test file fails in any way, the run fails and its output names the 
   }
 })
 
-t.test('npm test lists the files of every process that failed, and can run each file alone', async t => {
-  const files = { 'test/a.test.ts': passing, 'test/b.test.ts': fileOf("t.fail('on purpose')") }
-  const list = join(t.testdir(), 'failed')
-  await runTests(t, { ...files, 'test/here/c.test.ts': passing }, { FAILED_FILES: list })
-  t.equal(readFileSync(list, 'utf8'), 'test/a.test.ts test/b.test.ts\n')
-  rmSync(list)
-  const parameters = ['--one-at-a-time', 'test/a.test.ts', 'test/b.test.ts']
-  const { output } = await runTests(t, files, { FAILED_FILES: list }, ...parameters)
-  t.equal(readFileSync(list, 'utf8'), 'test/b.test.ts\n')
-  t.match(output, '# { total: 5, pass: 4, fail: 1 }')
-})
+t.test(
+  'npm test writes the names of the files of each failed process to a list, and can run these files one at a time',
+  async t => {
+    const files = { 'test/a.test.ts': passing, 'test/b.test.ts': fileOf("t.fail('on purpose')") }
+    const list = join(t.testdir(), 'failed')
+    await runTests(t, { ...files, 'test/here/c.test.ts': passing }, { FAILED_FILES: list })
+    t.equal(readFileSync(list, 'utf8'), 'test/a.test.ts test/b.test.ts\n')
+    rmSync(list)
+    const parameters = ['--one-at-a-time', 'test/a.test.ts', 'test/b.test.ts']
+    const { output } = await runTests(t, files, { FAILED_FILES: list }, ...parameters)
+    t.equal(readFileSync(list, 'utf8'), 'test/b.test.ts\n')
+    t.match(output, '# { total: 5, pass: 4, fail: 1 }')
+  },
+)
 
 t.test('if a test file throws an error while it is loaded, the files after it still run', async t => {
   const files = { 'test/a.test.ts': fileOf("throw new Error('before any test')"), 'test/b.test.ts': passing }
@@ -140,9 +143,9 @@ t.test('in CI, a skipped test or a file without tests is a failure; elsewhere it
 type Wrote = [text: string, code: number]
 
 /**
- * Runs .ci/run with fake test programs. Each program writes its text and ends with its exit code. `again` is about the
- * failed files of the first program, which run a second time: each line in `lines` names the files of one process, and
- * `wrote` is the result of the second run.
+ * Runs .ci/run with fake test programs. Each program writes its text and ends with its exit code. `again` describes the
+ * second run, which repeats the files that failed in the first program. Each line in `lines` names the files of one
+ * process, and `wrote` is the result of the second run.
  */
 function runCi(
   t: Test,

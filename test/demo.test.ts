@@ -1,4 +1,4 @@
-// The demo as its user starts it: its output, its data and its certificate.
+// Tests the demo as its user starts it: its output, its data and its certificate.
 import { execFile, spawn } from 'node:child_process'
 import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
@@ -139,7 +139,7 @@ PUBLIC_URL=https://client.example
 })
 
 t.test(
-  'with --https a login works and the demo keeps its certificate, and later the demo works over http with the same data',
+  'with --https, a login works, and the demo keeps its certificate; later, without --https, the demo works over http with the same data',
   async t => {
     const folder = mkdtempSync(join(tmpdir(), 'demo-'))
     t.teardown(() => rmSync(folder, { recursive: true, force: true }))

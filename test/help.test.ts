@@ -1,4 +1,4 @@
-// The output of `--help` for each command. The folder contains files that the command would change without `--help`.
+// Tests the option `--help` of each command. The folder contains files that the command would change without `--help`.
 import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'

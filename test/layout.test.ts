@@ -1,4 +1,5 @@
-// The rules of CONTRIBUTING.md and docs/design: allowed imports, and lists that the documents must contain.
+// Tests rules of CONTRIBUTING.md and docs/design: which imports are allowed, and which lists the documents must
+// contain.
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
@@ -305,12 +306,12 @@ t.test('each export of the client is imported by another file or named in the gu
     const importers = texts.filter(other => importsOf(other.path, other.text).includes(path))
     for (const [, name] of read(path).matchAll(/^export (?:async )?(?:const|function|class|type) (\w+)/gm))
       if (!guide.includes(`\`${name}\``) && !importers.some(({ text }) => new RegExp(`\\b${name}\\b`).test(text)))
-        t.fail(`${path} exports ${name}, which nobody imports and docs/make-it-yours.md does not name`)
+        t.fail(`${path} exports ${name}, which no file imports and docs/make-it-yours.md does not name`)
   }
 })
 
 t.test(
-  'each row of a table in a document is on one line, and has as many cells as the heading of the table',
+  'each row of a table in a document is on one line, and has the same number of cells as the heading of the table',
   async t => {
     for (const path of globSync(['*.md', 'docs/**/*.md'])) {
       const text = read(path).replace(/```[\s\S]*?```|^<!--.*-->$/gm, '')
@@ -353,7 +354,7 @@ t.test('SC-09: the code never turns text into code, markup or patterns, and neve
 })
 
 t.test(
-  'package.json declares every imported package, and lists the packages that src imports under dependencies',
+  'package.json declares every imported package, and its `dependencies` contain the packages that src imports',
   async t => {
     const { dependencies, devDependencies } = JSON.parse(read('package.json'))
     const packageOf = (name: string) => /^(@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name

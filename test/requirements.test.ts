@@ -1,4 +1,4 @@
-// The index of requirements. Every citation must name a rule, and every MUST must have a test.
+// Tests the index of requirements. Every citation must name a rule, and every MUST must have a test or a check.
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'

@@ -68,7 +68,7 @@ for (const { script, settings, isUp, lastWords } of scripts.filter(
           ...settings,
         },
         stdio: ['ignore', 'pipe', 'pipe'],
-        // A separate process group: the test can end programs that are still running after npm has ended.
+        // npm gets its own process group, so that the test can end programs that are still running after npm has ended.
         detached: true,
       })
       t.teardown(() => {

@@ -1,5 +1,5 @@
-// The clients of docs/tutorials: the conformance suite judges each client with the command in its tutorial. Each excerpt in
-// a tutorial is part of the client's code.
+// Tests the clients of docs/tutorials: the conformance suite judges each client with the command in its tutorial. Each
+// excerpt in a tutorial is part of the client's code.
 import { execFile, execFileSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -32,7 +32,7 @@ function openReference(t: Test): Project {
   for (const path of readdirSync(reference.folder).filter(path => path !== '.git'))
     rmSync(join(reference.folder, path), { recursive: true })
   cpSync(copyProject(t).folder, reference.folder, { recursive: true })
-  // Only the last line differs between the two versions, so a change of the owner elsewhere in this file never conflicts.
+  // Only the last line differs between the two versions, so the owner's changes elsewhere in this file never conflict.
   write(reference, 'src/client/upstream.ts', `${upstream}// A new last line.\n`)
   change(reference, 'src/client/applications/list.ts', text => `${text}// A new last line of the product.\n`)
   change(reference, 'docs/operations.md', text => text.replace('# ', '# New '))
@@ -281,7 +281,7 @@ t.test('if an upgrade cannot finish, it says why and changes nothing', async t =
   const head = reference.run('git', 'rev-parse', 'HEAD').output.trim()
   for (const { what, folder = reference.folder, breakIt, says } of obstacles) {
     breakIt?.()
-    // The owner commits each change, except in three cases.
+    // The test commits each change, except in the three cases that need an uncommitted change.
     if (!/not committed|in the way|no record/.test(what)) commitAll(starter, what)
     const before = listFiles(starter)
     const { status: code, output } = upgrade(starter, folder)

@@ -38,7 +38,7 @@ async function logWithoutReplicas(proxy: 'nginx' | 'caddy', folder: string, url:
   return proxy === 'nginx' ? readFileSync(errorLog, 'utf8') : output
 }
 
-/** The status of a response, or 0 if the proxy does not accept the connection. */
+/** Resolves to the status of the response, or to 0 if the proxy does not accept the connection. */
 function statusOf(url: string, ca: string): Promise<number> {
   return new Promise(resolve => {
     const request = get(url, { ca, agent: false }, response => resolve(response.resume().statusCode ?? 0))
