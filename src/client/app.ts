@@ -51,7 +51,7 @@ const buildValidator = AjvCompiler()
 
 // Yours: the name of this site and its pages. To run your own code when a visitor signs in, signs out or makes a
 // connection, pass the functions `afterSignIn`, `loadSessionData`, `beforeSignOut` and `onConnected` to buildServer, in
-// the same way as `name`. SiteOptions has all options.
+// the same way as `name`. The type SiteOptions lists all options.
 /** Builds the server with the pages for applications. */
 export async function buildClient(
   config: Config & { product: ProductConfig },
@@ -127,21 +127,22 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
       requireHostHeader: false,
       ...boundPipelining(logger),
     },
-    // If no data is sent or received on a connection for this time, for example because the browser does not read the
-    // response, the server closes the connection. This timeout must be longer than the time limit of a request.
+    // The server closes a connection on which no data moves for this time. For example, the browser may not read the
+    // response. This timeout must be longer than the time limit of a request.
     connectionTimeout: requestDeadlineMs + 10_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     clientErrorHandler: deadlines.afterDeadline(createClientErrorHandler(texts.withoutRequest)),
-    // Before any hook runs, Fastify refuses an address that it cannot decode. So the security headers are set here.
+    // If Fastify cannot decode an address, it refuses the request before any hook runs. So the security headers are set
+    // here.
     frameworkErrors: async (error, request, reply) => {
       const body = await handleError(error, request as FastifyRequest, (reply as FastifyReply).headers(headers))
       ;(reply as FastifyReply).send(body)
     },
   })
 
-  // Only forms are parsed. If your pages accept JSON or uploads, add a parser in the scope of these pages.
+  // The server parses only forms. If your pages accept JSON or uploads, add a parser in the scope of these pages.
   app.removeAllContentTypeParsers()
   const handleError = createErrorHandler({
     name: site.name,
@@ -160,7 +161,7 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
   app.addHook('onRequest', guardRequests(config.publicUrl, headers))
   app.addHook('preValidation', refuseLongBodies)
   app.addHook('onClose', async () => {
-    // Waits until all calls to the portal and the API have ended. Each call has a deadline.
+    // Waits until all calls to the portal and the API have ended. The wait is short, because each call has a deadline.
     if (!options.dispatcher) await dispatcher.close()
   })
 
@@ -196,7 +197,7 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
       title: request.texts.start.title,
       hasSignedOut,
       portalSignOut,
-      // The page that describes the calls of the application API to developers.
+      // The page that describes the application API for developers.
       guideUrl: `${config.apiUrl}/apps/v1/docs`,
     })
   })

@@ -1,4 +1,4 @@
-// Reads the client's settings from the environment, and reports every problem at once.
+// Reads the client's settings from the environment, and reports all problems together.
 import { readFileSync } from 'node:fs'
 import {
   createSettingsReader,

@@ -6,13 +6,13 @@ import { type Sentence, say, type Texts } from './texts.ts'
 export type NextStep = { href: string; text: string }
 
 type PublicErrorOptions = {
-  /** The cause of the error. It is only logged. */
+  /** The cause of the error. The client writes it to the log, and does not show it to the visitor. */
   cause?: unknown
-  /** When to try again, in seconds. Sent as `Retry-After`. */
+  /** After how many seconds the visitor can try again. The response has this number in the header `Retry-After`. */
   retryAfterSeconds?: number | undefined
   /** The link that the error page offers. The default is a link to the start page. */
   nextStep?: NextStep | undefined
-  /** The title of the error page. Without this title, the status of the error decides the title of the page. */
+  /** The title of the error page. The default title depends on the status of the error. */
   title?: Sentence | undefined
 }
 
@@ -21,7 +21,7 @@ type PublicErrorOptions = {
  *
  * `code` names the error in the log, in JSON answers and in tests. `sentence` tells the visitor what happened and what
  * to do. The page shows the sentence unchanged, so the sentence must not contain secrets. Code that has no request does
- * not know the visitor's language. Instead of a text, it passes a function: `texts => texts.upstream.portal.timeout`.
+ * not know the visitor's language, so it passes a function instead of a text: `texts => texts.upstream.portal.timeout`.
  */
 export class PublicError extends Error {
   readonly code: string
@@ -53,8 +53,8 @@ export class PublicError extends Error {
 }
 
 /**
- * The error for a refused form (status 422). It contains the problems of each field, by field name. The form shows each
- * problem next to its field.
+ * The error for a refused form (status 422). For each wrong field, `fields` contains the name and the problems. The
+ * form shows each problem next to its field.
  */
 export class FieldError extends PublicError {
   readonly fields: Record<string, Sentence[]>
@@ -76,6 +76,7 @@ export function describeCause(cause: unknown, { withStack = false } = {}): unkno
   if (!(cause instanceof Error)) return cause
   const { name, message, stack } = cause
   const code = 'code' in cause ? String(cause.code) : undefined
-  // If a name has several addresses, Node collects their errors in an AggregateError without a message.
+  // If a host name has several addresses and Node cannot connect to any of them, the error is an AggregateError without
+  // a message.
   return withStack ? { name, code, stack } : { name, code, message: message || undefined }
 }

@@ -1,4 +1,4 @@
-// A Map of limited size whose entries expire, and a function with which several callers share one result.
+// A Map of limited size whose entries expire, and a function that lets several callers share one result.
 
 const maxEntries = 10_000
 
@@ -35,10 +35,7 @@ export class ExpiringMap<V> {
     return ageMs >= 0 && ageMs < lifetimeMs
   }
 
-  /**
-   * Removes expired entries, oldest first. If the map is full, the oldest entry is also removed, even if it has not
-   * expired.
-   */
+  /** Removes expired entries, oldest first. If the map is still full, also removes the oldest entry. */
   #makeRoom(): void {
     for (const [key, entry] of this.#entries) {
       if (this.#isLive(entry) && this.#entries.size < maxEntries) break
@@ -48,9 +45,9 @@ export class ExpiringMap<V> {
 }
 
 /**
- * Runs `work`. But if an earlier run for the same key has not ended, or has succeeded less than `shareMs` ago, the
- * caller gets the result of that run instead. If the run fails, all callers that share it get the error. The next
- * caller starts a new run.
+ * Runs `work` and returns its result. But if an earlier run for the same key has not ended yet, or succeeded less than
+ * `shareMs` ago, `work` does not run: the caller gets the result of the earlier run. If a run fails, all callers that
+ * share it get the error, and the next caller starts a new run.
  */
 export async function shareWork<T>(
   results: ExpiringMap<Promise<T>>,

@@ -1,4 +1,4 @@
-// A value that must never be printed. Logging, inspecting or serializing a Secret gives [redacted].
+// A value that must never be printed. Logging, inspecting or serializing a Secret shows only [redacted].
 import { inspect } from 'node:util'
 
 export class Secret {

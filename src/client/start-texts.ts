@@ -1,12 +1,12 @@
-// Yours: what visitors read on the start page.
+// Yours: the texts of the start page. Replace them with your own texts.
 
 export const startTexts = {
   title: 'Start',
   heading: 'Register and manage your applications',
   lead: 'Each application gets a client ID and a client secret, which it needs to sign people in. You sign in at the platform’s login portal, so this site never sees your password.',
-  /** For signed-in visitors. */
+  /** The heading for signed-in visitors. */
   welcome: (name: string) => `Welcome, ${name}`,
-  /** Used if the portal does not return the visitor's name. */
+  /** The heading for signed-in visitors whose name the portal does not return. */
   welcomeWithoutName: 'Welcome',
   /** The link to the site's home. */
   goHome: 'Go to your applications',

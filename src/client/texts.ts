@@ -1,4 +1,4 @@
-// Combines the English texts with the texts that a product sets instead. Each part of the client has a separate file
+// Replaces some of the client's English texts with a product's own texts. Each part of the client has a separate file
 // for its English texts: texts.ts in its folder, start-texts.ts or upstream-texts.ts.
 
 /**
@@ -38,8 +38,8 @@ export function createTexts<R>(english: Texts, replacements: SomeTexts | ((reque
   let combinations = new WeakMap<SomeTexts, Texts>()
 
   /**
-   * Combines each object with the English texts only once, because a product returns the same object for all requests
-   * in one language.
+   * Returns the English texts with the replacements in `chosen`. The result is kept, because a product passes the same
+   * object for all requests in one language.
    */
   function combine(chosen: SomeTexts): Texts {
     const known = combinations.get(chosen)
@@ -56,7 +56,7 @@ export function createTexts<R>(english: Texts, replacements: SomeTexts | ((reque
       combinations = new WeakMap()
     },
     of: (request: R): Texts => combine(typeof replacements === 'function' ? replacements(request) : replacements),
-    /** The texts for a response without a request, and for the case that the product's function throws an error. */
+    /** Returns the texts to use if there is no request, or if the product's function throws an error. */
     withoutRequest: (): Texts => (typeof replacements === 'function' ? english : combine(replacements)),
   }
 }

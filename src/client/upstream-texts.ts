@@ -1,10 +1,13 @@
-// What visitors read if the login portal or the application API does not answer as it should.
+// The messages for visitors if a call to the login portal or the application API fails.
 
 /** `seconds` is the time in the header Retry-After. It is undefined if the answer has no such header. */
 const soon = (seconds?: number) => (seconds ? `in ${seconds} seconds` : 'soon')
 
 export const upstreamTexts = {
-  /** The keys are the error codes in upstream.ts, without `portal_` and `api_`. */
+  /**
+   * Each key is an error code of upstream.ts without its prefix: the key `busy` belongs to `portal_busy` and
+   * `api_busy`.
+   */
   portal: {
     busy: (seconds?: number) => `The login portal is busy. Try again ${soon(seconds)}.`,
     certificate:

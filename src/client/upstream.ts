@@ -5,14 +5,14 @@ import { PublicError } from './errors.ts'
 import type { Texts } from './texts.ts'
 
 /**
- * Data from the browser's request. To answer this request, the client calls the portal or the API. The call sends the
- * request's id and trace context, and ends at the request's deadline.
+ * The data from a browser's request that a call to the portal or the API needs. The call sends the request's id and
+ * trace context, and must end before the request's deadline.
  */
 export type RequestContext = {
   requestId: string
   /** The W3C trace context of the incoming request. The calls to the portal and the API send the same value. */
   traceparent?: string | undefined
-  /** When the whole request must be answered, as a value of `performance.now()`. */
+  /** The deadline of the browser's request, as a value of `performance.now()`. */
   endsAt: number
 }
 
@@ -41,27 +41,24 @@ export type AnswerHeaders = Record<string, string | string[] | undefined>
 
 export type Answer = {
   status: number
-  /** The parsed body. Undefined if the content type is not JSON or the text cannot be parsed. */
+  /** The parsed body, or undefined if the content type is not JSON or the text cannot be parsed. */
   json: unknown
-  /**
-   * By lower-case name. If a header comes more than once, its value is a list, except for headers whose values Node
-   * joins.
-   */
+  /** The keys are the names of the headers, in lower case. If a header comes more than once, its value is a list. */
   headers: AnswerHeaders
   retryAfterSeconds: number | undefined
 }
 
 export type Upstream = ReturnType<typeof createUpstream>
 
-/** Called after each call to the portal or the API. `status` is `failed` if there was no usable answer. */
+/** Counts a finished call to the portal or the API. `status` is `failed` if there was no usable answer. */
 export type CountCall = (to: string, status: string, seconds: number) => void
 
 /**
- * At most 64 calls have a connection (createDispatcher), and all other calls wait for a connection. If 256 calls are
- * open, the portal or the API has probably stopped responding.
+ * The maximum number of open calls. At most 64 calls have a connection (createDispatcher), and all other calls wait for
+ * a connection. If 256 calls are open, the portal or the API has probably stopped responding.
  */
 const maxOpenCalls = 256
-/** The maximum number of bytes that the client reads from one upstream at the same time, for all responses together. */
+/** The maximum size of all responses that the client is reading from one upstream at a time, in bytes. */
 const maxOpenBytes = 64 * 1024 * 1024
 /**
  * The maximum number of values in a JSON text. The values are counted before the text is parsed, because parsed JSON
@@ -71,9 +68,7 @@ const maxJsonValues = 250_000
 const maxJsonLevels = 32
 const maxRetryAfterSeconds = 3600
 
-/**
- * What can go wrong with a call, and the status of the answer to the visitor. The messages are in upstream-texts.ts.
- */
+/** What can go wrong with a call, and the status that the visitor then gets. The messages are in upstream-texts.ts. */
 const faultStatus = {
   busy: 503,
   certificate: 502,
@@ -84,15 +79,18 @@ const faultStatus = {
   unreachable: 502,
 } as const
 
-/** All error codes begin with `name`. For example, the code of a timeout is `portal_timeout`. */
+/**
+ * Creates the functions that call the portal or the API. All error codes begin with `name`. For example, the code of a
+ * timeout at the portal is `portal_timeout`.
+ */
 export function createUpstream(name: 'portal' | 'api', dispatcher: Dispatcher, countCall: CountCall = () => {}) {
   let openCalls = 0
   let openBytes = 0
 
   /**
-   * Sends one request, and returns the response with any status except a redirect. Refuses redirects, because following
-   * a redirect would send the client secret or the access token to another host. Refuses compressed answers, because a
-   * small compressed body can become a huge body.
+   * Sends one request and returns the response. Refuses redirects, because following a redirect would send the client
+   * secret or the access token to another host. Refuses compressed answers, because a small compressed body can become
+   * a huge body. Any status other than a redirect is accepted.
    *
    * Throws PublicError. Its status is 502 if the upstream is unreachable or the answer is not usable, 503 if too many
    * calls are open, and 504 if the deadline has passed.
@@ -132,8 +130,8 @@ export function createUpstream(name: 'portal' | 'api', dispatcher: Dispatcher, c
     try {
       return await request(url, { dispatcher, method, headers, body, signal })
     } catch (error) {
-      // The portal or the API may close an idle connection just when the client uses it again. If the request was a
-      // GET, the client sends it once more. The client does not repeat other requests.
+      // The portal or the API may close an idle connection just when the client uses it again. In that case, the client
+      // sends a GET request once more. It does not repeat a request with another method.
       if (method !== 'GET' || !isConnectionLost(error)) throw error
       return await request(url, { dispatcher, method, headers, body, signal })
     }
@@ -199,8 +197,8 @@ export function createUpstream(name: 'portal' | 'api', dispatcher: Dispatcher, c
 }
 
 /**
- * Makes the connections to the portal and the API. Certificates are always checked. To trust another authority, set
- * NODE_EXTRA_CA_CERTS.
+ * Makes the connections to the portal and the API. Certificates are always checked. To trust another certificate
+ * authority, set NODE_EXTRA_CA_CERTS.
  */
 export function createDispatcher(): Dispatcher {
   return new Agent({
@@ -220,8 +218,8 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Does the work before the deadline, or throws an error. An AbortSignal is not enough, because undici checks the signal
- * only after the call has got a connection, which can take a long time.
+ * Does the work before the deadline, or throws an error. An AbortSignal is not enough: undici checks the signal only
+ * after the call has got a connection, and the wait for a connection can be long.
  */
 async function beforeDeadline<T>(deadlineMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
@@ -239,8 +237,7 @@ async function beforeDeadline<T>(deadlineMs: number, work: (signal: AbortSignal)
   }, deadlineMs)
   return Promise.race([work(controller.signal), deadline.promise]).finally(() => {
     clearTimeout(timer)
-    // The immediate keeps the answer in memory until it runs. Before it runs, a busy process may read many other
-    // answers.
+    // Until the immediate runs, it keeps the answer in memory. A busy process may read many other answers before that.
     clearImmediate(immediate)
   })
 }

@@ -24,7 +24,7 @@ const changes: [line: string, bare: string][] = [
       title: request.texts.start.title,
       hasSignedOut,
       portalSignOut,
-      // The page that describes the calls of the application API to developers.
+      // The page that describes the application API for developers.
       guideUrl: \`\${config.apiUrl}/apps/v1/docs\`,
     }`,
     '{ title: request.texts.start.title, hasSignedOut, portalSignOut }',

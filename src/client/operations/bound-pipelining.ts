@@ -11,13 +11,13 @@ const maxOpenRequests = 8
 
 /**
  * Returns classes for the server's `http` option. Node reads 64 KiB of input at once, and starts every request in this
- * input. There can be thousands of requests. If the sender does not read the answers, each of these requests keeps a
- * rendered page in memory.
+ * input. The input can contain thousands of requests. If the sender does not read the answers, each of these requests
+ * keeps a rendered page in memory.
  *
- * Closing the socket is not enough, because Node would parse the rest of the input and create all requests. 300
- * connections with such input exhaust 256 MiB of memory. Node stops parsing only if it finds a CONNECT request that
- * nobody handles. So this code makes the ninth open request look like a CONNECT request. It counts response objects,
- * because Node answers some requests without the event 'request'.
+ * Closing the socket is not enough, because Node would parse the rest of the input and create all requests. With such
+ * input, 300 connections exhaust 256 MiB of memory. Node stops parsing only if it finds a CONNECT request and the
+ * server does not handle CONNECT. So this code makes the ninth open request look like a CONNECT request. The code
+ * counts response objects, because Node answers some requests without the event 'request'.
  */
 export function boundPipelining(log: Pick<Logger, 'warn'>) {
   const openRequests = new WeakMap<Socket, number>()

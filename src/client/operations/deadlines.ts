@@ -5,13 +5,13 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** When this request must be answered, as a value of `performance.now()`. */
+    /** The deadline of this request, as a value of `performance.now()`. */
     endsAt: number
   }
   interface FastifyContextConfig {
     /**
      * The time limit of this route in milliseconds. It includes the time in which the body arrives, and all calls to
-     * the portal and the API. For example, raise this limit for uploads.
+     * the portal and the API. Raise this limit for uploads, for example.
      */
     deadlineMs?: number
   }
@@ -20,11 +20,11 @@ declare module 'fastify' {
 type AnswerClientError = (error: NodeJS.ErrnoException, socket: Socket) => void
 
 /**
- * `defaultMs` limits a whole request, with all calls to the portal and the API. The limit must be less than
+ * `defaultMs` is the time limit of a whole request, including all calls to the portal and the API. It must be less than
  * `connectionTimeout`.
  */
 export function createDeadlines(defaultMs: number) {
-  /** The current request of each connection, if the route of the request sets `deadlineMs`. */
+  /** The current request of each connection. Contains only requests whose route sets `deadlineMs`. */
   const raised = new WeakMap<Socket, FastifyRequest>()
 
   return {

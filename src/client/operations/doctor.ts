@@ -27,8 +27,8 @@ const largestSkewMs = 30_000
 
 /**
  * Runs every check and returns the findings in the order of the checks. No finding contains a secret. If a setting is
- * missing or wrong, nothing else is checked. If `redirectUri` is given, the settings belong to another client, and the
- * checks of this client's product and routes are left out.
+ * missing or wrong, nothing else is checked. If `redirectUri` is given, the settings belong to another client. Then the
+ * product's settings and the client's own routes are not checked.
  */
 export async function diagnose(
   environment: Environment,
@@ -129,7 +129,7 @@ const checkCredentials: Check = async (config, dispatcher) => {
   }
 }
 
-/** Asks the running client through its public address, to see whether a proxy changes redirects or cookies. */
+/** Sends a request to the public address of the running client, to see whether a proxy changes redirects or cookies. */
 const checkProxy: Check = async ({ publicUrl, redirectUri }, dispatcher) => {
   const { status, location, cookies, problem } = await get(`${publicUrl}/login`, dispatcher)
   if (problem) return cannotTell(`proxy: the client is not running at ${publicUrl} (${problem})`)
@@ -138,7 +138,7 @@ const checkProxy: Check = async ({ publicUrl, redirectUri }, dispatcher) => {
     return no(`proxy: the client at ${publicUrl} runs with another PUBLIC_URL.`)
   const isWhole = cookies.some(cookie => /^__Host-login-.*Path=\/;.*HttpOnly;.*Secure;.*SameSite=Lax/i.test(cookie))
   if (isWhole) return yes(`proxy: ${publicUrl} passes redirects and cookies on unchanged`)
-  return no('proxy: the login cookie does not come through as the client set it. The proxy must not change Set-Cookie.')
+  return no('proxy: a browser does not get the login cookie as the client sets it. The proxy must not change Set-Cookie.')
 }
 
 /**

@@ -57,8 +57,8 @@ function prepareListeners(app: FastifyInstance) {
   app.addHook('preClose', async () => {
     closed = Promise.all(listeners.map(listener => new Promise(resolve => listener.close(resolve))))
   })
-  // Of all onClose hooks, Fastify first runs the hook that was added last, which is this one. So when the hooks of a
-  // product run, every request has been answered.
+  // Fastify runs the onClose hooks in reverse order. This hook is added last, so it runs first. When a product's hooks
+  // run, every request has been answered.
   app.addHook('onClose', async () => {
     await closed
   })

@@ -29,9 +29,9 @@ export async function openLog(level: string, version: string, isReadable: boolea
 }
 
 /**
- * Lines are written asynchronously. Otherwise, if the log goes to a pipe that nobody reads, the process would stop. At
- * most 1 MiB of lines can wait to be written, and further lines are lost. If the disk is full, writing is tried again
- * until there is space.
+ * Lines are written asynchronously, because a synchronous write to a pipe that nobody reads would block the process. At
+ * most 1 MiB of lines can wait to be written, and further lines are lost. If the disk is full, the client tries to
+ * write the lines again until there is space.
  */
 function openOutput() {
   let isFailing = false

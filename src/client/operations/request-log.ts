@@ -1,4 +1,4 @@
-// Gives every request an id and log lines. Nothing secret is logged.
+// Gives every request an id, and writes log lines about the request. The lines contain no secrets.
 import { hash, randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -14,7 +14,7 @@ declare module 'fastify' {
   }
 }
 
-/** Counts logins and renewals for the metrics. The count does not depend on the log level. */
+/** Counts logins and renewals for the metrics. The counts do not depend on the log level. */
 export type CountOutcome = (what: 'login' | 'refresh', outcome: string) => void
 
 export function logRequests(app: FastifyInstance, countOutcome: CountOutcome = () => {}): void {
@@ -49,7 +49,7 @@ export function callContext(request: FastifyRequest): RequestContext {
   return { requestId: request.id, traceparent: isTrace ? traceparent : undefined, endsAt: request.endsAt }
 }
 
-/** From now on the log lines of this request contain a hash of the session's owner. */
+/** Adds a hash of the session's owner to all later log lines of this request. */
 export function logAsOwner(request: FastifyRequest, sessionOwner: string): void {
   request.visitorHash = hash('sha256', sessionOwner, 'base64url').slice(0, 12)
 }
@@ -57,8 +57,8 @@ export function logAsOwner(request: FastifyRequest, sessionOwner: string): void 
 type EventDetails = { level?: 'info' | 'warn' | 'error' } & Record<string, unknown>
 
 /**
- * Writes one log line. Operators search and count by `event`. The line contains the route and not the address, because the
- * query of an address can contain codes and states.
+ * Writes one log line. Operators search and count by `event`. The line contains the route instead of the address,
+ * because the query of an address can contain codes and states.
  */
 export function logEvent(request: FastifyRequest, event: string, { level = 'info', ...details }: EventDetails = {}) {
   const route = request.routeOptions.url ?? 'none'

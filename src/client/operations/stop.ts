@@ -5,8 +5,8 @@ const hardStopMs = 10_000
 
 /**
  * Stops the client on SIGTERM or SIGINT. First, `draining` makes /health/ready answer 503. After `prestopDelayMs`, the
- * server closes. `onStopped` then closes everything that does not belong to the server. If a second signal arrives, the
- * process exits immediately. SIGHUP is ignored, because the client must survive the end of a terminal session.
+ * server closes. Then `onStopped` closes everything else. If a second signal arrives, the process exits immediately.
+ * SIGHUP is ignored, because the client must survive the end of a terminal session.
  */
 export function stopOnSignal(
   app: FastifyInstance,

@@ -16,7 +16,9 @@ export type CallOptions = {
   deadlineMs?: number
   /** The maximum size of a response body, in bytes. The default is 8 MiB. */
   maxBytes?: number
-  /** An ETag. If the resource no longer has this ETag (RFC 9110 13.1.1), the call throws a PublicError 412. */
+  /**
+   * An ETag. If the resource no longer has this ETag (RFC 9110 13.1.1), the call throws a PublicError with status 412.
+   */
   ifMatch?: string | undefined
 }
 
@@ -73,8 +75,8 @@ const defaultDeadlineMs = 10_000
 const defaultMaxBytes = 8 * 1024 * 1024
 
 /**
- * Thrown if a request needs a session but has none. The error handler of the signed-in scope then leads the visitor to
- * the login.
+ * Thrown if a request needs a session but has none. The error handler of the signed-in scope then asks the visitor to
+ * sign in.
  */
 export class SignInRequired extends PublicError {
   constructor() {
@@ -110,7 +112,8 @@ export function createApi(options: ApiOptions): Api {
       deadlineMs,
       maxBytes,
     })
-    // An answer to a GET contains the whole resource only if its status is 200, not 202 or 206 (RFC 9110 15.3).
+    // For a GET, only status 200 is a success: an answer with 202 or 206 does not contain the whole resource (RFC 9110
+    // 15.3).
     const isSuccess = method === 'GET' ? answer.status === 200 : answer.status >= 200 && answer.status < 300
     if (isSuccess) return answer
     // Status 422 means that a field of the body is wrong. If the request had no body, a 422 answer makes no sense.
@@ -118,7 +121,7 @@ export function createApi(options: ApiOptions): Api {
     throw error ?? upstream.unexpectedStatus(answer)
   }
 
-  /** Returns the JSON of the answer. Throws PublicError 502 if the JSON does not match the schema. */
+  /** Returns the JSON of the answer. Throws a PublicError with status 502 if the JSON does not match the schema. */
   function check({ json }: Answer, schema: object): unknown {
     const matches = compile(schema as Record<string, unknown>)
     if (!matches(json)) throw upstream.unexpected('an answer that does not match its schema')
@@ -147,7 +150,7 @@ export function createApi(options: ApiOptions): Api {
   return api as Api
 }
 
-/** Returns undefined for a status that has no message of its own. */
+/** Returns the error for a status that has its own message. Returns undefined for any other status. */
 function errorFor({ status, json }: Answer): PublicError | undefined {
   switch (status) {
     case 403:
@@ -168,8 +171,9 @@ function errorFor({ status, json }: Answer): PublicError | undefined {
 const maxReasonLength = 500
 
 /**
- * An answer with status 422 has a message for each field, or one sentence: `{"error":{"message":{field:[sentence,…]} |
- * sentence}}`. OAuth errors (RFC 6749 5.2) have the sentence in `error_description`.
+ * An answer with status 422 has either a message for each field, or one sentence:
+ * `{"error":{"message":{field:[sentence,…]} | sentence}}`. OAuth errors (RFC 6749 5.2) have the sentence in
+ * `error_description`.
  */
 function toFieldError(json: unknown): FieldError {
   const { error, error_description: description } = isRecord(json) ? json : {}

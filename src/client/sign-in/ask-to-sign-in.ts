@@ -13,18 +13,18 @@ import { hasSessionCookie } from './session/session-cookies.ts'
 
 type AskToSignInOptions = {
   portal: Portal
-  /** The page after the login, if the address of the request is not a local path. */
+  /** The path of the page that the login leads to if the address of the request is not a local path. */
   home: string
 }
 
-/** Sends a page or a redirect. */
+/** Sends a page, a redirect, or JSON if the request prefers JSON. */
 export async function askToSignIn(
   request: FastifyRequest,
   reply: FastifyReply,
   { portal, home }: AskToSignInOptions,
 ): Promise<FastifyReply> {
-  // If the session has ended while the handler ran, the request still has a visitor. This visitor is removed, so that
-  // the page does not say that somebody is signed in.
+  // If the session ended while the handler ran, the request still has a visitor. This visitor is removed, so that the
+  // page does not say that somebody is signed in.
   request.visitorIfAny = undefined
   const texts = request.texts.signIn
   if (prefersJson(request)) {
@@ -53,7 +53,7 @@ export function mayWithholdCookies(request: FastifyRequest): boolean {
 }
 
 /**
- * Answers a request with a method other than GET. A login could not lead back to this request, so the visitor has to
+ * Answers a request whose method is not GET or HEAD. A login could not lead back to this request, so the visitor has to
  * start again on the home page.
  */
 function sendNothingDone(reply: FastifyReply, home: string): Promise<string> {

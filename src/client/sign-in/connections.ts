@@ -44,7 +44,7 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
    * other person.
    *
    * The signature of the access token is not checked, because the token came from the portal over our own connection.
-   * The code does not use the `subject` in the callback's address, because anybody can make an address with any
+   * The code does not use the `subject` in the callback's address, because anyone can make an address with any
    * `subject`. If the check or the product fails, the tokens are revoked.
    */
   async function keepConnection(request: FastifyRequest, tokens: Tokens, connectsFor: string): Promise<void> {
@@ -68,7 +68,7 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
     const context = backgroundContext(randomUUID())
     try {
       const tokens = await sessions.renewTokens(refreshToken, context)
-      // Without a new refresh token, the old refresh token stays valid (RFC 6749 6).
+      // If the answer contains no new refresh token, the old refresh token stays valid (RFC 6749 6).
       return { outcome: 'renewed', ...withExpiry({ ...tokens, refreshToken: tokens.refreshToken ?? refreshToken }) }
     } catch (error) {
       if (error instanceof RefreshRefused) {
@@ -94,8 +94,8 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
   }
 
   /**
-   * Checks responses to calls that do not belong to a request. Like `request.compileValidationSchema`, this compiler
-   * does not change the values.
+   * Compiles the schemas of calls that do not belong to a request. Like `request.compileValidationSchema`, it makes
+   * functions that check values without changing them.
    */
   const compiler = AjvCompiler()({}, { customOptions: { coerceTypes: false, removeAdditional: false } })
   const compiled = new WeakMap<object, (value: unknown) => unknown>()

@@ -106,8 +106,8 @@ export function createVisitors(options: VisitorsOptions) {
     try {
       setCookies(reply, sessions.sealWithData(currentSession(), data))
     } catch (error) {
-      // The data does not fit into the cookie. The session works without the data in its cookie: the data is then
-      // loaded for each request.
+      // The data does not fit into the cookie. The session continues without the data in its cookie, and each request
+      // loads the data again.
       if (!(error instanceof LoginError)) throw error
       logEvent(request, 'session_data_too_long', { level: 'warn' })
     }

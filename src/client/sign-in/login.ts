@@ -36,7 +36,7 @@ type LoginOptions = {
   loginCookies: LoginCookies
   sessions: Sessions
   clock: () => Date
-  /** The page after a login without `returnTo`. */
+  /** The path of the page that a login without `returnTo` leads to. */
   home: string
   /** Runs the product's hooks. `cookies` are the cookies that this response sets. Never throws. */
   afterSignIn: (request: FastifyRequest, reply: FastifyReply, session: Session, cookies: Cookie[]) => Promise<void>
@@ -110,7 +110,7 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
     let login: PendingLogin | undefined
     let state = ''
     try {
-      // Anybody can make a link to the callback. So the client does not make a call or set a cookie until the login
+      // Anyone can make a link to the callback. So the client does not make a call or set a cookie until the login
       // cookie has shown that this browser began the login.
       const callback = readCallback(request.query as Record<string, unknown>)
       checkState(callback)
@@ -147,8 +147,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
       if (error instanceof PublicError) error.nextStep ??= nextStepAfter(error, request, login)
       throw error
     } finally {
-      // Each `state` is accepted only once, even if the login failed before the exchange and somebody kept a copy of
-      // the login cookie.
+      // Each `state` is accepted only once. This also applies if the login failed before the exchange, because somebody
+      // may have kept a copy of the login cookie.
       if (login && !exchanges.get(state)) exchanges.set(state, 'finished', loginLifetimeMs)
     }
   }
@@ -202,7 +202,7 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
 
   /**
    * Answers a callback with an error from the portal (RFC 6749 4.1.2.1). The text of the error comes from the address,
-   * and anybody can make a link with another text. So the page shows the text in quotation marks, and shortens it.
+   * and anyone can make a link with another text. So the page shows the text in quotation marks, and shortens it.
    */
   function sendPortalError(reply: FastifyReply, { error, error_description }: Callback, login: PendingLogin) {
     if (error === 'access_denied') return sendDeclinedPage(reply, login)

@@ -1,5 +1,5 @@
-// Runs the hooks of a product: functions that a product passes to buildServer, and that run at a sign-in or a sign-out.
-// If a hook fails, the client logs the error, and the visitor can still sign in or out.
+// Runs a product's hooks: the functions that the product passes to buildServer. They run at a sign-in or a sign-out. If
+// a hook fails, the client logs the error, and the visitor can still sign in or out.
 import type { FastifyRequest } from 'fastify'
 import { PublicError } from '../errors.ts'
 import { callContext } from '../operations/request-log.ts'
@@ -35,7 +35,7 @@ export function createProductHooks({ afterSignIn, beforeSignOut, loadSessionData
   }
 }
 
-/** Runs a hook, and waits for it at most until the deadline of the request. Errors are logged, not thrown. */
+/** Runs a hook, and waits for its end until the deadline of the request. Errors are logged, not thrown. */
 async function runHook<T>(request: FastifyRequest, hook: () => Promise<T>): Promise<T | undefined> {
   const timeout = Promise.withResolvers<never>()
   const timeLeftMs = callContext(request).endsAt - performance.now()

@@ -44,7 +44,7 @@ export type SignIn = {
   /** A preHandler for public pages that show the name of a signed-in visitor. Sets `request.visitorIfAny`. */
   recognise: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
-  /** Whether the visitor has signed out and not yet chosen to sign in again. */
+  /** Whether the visitor has signed out, and has not yet chosen to sign in again. */
   hasSignedOut: (request: FastifyRequest) => boolean
   /** Returns the address of the portal's own sign-out page. Returns undefined if the portal has no such page. */
   findPortalSignOut: (request: FastifyRequest) => Promise<string | undefined>
@@ -70,7 +70,7 @@ export type SignIn = {
   revokeConnection: (refreshToken: string) => Promise<void>
   /**
    * Calls the application API like `request.visitor.api`, with the access token of a connection. If the API refuses the
-   * token, the call throws a PublicError 401.
+   * token, the call throws a PublicError with status 401.
    */
   connectionApi: (accessToken: string) => Api
 }
@@ -83,7 +83,10 @@ export type SignInOptions = {
   apiUpstream: Upstream
   sealer: Sealer
   clock: () => Date
-  /** The page after a login without `returnTo`. If there is no GET route for this path, the server does not start. */
+  /**
+   * The path of the page that a login without `returnTo` leads to. If there is no GET route for this path, the server
+   * does not start.
+   */
   home: string
   /**
    * Stores the tokens of a new connection, and replaces earlier tokens of the same user. If this function throws an

@@ -7,21 +7,21 @@ export const signInTexts = {
   continue: 'Continue',
   /** A link to the page that began a connection. */
   goBack: 'Go back',
-  /** For scripts, as JSON. */
+  /** The message in a JSON answer to a script. */
   signInRequired: 'Sign in again.',
   sessionEnded: { title: 'Your session has ended', message: 'Nothing was done. Sign in and try again.' },
   couldNotStaySignedIn: {
     title: 'You could not stay signed in',
-    /** The platform has refused the new session. */
+    /** The message if the platform refused the new session. */
     refused:
       'You have just signed in, but the platform no longer accepts this sign-in. You may have withdrawn the access of this site. Sign in again.',
-    /** The browser has sent no cookie. */
+    /** The message if the browser sent no cookie. */
     noCookie:
       'You have just signed in, but your browser did not keep this site’s cookie. Allow cookies for this site and try again.',
   },
   signedOut: {
     title: 'You are signed out',
-    /** On the start page. */
+    /** The message on the start page. */
     notice: 'You are signed out.',
     message: 'Sign in to see this page.',
     /** The portal has its own session, and may sign the same person in again without asking. */
@@ -64,7 +64,7 @@ export const signInTexts = {
     client_misconfigured:
       'This site is not set up correctly for the login portal. It is not your fault. Tell the operator of this site.',
   },
-  /** Calls that the application API refuses. */
+  /** The messages for calls that the application API refuses. */
   api: {
     forbidden: 'You are not allowed to do this.',
     notFound: 'This does not exist, or it is not yours.',

@@ -15,7 +15,7 @@ type VisitorHooksOptions = {
   portal: Portal
   sessions: Sessions
   visitors: Visitors
-  /** The page after a login without `returnTo`. */
+  /** The path of the page that a login without `returnTo` leads to. */
   home: string
 }
 

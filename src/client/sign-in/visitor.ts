@@ -2,8 +2,8 @@
 import type { Api } from './api.ts'
 
 /**
- * Data of the product in the session cookie, such as a role or a language. The data may have at most 500 bytes as JSON.
- * A product adds its own fields, which must be optional:
+ * The product's own data in the session cookie, such as a role or a language. The data may have at most 500 bytes as
+ * JSON. A product adds its own fields, which must be optional:
  *
  *   declare module '../sign-in/visitor.ts' {
  *     interface SessionData { role?: string }

@@ -1,13 +1,12 @@
-// Makes the authorization address, which leads the browser to the portal, and checks the parameters with which the
-// browser comes back.
+// Makes the address that leads the browser to the portal, and checks the parameters of the callback.
 import { hash } from 'node:crypto'
 import type { RequestContext } from '../../upstream.ts'
 import { LoginError } from './login-error.ts'
 import type { Portal, Registration } from './portal.ts'
 
 /**
- * The address that starts a login (rule start-parameters). With a `codeVerifier` the address contains a PKCE challenge
- * (RFC 7636). Pass undefined if the portal does not support S256.
+ * Returns the address that starts a login (rule start-parameters). If `codeVerifier` is given, the address contains a
+ * PKCE challenge (RFC 7636). Pass undefined if the portal does not support S256.
  */
 export function authorizationUrl(registration: Registration, state: string, codeVerifier: string | undefined): string {
   const { loginUrl, clientId, redirectUri, cancelUrl } = registration
@@ -59,16 +58,16 @@ export function readCallback(query: Record<string, unknown>): Callback {
 }
 
 /**
- * Throws LoginError if the callback contains no `state`. Whether the `state` belongs to this browser is checked later,
- * with the login cookie.
+ * Throws LoginError if the callback contains no `state`. Later, the login cookie shows whether the `state` belongs to
+ * this browser.
  */
 export function checkState({ state }: Callback): void {
   if (!state) throw invalidCallback('no state')
 }
 
 /**
- * Throws LoginError if the callback comes from another authorization server (RFC 9207). The parameter `iss` may be
- * missing, unless the portal's metadata says that the portal always sends it.
+ * Throws LoginError if the callback comes from another authorization server (RFC 9207). Also throws LoginError if the
+ * parameter `iss` is missing, but the portal's metadata says that the portal always sends it.
  */
 export async function checkIssuer({ iss }: Callback, portal: Portal, context: RequestContext): Promise<void> {
   if (iss && iss.replace(/\/+$/, '') !== portal.loginUrl) throw invalidCallback('iss')

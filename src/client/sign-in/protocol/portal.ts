@@ -94,8 +94,8 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
   }
 
   /**
-   * Gets new tokens with a refresh token (RFC 6749 6). Throws RefreshRefused if this refresh token can never succeed
-   * again. Throws LoginError or PublicError if only this attempt failed.
+   * Gets new tokens with a refresh token (RFC 6749 6). Throws RefreshRefused if the portal will always refuse this
+   * refresh token. Throws LoginError or PublicError if only this attempt failed.
    */
   async function refresh(refreshToken: string, context: RequestContext): Promise<Tokens> {
     const fields = { grant_type: 'refresh_token', refresh_token: refreshToken }
@@ -105,7 +105,7 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
     if (finalRefreshStatuses.includes(answer.status)) throw new RefreshRefused(`status ${answer.status}`)
     if (answer.status !== 200) throw refusal(answer)
     const tokens = readTokens(answer, undefined)
-    // Without a new refresh token, the old refresh token stays valid (RFC 6749 6).
+    // If the answer contains no new refresh token, the old refresh token stays valid (RFC 6749 6).
     return { ...tokens, refreshToken: tokens.refreshToken ?? refreshToken }
   }
 
@@ -120,8 +120,8 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
   }
 
   /**
-   * Gets the visitor's name, which the header of the pages shows. Returns an empty string if the portal does not return
-   * a name.
+   * Gets the visitor's name, which every page shows in its header. Returns an empty string if the portal does not
+   * return a name.
    */
   async function fetchName({ accessToken }: Tokens, context: RequestContext): Promise<string> {
     const url = `${loginInternalUrl}/api/me`
@@ -216,9 +216,9 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
   }
 
   /**
-   * Reads the token response (RFC 6749 5.1, CL-17). Throws PublicError 502 if a field is missing or wrong. The response
-   * must contain the same `state` as the request. For a renewal, `state` is undefined, because the request contains
-   * none.
+   * Reads the token response (RFC 6749 5.1, CL-17). Throws a PublicError with status 502 if a field is missing or
+   * wrong. The response must contain the same `state` as the request. For a renewal, `state` is undefined, because the
+   * request contains none.
    */
   function readTokens({ json }: Answer, state: string | undefined): Tokens {
     const invalid = (detail: string) => upstream.unexpected(`token response: ${detail}`)
@@ -227,7 +227,7 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
     if (state !== undefined && json.state !== state) throw invalid('the state of another login')
     if (typeof token_type !== 'string' || token_type.toLowerCase() !== 'bearer') throw invalid('token_type')
     if (typeof access_token !== 'string' || !bearerToken.test(access_token)) throw invalid('access_token')
-    // Browsers read Max-Age=NaN or Max-Age=1.5 as a cookie that never expires.
+    // Browsers ignore an invalid Max-Age such as NaN or 1.5, so the cookie would not expire with the token.
     if (typeof expires_in !== 'number' || !Number.isFinite(expires_in) || expires_in <= 0) throw invalid('expires_in')
     if (refresh_token !== undefined && (typeof refresh_token !== 'string' || !bearerToken.test(refresh_token)))
       throw invalid('refresh_token')

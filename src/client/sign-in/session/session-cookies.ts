@@ -27,7 +27,7 @@ export type Session = {
 /** A refresh token, with the other values in its cookie. The cookie expires at `signInEndsAt`. */
 export type RefreshToken = Pick<Session, 'owner' | 'name' | 'signInEndsAt'> & { value: string }
 
-/** A refresh token as the browser sent it. */
+/** A refresh token that the browser sent, with the name of its cookie. */
 export type SentRefreshToken = RefreshToken & { cookieName: string }
 
 /**
@@ -57,14 +57,14 @@ const refreshPrefix = '__Host-refresh-'
 const maxPartLength = 4_000
 /**
  * The maximum number of characters that the values of both session cookies may have together. With their names, the two
- * cookies have less than 5,000 bytes.
+ * cookies have fewer than 5,000 bytes.
  */
 const maxSessionLength = 4_964
 const maxRefreshCookieLength = 300
 
 /**
- * Returns one or two cookies. If the session does not fit into them, the name is left out. Throws LoginError if the
- * session is still too long, because of the access token.
+ * Returns one or two cookies. If the session does not fit into them, the visitor's name is left out. Throws LoginError
+ * if the session is still too long, because the access token is too long.
  */
 export function sealSession(sealer: Sealer, session: Session): Cookie[] {
   const payload: SessionPayload = {
@@ -156,7 +156,7 @@ export function findRefreshToken(sealer: Sealer, cookies: Cookies, session?: Ses
   return session ? tokens.find(({ cookieName }) => cookieName === session.refreshCookieName) : tokens[0]
 }
 
-/** Deletes the refresh cookies of earlier logins, perhaps of another visitor. */
+/** Deletes the refresh cookies of earlier logins. These cookies may belong to another visitor. */
 export function expireOtherRefreshCookies(sealer: Sealer, cookies: Cookies, session: Session): Cookie[] {
   const others = refreshCookieNames(cookies).filter(name => name !== session.refreshCookieName)
   return limitExpired(others, cookies, sealer).map(expire)
@@ -172,7 +172,7 @@ export function expireSessionCookies(sealer: Sealer, cookies: Cookies, replaceme
   ].map(expire)
 }
 
-/** Whether the browser sent a session cookie or a refresh cookie, even if the client cannot unseal it. */
+/** Whether the browser sent a session cookie or a refresh cookie. Cookies that the client cannot unseal also count. */
 export function hasSessionCookie(cookies: Cookies): boolean {
   return sessionCookieNames(cookies).length > 0 || refreshCookieNames(cookies).length > 0
 }

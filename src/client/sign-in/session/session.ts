@@ -29,18 +29,21 @@ export type LoadedSession = {
   cookies: Cookie[]
   /** What has happened to the session, for the log. */
   event?: 'session_renewed' | 'session_ended' | 'session_unreadable' | 'session_not_renewed'
-  /** The owner, for the log, even if the session has ended. */
+  /** The owner of the session, for the log. It is also set if the session has ended. */
   owner?: string
   /** Why the renewal failed, for the log. */
   cause?: unknown
 }
 
-// Yours: after this time a visitor signs in again. Renewals do not extend this time.
+// Yours: after this time, a visitor must sign in again. Renewals do not extend this time.
 const maxSessionMs = 30 * 24 * 60 * 60 * 1000
 const renewBeforeMs = 60_000
 /** During this time after a renewal, requests that still have the old refresh token get the result of this renewal. */
 const shareRenewalMs = 10_000
-/** This time must be longer than the sum of the longest renewal and `shareRenewalMs`. */
+/**
+ * How long the client remembers a sign-out. This time must be longer than the longest renewal and `shareRenewalMs`
+ * together.
+ */
 const rememberSignOutMs = 60_000
 
 export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date) {
@@ -94,13 +97,13 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   }
 
   /**
-   * Gets new tokens. Two callers with the same refresh token share one renewal. Throws the errors of `portal.refresh`.
-   * Also throws RefreshRefused if the visitor has signed out in the meantime.
+   * Gets new tokens. Two callers with the same refresh token share one renewal. Throws the same errors as
+   * `portal.refresh`, and also throws RefreshRefused if the visitor has signed out in the meantime.
    */
   async function renewTokens(refreshToken: string, context: RequestContext): Promise<Tokens> {
     const tokens = await shareWork(renewals, refreshToken, shareRenewalMs, async () => {
       const renewed = await portal.refresh(refreshToken, context)
-      // The visitor has signed out during the renewal, and the sign-out has revoked only the old tokens. So the new
+      // If the visitor has signed out during the renewal, the sign-out has revoked only the old tokens. So the new
       // tokens are revoked here. If this revocation fails, nobody has the new tokens, and they expire.
       if (signOuts.get(refreshToken))
         await portal.revoke(renewed.refreshToken ?? renewed.accessToken, context).catch(() => undefined)
@@ -116,8 +119,8 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   }
 
   /**
-   * If the renewal fails, the session `fallback` continues, because its access token is still valid. `data` goes into
-   * the new session.
+   * Renews the session with this refresh token. If the renewal fails, the session `fallback` continues, because its
+   * access token is still valid. `data` goes into the new session.
    */
   async function renewWith(
     refreshToken: SentRefreshToken,
@@ -132,8 +135,8 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     } catch (error) {
       // The session ends: the old refresh token is used up, and the new tokens are too long for the cookies.
       if (error instanceof LoginError && error.code === 'token_too_long') return end(cookies, 'session_ended')
-      // Another replica may have renewed the session at the same time. The refresh cookie of the other replica has
-      // another name, so the session of the other replica continues.
+      // Another replica may have renewed the session at the same time. This line deletes only the cookie of the old
+      // refresh token. The cookie that the other replica has set has another name, so its session continues.
       if (error instanceof RefreshRefused) {
         const outdated = [expire(refreshToken.cookieName)]
         return { session: fallback, cookies: outdated, event: 'session_ended', owner, cause: error.message }
@@ -177,7 +180,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   }
 
   /**
-   * A renewed access token may be longer and leave no room for the product's data. In that case, the product's data is
+   * A renewed access token may be so long that the product's data no longer fits. In that case, the product's data is
    * loaded again.
    */
   function sealWithDataIfItFits(session: Session): Cookie[] {
