@@ -1,8 +1,10 @@
-// Adds a “Copy” button to each text that visitors copy, such as an id or a secret. Without this script, one click selects a whole id.
+// Adds a “Copy” button to each text that visitors copy, such as an id or a secret. Without this script, a visitor can
+// select a whole id with one click.
 const status = document.createElement('p')
 status.className = 'unseen'
 status.setAttribute('role', 'status')
-// Not as the last element: the style sheet removes the space below the last element of the page.
+// The status line is not the last element, because the style sheet removes the space below the last element of the
+// page.
 if (navigator.clipboard) document.querySelector('main').prepend(status)
 
 for (const source of navigator.clipboard ? document.querySelectorAll('[data-copy]') : []) {

@@ -22,7 +22,7 @@ export function portalDescription({ portalUrl }: Pick<Addresses, 'portalUrl'>): 
 /** The title, texts and links of the page that describes the calls. */
 export function portalCallsPage({ portalUrl, apiUrl, labUrl }: Addresses) {
   return {
-    title: 'Calls of the login portal',
+    title: 'Calls to the login portal',
     about: description,
     tokenUrl: `${portalUrl}/account/token`,
     variables: [

@@ -1,4 +1,4 @@
-// Makes the pages more comfortable. Every page works without it.
+// Makes the pages more comfortable. Every page also works without this script.
 
 const { lang } = document.documentElement
 const texts = JSON.parse(document.currentScript.dataset.texts)
@@ -11,7 +11,7 @@ for (const time of document.querySelectorAll('time[datetime]')) {
   const exact = format.format(new Date(time.dateTime))
   const spoken = time.querySelector('.unseen')
   if (spoken) {
-    // The text says how long ago it was.
+    // The visible text already says how long ago this time was.
     time.title = exact
     spoken.textContent = ` (${exact})`
   } else {
@@ -42,7 +42,7 @@ for (const source of sources) {
       button.textContent = texts.done
       status.textContent = isAll ? texts.copiedAll : withName(texts.copied)
     } catch {
-      // The browser may refuse. The visitor can then copy the selection with the keyboard.
+      // The browser may refuse to copy. The visitor can then copy the selection with the keyboard.
       getSelection().selectAllChildren(isAll ? document.querySelector('.secrets') : source)
       button.textContent = texts.selected
       status.textContent = isAll ? texts.notCopiedAll : withName(texts.notCopied)
@@ -79,7 +79,7 @@ for (const input of document.querySelectorAll('[data-choose-from]')) {
   input.replaceWith(select)
 }
 
-// Asks before the visitor leaves a form with changes. What was typed is not stored in the browser.
+// Asks before the visitor leaves a form with changes. The script does not store the typed text.
 let hasChanges = document.querySelector('form[data-unsaved]') !== null
 addEventListener('input', ({ target }) => {
   hasChanges ||= target.closest('form[method="post"]') !== null
@@ -89,12 +89,12 @@ addEventListener('beforeunload', event => {
 })
 
 // After a form was sent, it shows that it is busy, and it cannot be sent again until the visitor comes back to this
-// page. The visitor may also stop the browser from loading the answer. So after 30 seconds, the form can be sent again
-// in any case: the server gives up after 25 seconds.
+// page. The visitor may also stop the browser from loading the answer. So after 30 seconds, the form can always be sent
+// again. The server gives up after 25 seconds.
 const busyForms = new Map()
 addEventListener('submit', event => {
   const { target: form, submitter, defaultPrevented } = event
-  // A script sends the form and stays on the page.
+  // Another script sends this form, and the page stays open.
   if (defaultPrevented) return
   if (busyForms.has(form)) return event.preventDefault()
   hasChanges = false
@@ -132,7 +132,7 @@ let waitingTimer
 function announceWaiting(element) {
   clearTimeout(waitingTimer)
   waiting.textContent = ''
-  // All screen readers announce a new text in a status line that is already on the page.
+  // Some screen readers announce a status line only if it was already on the page when its text changed.
   if (element.matches('form')) element.append(waiting)
   else element.before(waiting)
   waitingTimer = setTimeout(() => {

@@ -1,5 +1,5 @@
 // Updates times such as “2 minutes ago” while a page is open, and adds the exact time in the visitor's time zone.
-// pages/age.ts has the same words.
+// pages/age.ts uses the same words.
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 const units = [
   [24 * 3600, 'day'],

@@ -12,7 +12,7 @@ function announce(text) {
   })
 }
 
-/** Sends a request, and resolves to the page in the answer, whatever the status of the answer. */
+/** Sends a request, and resolves to the page in the answer, also if the answer is an error. */
 async function load(url, options) {
   const response = await fetch(url, options)
   const page = new DOMParser().parseFromString(await response.text(), 'text/html')
@@ -64,7 +64,10 @@ async function send(form) {
   }
 }
 
-/** Shows the result of an order. The focus stays on the button or, if the order was refused, goes to the first wrong field. */
+/**
+ * Shows the result of an order. If the order was refused, the focus goes to the first wrong field. Otherwise it stays
+ * on the button.
+ */
 function showOrdered(form, { page, isRefused }) {
   const { fault } = form.dataset
   const entry = document.getElementById(`fault-${fault}`)
@@ -108,8 +111,8 @@ document.addEventListener('submit', event => {
 })
 
 /**
- * Shows how often the faults in the list have happened. If the focus is in the list, nothing changes, because the
- * visitor may be about to cancel a fault.
+ * Shows how often the faults in the list have happened. While the focus is in the list, the list does not change,
+ * because the visitor may be about to cancel a fault.
  */
 async function refresh() {
   const ordered = document.getElementById('ordered')

@@ -8,7 +8,8 @@ const pauseButton = document.getElementById('live-pause')
 const reloadLink = document.getElementById('live-reload')
 const { login: loginId } = bar.dataset
 
-// Each open page sends requests to the sandbox under test. So a page waits between two requests, even if a client is busy.
+// Each open page sends requests to the sandbox under test. So a page waits between two requests, also while many logins
+// change.
 const shortestWaitMs = 1000
 const reconnectMs = 2000
 // The shortest time between two announcements to screen readers.
@@ -16,14 +17,14 @@ const newsMs = 10_000
 /** The number of rows on a page (pages/list.ts). */
 const mostRows = 50
 
-/** The cursor of the last change that the page knows. The laboratory reports the changes after it. */
+/** The cursor of the last change that the page knows. The laboratory reports the changes after this cursor. */
 let after = bar.dataset.after
 let events
 let reconnection
 let isPaused = false
 /**
- * Why the page was not connected: the visitor paused it, or the connection was lost. Undefined after the laboratory has
- * reported the changes during the interruption.
+ * Why the page was not connected: the visitor paused it, or the connection was lost. Becomes undefined when the
+ * laboratory has reported the changes that happened during the interruption.
  */
 let interruption
 
@@ -107,8 +108,8 @@ let isWaiting = false
 let isStale = false
 
 /**
- * Loads the page now. But if it was loaded a moment ago, the function waits, and then loads it once, even if several
- * changes have arrived.
+ * Loads the page now, or after a short wait if the page was loaded a moment ago. If several changes arrive during this
+ * wait, the page is loaded only once.
  */
 async function loadSoon() {
   if (isWaiting) {
@@ -148,9 +149,12 @@ function offerNew(count) {
   tellNews(inWords(count, 'new login'))
 }
 
-// The functions below change an element until it equals another.
+// The functions below change an element of this page until it equals the same element of the newly loaded page.
 
-/** Elements are the same if they have the same id, or no id and the same name at the same place. */
+/**
+ * Two elements count as the same if they have the same id. Elements without an id count as the same if they have the
+ * same name and the same place.
+ */
 function patchChildren(old, next, wish) {
   const byId = new Map([...old.children].filter(({ id }) => id).map(child => [child.id, child]))
   let place = old.firstChild
