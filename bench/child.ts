@@ -38,7 +38,7 @@ process.once('exit', () => {
 
 /** Waits until the output of the process matches, and returns the groups of the match. Later output is read and ignored. */
 export async function readOutput({ stdout }: ChildProcess, pattern: RegExp): Promise<string[]> {
-  if (!stdout) throw new Error('The output of a server must be read.')
+  if (!stdout) throw new Error('The output of this process cannot be read.')
   let printed = ''
   return new Promise((resolve, reject) => {
     const look = (chunk: Buffer) => {
@@ -57,8 +57,8 @@ export async function readOutput({ stdout }: ChildProcess, pattern: RegExp): Pro
 }
 
 /**
- * Runs `work` and measures the CPU time and memory that the given child process uses for it. Other processes may also
- * take part in the work.
+ * Runs `work` and measures the CPU time and memory that the given child process uses for it. If other processes take
+ * part in the work, they are not measured.
  */
 export async function costOf<T>(child: ChildProcess, work: () => Promise<T>): Promise<Cost & { result: T }> {
   const startedAt = performance.now()

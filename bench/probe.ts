@@ -1,5 +1,5 @@
-// Node loads this file into every measured server (--import). It reports the server's CPU time and memory when the
-// bench asks.
+// Node loads this file into every measured server (--import). This file reports the server's CPU time and memory when
+// the bench asks.
 
 export type Reading = { cpuMicroseconds: number; residentBytes: number }
 

@@ -1,4 +1,4 @@
-// Removes from package.json all packages except those that a folder imports: node keep-packages.ts src/client
+// Keeps only those packages in package.json that a folder imports: node keep-packages.ts src/client
 // After that, "npm prune" removes the other packages from node_modules.
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 
@@ -18,7 +18,10 @@ export function packagesIn(source: string): string[] {
 /** Development packages. The code loads these packages only if they are installed. */
 const optional = ['pino-pretty']
 
-/** A package.json for `sources`. Throws an error if the sources import a package that is not in the dependencies. */
+/**
+ * Returns a package.json with only the packages that `sources` import. Throws an error if the sources import a package
+ * that is not in the dependencies.
+ */
 export function keepPackages(whole: Package, sources: string[]): Package {
   const { name, version, type, license, engines } = whole
   const needed = [...new Set(sources.flatMap(packagesIn))].filter(needs => !optional.includes(needs)).sort()

@@ -1,6 +1,6 @@
-// Turns this repository into a client of your own: npm run eject -- --name my-client [--bare] [--sandbox] The command
-// makes the starter in a copy of the project, and then moves the files of the copy into the project. If a move fails,
-// the command undoes all moves.
+// Turns this repository into a client of your own: npm run eject -- --name my-client [--bare] [--sandbox]
+// The command makes the starter in a copy of the project, and then moves the files of the copy into the project. If a
+// move fails, the command undoes all moves.
 import { execSync, spawnSync } from 'node:child_process'
 import {
   cpSync,
@@ -172,7 +172,7 @@ function cleanUp(): void {
     if (work) rmSync(work, { recursive: true, force: true })
     if (isDataNew && existsSync('data') && readdirSync('data').length === 0) rmdirSync('data')
   } catch (error) {
-    console.error(`${work} could not be removed (${(error as Error).message}). Nothing needs it any more.`)
+    console.error(`${work} could not be removed (${(error as Error).message}). You can remove this folder.`)
   }
 }
 
@@ -215,7 +215,7 @@ function checkNpm(): void {
   }
 }
 
-/** Leaves out the paths that are inside a folder of the list. */
+/** Returns the list without the paths that are inside another folder of the list. */
 function outermost(paths: string[]): string[] {
   const all = new Set(paths.map(normalize))
   return [...all].filter(path => ![...all].some(other => path !== other && path.startsWith(join(other, '/'))))

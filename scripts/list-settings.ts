@@ -7,7 +7,7 @@ import { productSettings } from '../src/client/settings.ts'
 const settings = [...clientSettings, ...productSettings.list]
 const tableHead = '| Setting | Default | What it is |\n|---|---|---|\n'
 
-/** The text of `.env.example`. */
+/** Returns the text of `.env.example`. */
 export function listForEnvironment(): string {
   const head =
     '# The settings of the client. "npm run setup" makes a .env from this file and adds a new key. Settings after # have their default values.\n'

@@ -33,7 +33,7 @@ async function runExamples(sandbox: RunningSandbox): Promise<Record<string, stri
   const redirectUri = client.redirectUris[0]!
   /** The texts of each example: its request, and in most examples its response. */
   const texts: Record<string, string[]> = {}
-  /** For each value that differs in every run: the name that the examples show instead of the value. */
+  /** The names that the examples show instead of values that differ in every run. */
   const names = new Map([
     [portalUrl, 'https://login.example'],
     [apiUrl, 'https://api.example'],

@@ -10,7 +10,7 @@ export function platformRules(): Record<string, string> {
   return Object.fromEntries(subjects.map(subject => [`rules, ${subject.title}`, tableOf(subject)]))
 }
 
-/** The reference of a refusal names rules. Turns their ids into links, for a document in docs. */
+/** Turns the ids of rules in a refusal's reference into links, for a document in docs/. */
 export function linkRules(reference: string): string {
   return reference.replace(/\brules? [^;]+/, list =>
     list.replace(

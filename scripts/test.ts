@@ -38,8 +38,8 @@ t.jobs = values['one-at-a-time'] ? 1 : Math.min(8, 3 * availableParallelism())
 t.options.failSkip = Boolean(process.env.CI)
 // tap's timeout is meant for one file. All files together take longer.
 t.setTimeout(0)
-// .ci/run runs the files of a failed process again. Tests that start this script for another project must not add files
-// to the list.
+// After a process has failed, this script writes the names of its files to FAILED_FILES, and .ci/run runs these files
+// again. The processes do not get FAILED_FILES, because some tests start this script for another project.
 const { FAILED_FILES: failedFiles, ...environment } = process.env
 const env = {
   ...environment,

@@ -163,7 +163,8 @@ function commitFolder(folder: string, message: string, parent?: string): string 
 
 /** Applies the commit's changes to the index and the files. If git cannot apply all changes, it changes nothing. */
 function applyCommit(commit: string) {
-  // If the owner has renamed a folder, git must not move the files that the new version adds under the old name.
+  // If the owner has renamed a folder, and the new version adds files under the old name, git must not move these files
+  // into the renamed folder.
   const parameters = ['-c', 'merge.directoryRenames=false', 'cherry-pick', '--no-commit', commit]
   const { status, stdout, stderr } = runGit('.', parameters)
   const unmerged = git('.', 'status', '--porcelain', '-z', '--untracked-files=no')
@@ -228,7 +229,7 @@ function runGit(folder: string, parameters: string[], variables: Variables = {})
   })
 }
 
-/** The output of git. The parameters may begin with an object of environment variables. */
+/** Runs git and returns its output. The parameters may begin with an object of environment variables. */
 function git(folder: string, ...rest: [Variables, ...string[]] | string[]): string {
   const [first, ...others] = rest
   const [variables, parameters] = typeof first === 'object' ? [first, others] : [{}, rest]

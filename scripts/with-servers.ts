@@ -37,7 +37,8 @@ async function startChromium(t: Teardown, options?: { isWhole: boolean }): Promi
   return (await serveChromium(t, options)).wsEndpoint()
 }
 
-// GET /postgres returns the address of PostgreSQL. If PostgreSQL is not running yet, the request starts it.
+// For example, GET /postgres returns the address of PostgreSQL. If PostgreSQL is not running yet, the request starts
+// it.
 const stops: (() => Promise<void>)[] = []
 const scope: Teardown = { teardown: stop => void stops.unshift(stop) }
 const started = new Map<SharedServer, Promise<string>>()

@@ -1,4 +1,4 @@
-// Accepts https for the demo, with a certificate that the demo makes itself. The client and the sandbox behind it
+// Accepts https for the demo, with a certificate that the demo makes itself. The client and the sandbox themselves
 // listen on plain http.
 import { X509Certificate } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream'
 import { createServer, getCACertificates, type Server, setDefaultCACertificates } from 'node:tls'
 
-/** In PEM. */
+/** Both values are in the PEM format. */
 export type Certificate = { cert: string; key: string }
 
 const day = 24 * 60 * 60 * 1000
@@ -62,7 +62,7 @@ async function makeCertificate(): Promise<Certificate> {
   return { cert, key }
 }
 
-/** From now on this process, including undici and fetch, also trusts this certificate. */
+/** After this call, this process also trusts this certificate, including in undici and fetch. */
 export function trust({ cert }: Pick<Certificate, 'cert'>): void {
   setDefaultCACertificates([...getCACertificates('default'), cert])
 }

@@ -38,7 +38,7 @@ const environment = {
 }
 const results = new Results()
 const all = new Map<ServerName, Measurable>()
-/** How many lists of 20 the bare server sent per second, by round. */
+/** How many lists of 20 the bare server sent per second in each round. */
 const rates: number[] = []
 
 try {

@@ -56,7 +56,9 @@ export async function fillCompileCache(environment: Environment): Promise<void> 
   await exited
 }
 
-/** Measures the CPU time, in milliseconds, until the process has redirected a visitor to the login portal. */
+/**
+ * Returns the CPU time in milliseconds that a new process uses until it has redirected a visitor to the login portal.
+ */
 export async function timeStartUp(name: ServerName, environment: Environment): Promise<number> {
   const child = startMeasuredChild(scripts[name], environment, name === 'client' ? asByNpmStart : [])
   const { statusCode, body } = await request(`${await readAddress(child)}/login`, { reset: true })

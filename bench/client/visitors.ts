@@ -57,8 +57,8 @@ export function createVisitors(url: string, { clientId, portalUrl }: { clientId:
     readLists: (count: number, visitor: Browser) => repeat(count, () => readList(visitor)),
 
     /**
-     * Returns how many milliseconds each list took. Requests start at a steady rate, even if earlier requests have no
-     * answer yet.
+     * Returns how many milliseconds each list took. Requests start at a steady rate, and do not wait for the answers to
+     * earlier requests.
      */
     async readListsSteadily(perSecond: number, seconds: number, visitor: Browser): Promise<number[]> {
       const times: number[] = []

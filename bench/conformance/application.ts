@@ -1,4 +1,4 @@
-// The code that both clients share: settings, pages and the API call.  This code is correct. So if a check fails, the
+// The code that both clients share: settings, pages and the API call. This code is correct. So if a check fails, the
 // cause is the library, or something that the library's manual leaves to the application.
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 
@@ -47,7 +47,10 @@ export const listen = (app: FastifyInstance) => app.listen({ host: 'localhost', 
 export const showRefusal = (reply: FastifyReply, status: 400 | 401) =>
   show(reply.code(status), 'You are not signed in', '<p><a href="/login">Sign in again</a></p>')
 
-/** Returns the list, or undefined if the API no longer accepts the token. Rejects for any status except 200 and 401. */
+/**
+ * Returns the list, or undefined if the API no longer accepts the token. Throws an error if the status is neither 200
+ * nor 401.
+ */
 export async function readList(accessToken: string): Promise<string[] | undefined> {
   const response = await fetch(`${settings.apiUrl}/apps/v1`, {
     headers: { authorization: `Bearer ${accessToken}` },

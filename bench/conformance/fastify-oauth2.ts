@@ -69,7 +69,10 @@ app.post('/logout', async (request, reply) => {
   return reply.redirect('/', 303)
 })
 
-/** Returns undefined if the portal says that the refresh token is no longer valid. Rejects for any other failure. */
+/**
+ * Returns undefined if the portal says that the refresh token is no longer valid. Throws an error if the renewal fails
+ * for another reason.
+ */
 async function renew(token: Token): Promise<Token | undefined> {
   try {
     const renewed = await portal.getNewAccessTokenUsingRefreshToken(token, {})

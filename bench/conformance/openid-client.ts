@@ -81,7 +81,10 @@ app.post('/logout', async (request, reply) => {
   return reply.redirect('/', 303)
 })
 
-/** Returns undefined if the portal says that the refresh token is no longer valid. Rejects for any other failure. */
+/**
+ * Returns undefined if the portal says that the refresh token is no longer valid. Throws an error if the renewal fails
+ * for another reason.
+ */
 async function renew(refresh: string): Promise<Session['tokens']> {
   try {
     return keep(await openid.refreshTokenGrant(configuration, refresh), refresh)

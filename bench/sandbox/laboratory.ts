@@ -1,5 +1,6 @@
 // Compares the portal's response times with and without the laboratory. With the laboratory, three of its pages are
-// open. Checks the budget. The two servers are measured in turns. --quick only checks that the bench works.
+// open. The bench also checks the budget. The two servers are measured in turns. --quick only checks that the bench
+// works.
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { get } from 'node:http'
@@ -20,7 +21,7 @@ const budget = 1.5
 
 const folder = await mkdtemp(join(tmpdir(), 'bench-laboratory-'))
 const servers: Record<string, Server> = {}
-/** In ms, one median for each round. */
+/** The median response times in ms, one for each round. */
 const medians: Record<string, number[]> = { off: [], on: [] }
 let pageLoads = 0
 
@@ -50,7 +51,7 @@ console.log(
     ['on, three open pages', `${rounded(middle(on))} ms`],
   ]),
 )
-console.log(`${rounded(ratio)} times that. The pages reloaded themselves ${pageLoads} times.`)
+console.log(`With the laboratory, an exchange takes ${rounded(ratio)} times as long. The pages reloaded themselves ${pageLoads} times.`)
 if (ratio > budget)
   console.log(`Over budget: ${rounded(ratio)} times the time without the laboratory. The limit is ${budget} times.`)
 process.exitCode = options.quick || ratio <= budget ? 0 : 1

@@ -27,8 +27,8 @@ const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url))
 const agent = new Agent({ connections: atOnce, pipelining: 1 })
 
 /**
- * Starts the sandbox as in production, where a response is sent only after its data is on the disk. With `silent`, it
- * does not write a log, like the other servers.
+ * Starts the sandbox as in production, where a response is sent only after its data is on the disk. With `silent`,
+ * neither the sandbox nor the other servers write a log.
  */
 export async function startSandbox(
   path: string,
@@ -55,7 +55,7 @@ export async function startSandbox(
   child.stdout?.resume()
   const origin = `http://127.0.0.1:${portalPort}`
   while (!(await isReady(origin))) {
-    if (child.exitCode !== null) throw new Error('The sandbox has not started. See the reason above.')
+    if (child.exitCode !== null) throw new Error('The sandbox did not start. See the reason above.')
     await wait(50)
   }
   const store = await openStore(new Secret(databaseUrl), { clock: () => new Date(), onLost: console.error })
@@ -81,7 +81,7 @@ export async function startOidcProvider(scope: string): Promise<Server> {
   return {
     child,
     async issueCodes(count) {
-      // The store of oidc-provider holds few records. The exchanges of these codes remove the old access token from it.
+      // The store of oidc-provider holds few records, so it drops the old access token when these codes are exchanged.
       accessToken = undefined
       return JSON.parse(await call(`${url}/bench/codes?count=${count}`))
     },

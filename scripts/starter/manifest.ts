@@ -18,7 +18,7 @@ export type Manifest = {
 /** Call this after the files have been removed. */
 export function slim(manifest: Manifest, name: string): Manifest {
   const { scripts, dependencies, devDependencies, allowScripts, ...others } = manifest
-  // These fields are for the archive of the sandbox and the suite. A starter is deployed, not packed.
+  // These fields are for the archive of the sandbox and the suite. A starter is never packed into an archive.
   const { bin: _, files: __, peerDependencies: ___, peerDependenciesMeta: ____, ...rest } = others
   const code = globSync(['src/**/*.ts', 'test/**/*.ts', 'scripts/**/*.ts']).map(path => readFileSync(path, 'utf8'))
   const isImported = (dependency: string) =>

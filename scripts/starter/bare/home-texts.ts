@@ -1,7 +1,7 @@
-// Yours: what a signed-in visitor reads on the page of home.ts.
+// Yours: the texts of the page in home.ts, which signed-in visitors see.
 
 export const homeTexts = {
-  /** A link to the page. */
+  /** The text of links to the page. */
   home: 'Home',
   title: 'You are signed in',
   applications: (count: number) =>

@@ -51,12 +51,14 @@ const textChanges: [line: string, bare: string][] = [
   ['  /** A picture of credentials, next to the heading. */\n', ''],
 ]
 
-/** app.ts of the bare client. Throws an error if the project's app.ts has changed, but the list above has not. */
+/**
+ * Returns app.ts for the bare client. Throws an error if the project's app.ts has changed, but the list above has not.
+ */
 export function toBareApp(text: string): string {
   return replaceAll('src/client/app.ts', text, changes)
 }
 
-/** start-texts.ts of the bare client, whose start page has no picture and does not explain three steps. */
+/** Returns start-texts.ts for the bare client. Its start page has no picture, and does not explain the three steps. */
 export function toBareStartTexts(text: string): string {
   return replaceAll('src/client/start-texts.ts', text, textChanges).replace(
     / {2}(example|steps): \{\n[\s\S]*?\n {2}\},\n/g,
@@ -64,7 +66,7 @@ export function toBareStartTexts(text: string): string {
   )
 }
 
-/** home-texts.ts with the import paths that it needs in src/client. */
+/** Returns home-texts.ts with the import paths that it needs in src/client. */
 export function toBareTexts(text: string): string {
   return text.replace("'../../../src/client/texts.ts'", "'./texts.ts'")
 }
@@ -79,7 +81,7 @@ function replaceAll(path: string, text: string, lines: [line: string, bare: stri
   }, text)
 }
 
-/** The test of the bare client's page with the import paths that it needs in test/client. */
+/** Returns the test of the bare client's page, with the import paths that it needs in test/client. */
 export function toBareTest(text: string): string {
   return text
     .replace(/ `npm run eject -- --bare` keeps this\n\/\/ test as test\/client\/home\.test\.ts\./, '')
