@@ -1,4 +1,4 @@
-// The errors whose message is shown to the visitor. For every other error, the page shows a fixed message that depends
+// The errors whose message is shown to the visitor. For all other errors, the page shows a fixed message that depends
 // on the status.
 import { type Sentence, say, type Texts } from './texts.ts'
 

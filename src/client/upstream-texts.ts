@@ -15,7 +15,7 @@ export const upstreamTexts = {
     failed: 'The login portal is not working right now. Try again soon.',
     overloaded: 'The login portal is answering too slowly at the moment. Try again soon.',
     timeout: 'The login portal took too long to answer. Try again.',
-    unexpected: 'The login portal gave an answer that this site does not understand. Try again.',
+    unexpected: 'The login portal sent an answer that this site does not understand. Try again.',
     unreachable: 'The login portal could not be reached. Try again soon.',
   },
   api: {
@@ -25,7 +25,7 @@ export const upstreamTexts = {
     failed: 'The application API is not working right now. Try again soon.',
     overloaded: 'The application API is answering too slowly at the moment. Try again soon.',
     timeout: 'The application API took too long to answer. Try again.',
-    unexpected: 'The application API gave an answer that this site does not understand. Try again.',
+    unexpected: 'The application API sent an answer that this site does not understand. Try again.',
     unreachable: 'The application API could not be reached. Try again soon.',
   },
 }

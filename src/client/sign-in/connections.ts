@@ -21,7 +21,9 @@ export type Connection = ConnectionTokens & { userId: string }
 export type Renewal =
   /** Store the tokens at once. The portal ends the connection if the old refresh token is used again later. */
   | ({ outcome: 'renewed' } & ConnectionTokens)
-  /** The connection has ended for good, for example because the visitor has withdrawn access. Delete the connection. */
+  /**
+   * The connection has ended permanently, for example because the visitor has withdrawn access. Delete the connection.
+   */
   | { outcome: 'refused' }
   /** The portal could not be reached, or its answer was not usable. Keep the tokens and try again. */
   | { outcome: 'later'; retryAfterSeconds: number | undefined }

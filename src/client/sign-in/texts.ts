@@ -57,10 +57,10 @@ export const signInTexts = {
     user_unknown:
       'The login portal does not say who you are, so nothing can be connected. Tell the operator of this site.',
     no_refresh_token:
-      'The login portal gave this site no long-term access, so nothing was connected. Tell the operator of this site.',
+      'The login portal did not give this site long-term access, so nothing was connected. Tell the operator of this site.',
     not_connected: 'This site could not store the connection, so nothing was connected. Try again.',
     token_too_long:
-      'The login portal gave an access token that is too long for a cookie. Tell the operator of this site.',
+      'The login portal issued an access token that is too long for a cookie. Tell the operator of this site.',
     client_misconfigured:
       'This site is not set up correctly for the login portal. It is not your fault. Tell the operator of this site.',
   },
@@ -71,7 +71,7 @@ export const signInTexts = {
     changed: 'Somebody else has changed this in the meantime. Open the page again, then try again.',
     /** `reason` is the API's own sentence. */
     refused: (reason: string) => `The application API did not accept this. ${reason}`,
-    refusedWithoutReason: 'The application API did not accept this, and gave no reason.',
+    refusedWithoutReason: 'The application API did not accept this, and did not say why.',
     fieldRefused: 'Not accepted.',
   },
 }

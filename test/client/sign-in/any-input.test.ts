@@ -1,4 +1,4 @@
-// Any input of the browser at a login, and any answer of the portal, leads to a page, never to a crash.
+// Whatever a browser sends during a login, and whatever the portal answers, the client sends a page and does not crash.
 
 import fc from 'fast-check'
 import type { LightMyRequestResponse } from 'fastify'
@@ -110,7 +110,7 @@ t.test('a login ends on this site, whatever returnTo contains', async t => {
     }),
     runs,
   )
-  t.pass('all ended on this site')
+  t.pass('all logins ended on this site')
 })
 
 const anyJson = fc.jsonValue({ maxDepth: 2 })
@@ -200,6 +200,6 @@ t.test(
       }),
       runs,
     )
-    t.pass('all were')
+    t.pass('every answer led to a session, to the login or to an error page')
   },
 )

@@ -21,7 +21,7 @@ t.test('after a login, the visitor is signed in on the page where the login bega
 })
 
 t.test(
-  'CL-26: the answer at the end of a login is not a redirect, but a page with status 200 that opens the next page by itself',
+  'CL-26: a login ends with a page that has status 200 and opens the next page by itself, and not with a redirect',
   async t => {
     const { browser } = await buildTestClient(t)
     const page = await signIn(browser)
@@ -130,7 +130,7 @@ t.test('CL-33: if the API refuses every access token, the visitor gets an explan
 })
 
 t.test(
-  'if the portal refuses the renewal right after the login, the page does not blame the cookies, even after a reload',
+  'if the portal refuses the renewal right after the login, the page does not blame the cookies, and a reload leads to the login',
   async t => {
     const { browser, platform } = await buildTestClient(t, { scripts })
     await signIn(browser)
@@ -148,7 +148,7 @@ t.test(
 )
 
 t.test(
-  'a link from another site first opens a page that opens the next page by itself, and then the page of the link',
+  'a link from another site leads to a page that opens the page of the link by itself',
   async t => {
     const { browser, client, clock } = await buildTestClient(t, { scripts })
     await signIn(browser)

@@ -5,7 +5,10 @@ import { signInTexts } from '../../../src/client/sign-in/texts.ts'
 import { beginLogin, buildTestClient, callbackUrl } from '../support/build-test-client.ts'
 import { setCookieLine } from '../support/read-response.ts'
 
-/** Sends this callback with a state of this browser. Returns the answer, and how often the client asked for tokens. */
+/**
+ * Begins a login, and opens the callback address that `query` makes from the valid address. Returns the answer, and the
+ * requests for tokens that the client sent.
+ */
 async function callback(t: Parameters<typeof buildTestClient>[0], query: (good: string) => string) {
   const { browser, platform } = await buildTestClient(t)
   const started = await beginLogin(browser)
@@ -122,7 +125,7 @@ t.test('CL-13: the page shows only the beginning of a long error description', a
   t.ok(shown > 1 && shown <= 100, `${shown} times`)
 })
 
-t.test('CL-13: if the state is not from this browser, the page does not show a text from the error', async t => {
+t.test('CL-13: if the state is not from this browser, the page does not show any text of the error', async t => {
   const { browser, platform } = await buildTestClient(t)
   const change = { code: undefined, error: 'server_error', error_description: 'call 555-1234' }
   const response = await browser.get(callbackUrl(new URLSearchParams({ state: 'forged' }), change), {

@@ -1,4 +1,5 @@
-// The state of the callback: valid once, for ten minutes, and only for this client and the browser that began the login.
+// The state of a callback is valid only once, for ten minutes, for this client, and in the browser that began the
+// login.
 
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'

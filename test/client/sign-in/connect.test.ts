@@ -1,4 +1,4 @@
-// Connections: a second login whose tokens go to the product, and their renewal without a session.
+// Connections: a second login whose tokens go to the product, and the renewal of these tokens without a session.
 
 import t, { type Test } from 'tap'
 import type { Connection } from '../../../src/client/sign-in/connections.ts'
@@ -19,7 +19,7 @@ const metadata = (url: string) => ({
   code_challenge_methods_supported: ['S256'],
 })
 
-/** A signed-in visitor. `onConnected` gets the connection that the product would store. */
+/** Signs a visitor in. `onConnected` gets the connection that the product would store. */
 async function start(t: Test, onConnected?: (connection: Connection) => Promise<void>) {
   const connected: Connection[] = []
   const keep = async (connection: Connection) => void connected.push(connection)
@@ -158,7 +158,7 @@ t.test('a visitor who declines at the portal goes back to the page of the produc
   t.same(connected, [])
 })
 
-t.test('the function connect works only in a POST, and only with a session and a user id', async t => {
+t.test('the function connect works only in a POST route, and only for a visitor with a session and a user id', async t => {
   const { browser, platform, client } = await start(t)
   t.equal((await browser.get('/connect', { site: 'same-origin' })).statusCode, 500)
   t.equal((await browser.post('/connect', {}, { site: 'cross-site' })).statusCode, 403)
@@ -207,7 +207,7 @@ t.test(
 )
 
 t.test(
-  'two simultaneous calls of renewConnection share one renewal; if the portal does not send a new refresh token, the client keeps the old one',
+  'two simultaneous calls to renewConnection share one renewal; if the portal does not send a new refresh token, the client keeps the old one',
   async t => {
     const { client, platform } = await start(t)
     platform.answer('POST /api/exchangeToken', giveTokens({ ...given, refresh_token: undefined }))

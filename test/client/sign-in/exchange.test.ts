@@ -60,8 +60,8 @@ t.test('CL-15: a code that looks like header lines is refused', async t => {
 const one = await buildTestClient(t, { scripts: { 'GET /things': { body: ['first thing'] } } })
 
 /**
- * A login of a new visitor. A text in `answer` is the whole body of the portal's answer to the exchange. An object
- * replaces some members of the body.
+ * Signs a new visitor in. If `answer` is a text, it is the whole body of the portal's answer to the exchange. If
+ * `answer` is an object, it replaces some members of the body.
  */
 async function loginAnswered(answer: Record<string, unknown> | string) {
   const { platform, log } = one

@@ -10,7 +10,7 @@ import type { TestProduct } from '../support/test-product.ts'
 const things = { 'GET /things': { body: ['one', 'two'] } }
 const thingsSchema = { type: 'array', items: { type: 'string' } } as const
 
-/** A client with the small product and these changes to it. */
+/** Builds a client with the small product and these changes to the product. */
 async function buildWith(t: Test, changes: Partial<TestProduct>, requestDeadlineMs?: number) {
   const deadline = requestDeadlineMs === undefined ? {} : { requestDeadlineMs }
   return buildTestClient(t, { product: { ...smallProduct, ...changes }, scripts: things, ...deadline })

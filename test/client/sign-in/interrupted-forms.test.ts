@@ -1,5 +1,5 @@
-// Forms that are sent after the session has ended, or as another visitor. The client loses no text, and sends a form only
-// when the visitor presses the button.
+// Forms that are sent after the session has ended, or after another visitor has signed in. The client keeps the typed
+// text, and never sends a form by itself.
 
 import t, { type Test } from 'tap'
 import { FieldError, PublicError } from '../../../src/client/errors.ts'
@@ -16,7 +16,7 @@ const note = 'Typed <b>“at length”</b> & not sent'
 const long = 'x'.repeat(2_600)
 const scripts = { 'GET /things': { body: ['first thing'] }, 'POST /things': { status: 201, body: {} } }
 
-/** A visitor who has opened the form and stays signed in for an hour. */
+/** Signs a visitor in for an hour, and opens the form. */
 async function openForm(t: Test, product: TestProduct = smallProduct) {
   const test = await buildTestClient(t, { scripts, product })
   const { browser, platform } = test
@@ -42,7 +42,7 @@ async function openFormAndWait(t: Test, product?: TestProduct) {
 }
 
 t.test(
-  'PG-14: after the session has ended and the visitor signs in again, the form has the typed text and was not sent',
+  'PG-14: if the session ends before a form is sent, the form contains the typed text after the next login, and is not sent by itself',
   async t => {
     const { browser, form, signInAgain, sent } = await openFormAndWait(t)
     const page = await browser.post('/note', { ...form, note })
@@ -177,7 +177,7 @@ t.test('F-42: a draft is not shown to another visitor', async t => {
 })
 
 t.test(
-  'F-42: if an earlier visitor opened a form, the client refuses the form from another visitor and changes nothing',
+  'F-42: if one visitor opened a form and the next visitor sends it, the client refuses the form and changes nothing',
   async t => {
     const { browser, platform, form } = await openForm(t)
     platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf('visitor-2') }))
@@ -222,7 +222,10 @@ t.test('PG-14: a draft survives a login that fails', async t => {
   t.equal(readForm(await browser.get(path!, { site: 'same-origin' }), '/note').note, note)
 })
 
-/** The session ends while a form is handled: the API refuses the access token and the portal refuses to renew it. */
+/**
+ * Like openForm, but the session ends while the client handles a form: the API refuses the access token, and the portal
+ * refuses the renewal.
+ */
 async function endWhileHandled(t: Test, product?: TestProduct) {
   const test = await openForm(t, product)
   test.platform.answer('POST /things', { status: 401, body: { error: { status: 401, message: 'Unauthorized' } } })
@@ -291,7 +294,7 @@ for (const [when, open] of Object.entries({
   'while the client handles a form': (t: Test) => endWhileHandled(t, greeting),
 }))
   t.test(
-    `PG-14: if the session ends ${when}, the client keeps the typed text, even if the page of the form can be shown only to a signed-in visitor`,
+    `PG-14: if the page of a form needs a signed-in visitor and the session ends ${when}, the client still keeps the typed text`,
     async t => {
       const { browser, platform, form, log, signInAgain, sent } = await open(t)
       const earlier = sent().length
@@ -382,7 +385,7 @@ for (const [what, text] of [
   )
 
 t.test(
-  'PG-14: if the session ends while a visitor types a long text into a form, the client still shows this text, even if only signed-in visitors can open the page of the form',
+  'PG-14: if the page of a form refuses visitors without a session and the session ends, the client still shows the long text that the visitor typed',
   async t => {
     const { browser, form } = await openFormAndWait(t, {
       ...smallProduct,
@@ -411,7 +414,7 @@ t.test(
   },
 )
 
-/** A product with a POST that was registered without a form. */
+/** A product that registers a POST route without a form. */
 const withPlainPost: TestProduct = {
   ...smallProduct,
   async pages(signedIn, options) {
@@ -424,11 +427,11 @@ const withPlainPost: TestProduct = {
 }
 
 for (const [when, open] of Object.entries({
-  'before the visitor sends it': (t: Test) => openFormAndWait(t, withPlainPost),
-  'while the client handles it': (t: Test) => endWhileHandled(t, withPlainPost),
+  'before the request': (t: Test) => openFormAndWait(t, withPlainPost),
+  'while the client handles the request': (t: Test) => endWhileHandled(t, withPlainPost),
 }))
   t.test(
-    `PG-14: if no page of the product shows the form and the session ends ${when}, the answer says that nothing was done`,
+    `PG-14: if a POST route belongs to no form and the session ends ${when}, the answer says that nothing was done`,
     async t => {
       const { browser, platform, signInAgain } = await open(t)
       const page = await browser.post('/plain')

@@ -11,8 +11,8 @@ import { accessTokenOf, type Script, send, tokenAnswer } from '../support/script
 const one = await buildTestClient(t)
 
 /**
- * A failed login: the portal answers the exchange with `answer`. Checks that there is no session and no second
- * exchange. Also returns the log.
+ * Begins a login, in which the portal answers the exchange with `answer`. Checks that the login ends without a session
+ * and without a second exchange. Returns the answer to the callback, and the log.
  */
 async function failedLogin(t: Test, answer: Script) {
   const browser = one.browser.copy()
@@ -62,7 +62,7 @@ for (const status of [400, 401]) {
 }
 
 t.test(
-  'F-16: if the portal refuses the exchange in the API’s format or in an unknown format, the visitor gets an error page with status 502 without the portal’s text',
+  'F-16: if the portal refuses the exchange in the API’s format or in an unknown format, the visitor gets an error page with status 502 that does not contain the portal’s text',
   async t => {
     for (const answer of [
       { status: 401, body: { error: { status: 401, message: 'secret-bearing words' } } },

@@ -1,4 +1,5 @@
-// The effects of the portal's metadata document (RFC 8414) on a login: PKCE and the issuer check, but never an address.
+// The portal's metadata document (RFC 8414) turns on PKCE and the issuer check. The client never uses an address from
+// the document.
 import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { timed } from '../../support/stopwatch.ts'
@@ -9,14 +10,14 @@ import { type Script, send } from '../support/scripted-platform.ts'
 
 const route = 'GET /.well-known/oauth-authorization-server'
 
-/** A metadata document with the portal's issuer and these members. */
+/** Makes a metadata document with the portal's issuer and these members. */
 function documentWith(more: Record<string, unknown>): Script {
   return ({ headers }, response) => send(response, { body: { issuer: `http://${headers.host}`, ...more } })
 }
 
 const withPkce = documentWith({ code_challenge_methods_supported: ['plain', 'S256'] })
 
-/** A client that has finished its first login, and so has read the metadata document. */
+/** Builds a client and begins its first login. For this login, the client has read the metadata document. */
 async function buildWith(t: Test, document: Script) {
   const test = await buildTestClient(t, { scripts: { [route]: document } })
   const started = await beginLogin(test.browser)
@@ -276,7 +277,7 @@ for (const [what, [document, logged]] of Object.entries(failing)) {
 }
 
 t.test(
-  'metadata-kept: if the client could not read the metadata document when it started, nor at any login, it tries again at a sign-out',
+  'metadata-kept: if the client could read the metadata document neither at its start nor at a login, it tries again at a sign-out',
   async t => {
     const { browser, platform } = await buildWith(t, { status: 503, body: {} })
     await signIn(browser)

@@ -8,7 +8,7 @@ import { beginLogin, buildTestClient, callbackUrl } from '../support/build-test-
 import { refreshTarget, setCookieLine } from '../support/read-response.ts'
 import { send, tokenAnswer } from '../support/scripted-platform.ts'
 
-/** A portal that answers the exchange only when the test tells it to. */
+/** Builds a client with a portal that answers the exchange only when the test calls `answer`. */
 async function buildWithSlowPortal(t: Parameters<typeof buildTestClient>[0]) {
   const { promise: isAsked, resolve: tellAsked } = Promise.withResolvers<void>()
   const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>()

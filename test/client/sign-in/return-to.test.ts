@@ -132,7 +132,7 @@ t.test(
 )
 
 t.test(
-  'return-after-failure: if an earlier delivery of the callback has finished the login, the page links to the page that the visitor wanted',
+  'return-after-failure: if an earlier delivery of the callback has finished the login, the error page links to the page that the visitor wanted',
   async t => {
     const { browser } = await buildTestClient(t)
     const started = await beginLogin(browser, '/note')

@@ -17,7 +17,10 @@ declare module '../../../src/client/sign-in/visitor.ts' {
 const unauthorized = { status: 401, headers: { 'www-authenticate': 'Bearer' }, body: {} }
 const roleSchema = { type: 'object', properties: { role: { type: 'string' } }, required: ['role'] } as const
 
-/** A product that loads its session data with `load`. Without `load`, it asks the API for the visitor's role. */
+/**
+ * Builds a client whose product loads its session data with `load`. Without `load`, the product asks the API for the
+ * visitor's role.
+ */
 async function start(t: Test, load?: (visitor: Visitor) => Promise<{ role?: string }>) {
   let timesLoaded = 0
   const product: TestProduct = {
@@ -67,7 +70,7 @@ t.test('the function links can read the session data, in the signed-in scope and
   }
 })
 
-t.test('a visitor without the role does not see the link of the role', async t => {
+t.test('a visitor who is not an administrator does not see the link for administrators', async t => {
   const { browser } = await start(t, async () => ({ role: 'reader' }))
   await signIn(browser)
   t.notOk(linksOf(await browser.get('/page', { site: 'same-origin' })).includes('/admin'))

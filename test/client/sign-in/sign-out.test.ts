@@ -1,4 +1,5 @@
-// Signing out ends the session at the client and at the portal, until the visitor chooses to sign in again.
+// Signing out ends the session at the client and at the portal. A new session begins only when the visitor chooses to
+// sign in.
 
 import t, { type Test } from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
@@ -17,7 +18,7 @@ import { smallProduct } from '../support/small-product.ts'
 
 const revokeRoute = 'POST /api/revokeToken'
 
-/** A signed-in visitor. The portal's metadata lists revocation, with an address that the client must not use. */
+/** Signs a visitor in. The portal's metadata lists revocation, with an address that the client must not use. */
 async function buildSignedIn(t: Test, revoke: Script = { body: {} }, settings: Settings = {}) {
   const test = await buildTestClient(t, {
     ...settings,
@@ -108,7 +109,7 @@ t.test(
   },
 )
 
-t.test('RF-11: every refresh token that the browser has is revoked', async t => {
+t.test('RF-11: signing out revokes every refresh token that the browser has', async t => {
   const { browser, platform } = await buildSignedIn(t)
   platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token: 'of-a-second-login' }))
   await signIn(browser)
@@ -163,7 +164,7 @@ for (const [what, beforeSignOut] of [
   ['never ends', () => new Promise<void>(() => {})],
   ['fails', () => Promise.reject(new Error('no disk'))],
   [
-    'fails at once',
+    'throws an error immediately',
     () => {
       throw new Error('no disk')
     },
@@ -201,7 +202,7 @@ t.test('CK-13: a process that has not read the portal’s metadata reads the met
 
 for (const [what, revoke] of Object.entries({
   refuses: { status: 400, body: { error: 'invalid_request' } },
-  'answers 500': { status: 500, body: {} },
+  'answers with status 500': { status: 500, body: {} },
   'drops the connection': (_request, response) => response.destroy(),
   'never answers': () => new Promise(() => {}),
 } satisfies Record<string, Script>)) {
@@ -248,7 +249,7 @@ t.test('CK-15: a copy of the cookies is useless after the portal has revoked the
 })
 
 t.test(
-  'logout-not-silent: after signing out, signed-in pages offer a button and do not redirect to the login',
+  'logout-not-silent: after signing out, pages that need a session offer a sign-in button and do not redirect to the login',
   async t => {
     const { browser, clock } = await buildSignedIn(t)
     await browser.post('/logout')

@@ -66,7 +66,7 @@ t.test('F-02: /login redirects to the portal even if the portal is down', async 
 })
 
 t.test(
-  'CL-02: if two replicas make 10,000 state values, no two values are equal, and no two values begin with the same characters',
+  'CL-02: if two replicas make 10,000 state values, no two values are equal, and no two values begin with the same eight characters',
   async t => {
     const { client, platform } = await buildTestClient(t, { environment: { LOG_LEVEL: 'silent' } })
     const replica = await buildTestClient(t, { platform, environment: { LOG_LEVEL: 'silent' } })
@@ -122,7 +122,7 @@ for (const [when, seconds] of [
   ['a second apart', 1],
   ['within one second', 0],
 ] as const) {
-  t.test(`CL-07: among logins that began ${when}, the oldest is removed`, async t => {
+  t.test(`CL-07: of six logins that began ${when}, the client removes only the oldest`, async t => {
     const { browser, clock } = await buildTestClient(t)
     const started: URLSearchParams[] = []
     for (let tab = 0; tab < 6; tab++) {
@@ -136,7 +136,7 @@ for (const [when, seconds] of [
 }
 
 t.test(
-  'CL-07: the client removes login cookies that another program on this host has forged before it removes real login cookies',
+  'CL-07: the client first removes login cookies that another program on this host has forged, and only then real login cookies',
   async t => {
     const { browser } = await buildTestClient(t)
     const started = await beginLogin(browser)
@@ -237,7 +237,7 @@ t.test('CL-07: if a browser is full of forged login cookies, the answers to this
 })
 
 t.test(
-  'CL-07: if a browser has forged login cookies, the next logins delete these cookies before real login cookies',
+  'CL-07: if a browser has forged login cookies, the next logins delete some of the forged cookies, and keep the real login cookies',
   async t => {
     const { browser } = await buildTestClient(t)
     const started = await beginLogin(browser, '/note')

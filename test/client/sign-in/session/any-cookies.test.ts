@@ -1,4 +1,4 @@
-// Any cookies of a browser lead to a page, never to a crash.
+// Whatever cookies a browser sends, the client sends a page and does not crash.
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { exchangeRaw, rawGet } from '../../../support/raw-socket.ts'
@@ -94,7 +94,7 @@ t.test(
   },
 )
 
-/** A signed-in visitor whose browser has as many forged refresh cookies as fit. */
+/** Signs a visitor in, and fills the browser with forged refresh cookies. */
 async function signInAmongForged(t: Test, value?: string) {
   const test = await buildTestClient(t, { scripts })
   await signIn(test.browser)

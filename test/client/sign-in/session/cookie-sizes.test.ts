@@ -76,7 +76,7 @@ t.test(
 )
 
 t.test(
-  'CK-03: with a longer access token the login fails, and the client does not keep a longer refresh token',
+  'CK-03: if the access token is one character too long, the login fails; if the refresh token is one character too long, the client does not keep it',
   async t => {
     const { browser } = await buildWithToken(t, longestToken + 1)
     const page = await signIn(browser)

@@ -95,7 +95,7 @@ t.test('CK-08: no page, header or address shows a token or the client secret', a
 })
 
 t.test(
-  'CK-17: an answer sets cookies only if it changes a session, and browsers may not store this answer',
+  'CK-17: an answer sets cookies only if it changes a session, and browsers may not store an answer that sets cookies',
   async t => {
     const { browser } = await buildTestClient(t, { scripts })
     const responses = [await signIn(browser)]

@@ -15,20 +15,20 @@ const giveCreated: Script = (request, response) =>
   send(response, { status: 201, body: tokenAnswer(request, { error: 'invalid_grant' }) })
 
 const passing: Record<string, Script> = {
-  'answers 500': { status: 500, body: {} },
-  'answers 503': { status: 503, headers: { 'retry-after': '9' }, body: {} },
-  'answers 429': { status: 429, body: {} },
-  'answers HTML': { headers: { 'content-type': 'text/html' }, body: '<html></html>' },
+  'answers with status 500': { status: 500, body: {} },
+  'answers with status 503': { status: 503, headers: { 'retry-after': '9' }, body: {} },
+  'answers with status 429': { status: 429, body: {} },
+  'answers with HTML': { headers: { 'content-type': 'text/html' }, body: '<html></html>' },
   'sends incomplete JSON': { body: '{"access_token":' },
   'sends an expires_in below zero': giveTokens({ expires_in: -1 }),
   'drops the connection': (_request, response) => response.destroy(),
-  'answers invalid_client': { status: 401, body: { error: 'invalid_client' } },
-  'answers invalid_request': { status: 400, body: { error: 'invalid_request' } },
-  'answers 400 with an HTML page': { status: 400, headers: { 'content-type': 'text/html' }, body: '<html></html>' },
-  'answers 403': { status: 403, body: {} },
-  'answers 500 with invalid_grant': { status: 500, body: { error: 'invalid_grant' } },
-  'answers 429 with invalid_grant': { status: 429, body: { error: 'invalid_grant' } },
-  'answers 201 with tokens and invalid_grant': giveCreated,
+  'answers with the error invalid_client': { status: 401, body: { error: 'invalid_client' } },
+  'answers with the error invalid_request': { status: 400, body: { error: 'invalid_request' } },
+  'answers with status 400 and an HTML page': { status: 400, headers: { 'content-type': 'text/html' }, body: '<html></html>' },
+  'answers with status 403': { status: 403, body: {} },
+  'answers with status 500 and invalid_grant': { status: 500, body: { error: 'invalid_grant' } },
+  'answers with status 429 and invalid_grant': { status: 429, body: { error: 'invalid_grant' } },
+  'answers with status 201, tokens and invalid_grant': giveCreated,
   redirects: { status: 302, headers: { location: 'https://elsewhere.test/' }, body: {} },
 }
 
@@ -121,7 +121,7 @@ for (const [what, renewal] of Object.entries(final)) {
   )
 
   t.test(
-    `RF-05: if the access token has expired, ${what} ends the session, and the visitor is sent to the login`,
+    `RF-05: if the access token has expired, ${what} ends the session, and the client redirects the visitor to the login`,
     async t => {
       const { browser, clock, renewals } = await newVisitor(renewal)
       clock.advance(3601)

@@ -39,7 +39,7 @@ function rotatingPortal({ clock }: Signed, graceSeconds: number) {
 }
 
 t.test(
-  'RF-02: if twenty pages are opened at the same time, just after the access token has expired, two replicas show all of them',
+  'RF-02: if a browser opens twenty pages just after the access token has expired, two replicas can show all twenty pages',
   async t => {
     const test = await buildSignedIn(t)
     const { browser, client, platform, clock, renewals } = test
@@ -140,7 +140,7 @@ function apiFor(accessToken: string): Script {
   }
 }
 
-t.test('if the API answers 401 after a renewal, the same request renews again with the new refresh token', async t => {
+t.test('if the API answers with status 401 after a renewal, the same request renews again with the new refresh token', async t => {
   const test = await buildSignedIn(t)
   const { browser, platform, clock, renewals } = test
   const good = accessTokenOf('visitor-1', { jti: 'good' })

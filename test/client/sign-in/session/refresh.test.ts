@@ -28,7 +28,7 @@ t.test(
   },
 )
 
-t.test('CK-09: without the refresh cookie, the visitor is sent to the login', async t => {
+t.test('CK-09: without the refresh cookie, the client redirects the visitor to the login', async t => {
   const { browser, clock, renewals } = await buildSignedIn(t)
   for (const name of refreshCookieNames(browser)) browser.cookies.delete(name)
   clock.advance(3601)
@@ -110,7 +110,7 @@ t.test('if the client knows when the visitor has to sign in again, every page sh
 })
 
 t.test(
-  'RF-10: the client does not renew an access token 90 seconds before it expires, but 30 seconds before',
+  'RF-10: the client renews an access token 30 seconds before the token expires, but not yet 90 seconds before',
   async t => {
     const { browser, clock, renewals } = await buildSignedIn(t)
     clock.advance(3600 - 90)

@@ -32,7 +32,7 @@ async function switchTo(t: Test, of: TestClient, ...keys: string[]) {
 }
 
 t.test(
-  'CK-12: a visitor can sign in, send a form and sign out, even if each request goes to a different replica than the previous request',
+  'CK-12: a visitor can sign in, send a form and sign out if each request goes to a different replica',
   async t => {
     const key = newKey()
     const test = await buildWithKeys(t, key)
@@ -103,7 +103,7 @@ t.test('CK-11: a login and a form that are sealed with the older key still work'
 })
 
 t.test(
-  'CK-11: when the older key is removed from the settings, the sessions and logins that it sealed become invalid, without an error',
+  'CK-11: when the older key is removed from the settings, the sessions and logins that were sealed with this key become invalid, without an error',
   async t => {
     const [older, newer] = [newKey(), newKey()]
     const test = await buildWithKeys(t, older)
@@ -121,7 +121,7 @@ t.test(
   },
 )
 
-t.test('F-29: during a rolling update, cookies of the other version sign nobody in and cause no error', async t => {
+t.test('F-29: during a rolling update, cookies of the other version do not sign anybody in, and do not cause an error', async t => {
   const key = newKey()
   const test = await buildWithKeys(t, key)
   const { browser } = test

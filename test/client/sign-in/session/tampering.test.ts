@@ -15,11 +15,11 @@ async function buildSignedIn(t: Test) {
 
 type Signed = Awaited<ReturnType<typeof buildSignedIn>>
 
-/** A request with exactly these cookies. */
+/** Opens the page with exactly these cookies. */
 const pageWith = ({ browser }: Signed, cookie: string) =>
   browser.copy().get('/page', { site: 'same-origin', headers: { cookie } })
 
-/** Checks that the visitor is sent to the login, and that the answer deletes the session cookies of the request. */
+/** Checks that the client redirects a visitor with these cookies to the login. */
 async function isSignedOut(t: Test, test: Signed, cookie: string) {
   const response = await pageWith(test, cookie)
   t.equal(response.statusCode, 302)
@@ -161,7 +161,7 @@ for (const [what, order] of [
   ['the first one is valid', (good: string) => `__Host-session=${good}; __Host-session=bad`],
 ] as const) {
   t.test(
-    `CK-10: if a request has two session cookies (${what}), the client shows the page or the login, without a loop`,
+    `CK-10: if a request has two session cookies (${what}), the client shows the page or redirects to the login, and never redirects in a loop`,
     async t => {
       const test = await buildSignedIn(t)
       const response = await pageWith(test, order(test.session))
@@ -186,8 +186,8 @@ for (const [what, spoil] of Object.entries({
   'cut short': (value: string) => value.slice(0, 100),
   empty: () => '',
   'too large': (value: string) => value.repeat(20),
-  'of the version after this one': (value: string) => changeByte(value, 0, byte => byte + 1),
-  'of the version before this one': (value: string) => changeByte(value, 0, byte => byte - 1),
+  'from the next version': (value: string) => changeByte(value, 0, byte => byte + 1),
+  'from the previous version': (value: string) => changeByte(value, 0, byte => byte - 1),
   'sealed with a removed key': (value: string) => changeByte(value, 1, byte => byte ^ 0xff),
   'changed in the middle': (value: string) => changeByte(value, 100, byte => byte ^ 1),
   'a copy of the refresh cookie': (_value: string, refresh: string) => refresh,

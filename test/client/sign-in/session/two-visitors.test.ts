@@ -8,7 +8,7 @@ import { refreshCookieNames } from '../support/build-signed-in.ts'
 
 type TestClient = Awaited<ReturnType<typeof buildTestClient>>
 
-/** A platform whose answers name the visitor of the access token. */
+/** Builds a client with a platform whose answers name the visitor of the access token. */
 async function buildForTwo(t: Test): Promise<TestClient> {
   return buildTestClient(t, {
     scripts: {
@@ -94,8 +94,8 @@ t.test(
     const test = await buildForTwo(t)
     const { browser, platform, clock } = test
     await signInAs(test, 'visitor-1', 'refresh-of-the-first')
-    // The second visitor opens no page between the login and the page below, because that page would delete the first
-    // visitor's cookies.
+    // The second visitor does not open another page before the page below, because that other page would delete the
+    // first visitor's cookies.
     platform.answer(
       'POST /api/exchangeToken',
       giveTokens({ access_token: accessTokenOf('visitor-2'), refresh_token: undefined }),

@@ -1,4 +1,4 @@
-// Sealed payloads with another version, and the product's own data in the session. The client must never misread such
+// Sealed payloads with another version, and the product's own data in the session. The client must never misread these
 // payloads.
 
 import { hash } from 'node:crypto'
@@ -96,7 +96,7 @@ const otherVersions = {
 
 for (const [what, change] of Object.entries(otherVersions)) {
   t.test(
-    `F-25: if the session and refresh cookies have ${what}, the visitor is sent to the login, and the cookies are deleted`,
+    `F-25: if the session and refresh cookies have ${what}, the client redirects the visitor to the login and deletes the cookies`,
     async t => {
       const { browser, clock, platform, setSession, setRefresh } = await buildWithSealer(t)
       const { session, refresh } = payloads(clock)

@@ -1,4 +1,4 @@
-// A signed-in visitor, for the tests of renewals.
+// Builds a client with a signed-in visitor, for the tests of renewals.
 import type { Test } from 'tap'
 import { FieldError, PublicError } from '../../../../src/client/errors.ts'
 import type { TestBrowser } from '../../../support/test-browser.ts'
@@ -31,7 +31,7 @@ const product: TestProduct = {
   },
 }
 
-/** A visitor who is signed in for an hour with the refresh token `first`. `renewal` is the portal's answer to renewals. */
+/** Signs a visitor in for an hour, with the refresh token `first`. `renewal` is the portal's answer to renewals. */
 export async function buildSignedIn(
   t: Test,
   renewal: Script = giveTokens({ access_token: renewedToken, refresh_token: 'second' }),
@@ -40,7 +40,7 @@ export async function buildSignedIn(
   test.platform.answer(tokenRoute, giveTokens({ refresh_token: 'first' }))
   await signIn(test.browser)
   test.platform.answer(tokenRoute, renewal)
-  /** The requests for tokens since the login. */
+  /** Returns the requests for tokens that the client has sent since the login. */
   const renewals = () => test.platform.received(tokenRoute).slice(1)
   return { ...test, renewals }
 }
