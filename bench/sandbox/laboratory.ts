@@ -51,7 +51,9 @@ console.log(
     ['on, three open pages', `${rounded(middle(on))} ms`],
   ]),
 )
-console.log(`With the laboratory, an exchange takes ${rounded(ratio)} times as long. The pages reloaded themselves ${pageLoads} times.`)
+console.log(
+  `With the laboratory, an exchange takes ${rounded(ratio)} times as long. The pages reloaded themselves ${pageLoads} times.`,
+)
 if (ratio > budget)
   console.log(`Over budget: ${rounded(ratio)} times the time without the laboratory. The limit is ${budget} times.`)
 process.exitCode = options.quick || ratio <= budget ? 0 : 1

@@ -158,18 +158,21 @@ t.test('a visitor who declines at the portal goes back to the page of the produc
   t.same(connected, [])
 })
 
-t.test('the function connect works only in a POST route, and only for a visitor with a session and a user id', async t => {
-  const { browser, platform, client } = await start(t)
-  t.equal((await browser.get('/connect', { site: 'same-origin' })).statusCode, 500)
-  t.equal((await browser.post('/connect', {}, { site: 'cross-site' })).statusCode, 403)
-  const stranger = browser.copy()
-  stranger.cookies.clear()
-  t.equal((await stranger.post('/connect')).statusCode, 401)
-  platform.answer('POST /api/exchangeToken', giveTokens({ access_token: 'not-a-jwt' }))
-  await stranger.get(callbackUrl(await beginLogin(stranger)), { site: 'cross-site' })
-  t.equal((await stranger.post('/connect')).statusCode, 502)
-  t.ok(client)
-})
+t.test(
+  'the function connect works only in a POST route, and only for a visitor with a session and a user id',
+  async t => {
+    const { browser, platform, client } = await start(t)
+    t.equal((await browser.get('/connect', { site: 'same-origin' })).statusCode, 500)
+    t.equal((await browser.post('/connect', {}, { site: 'cross-site' })).statusCode, 403)
+    const stranger = browser.copy()
+    stranger.cookies.clear()
+    t.equal((await stranger.post('/connect')).statusCode, 401)
+    platform.answer('POST /api/exchangeToken', giveTokens({ access_token: 'not-a-jwt' }))
+    await stranger.get(callbackUrl(await beginLogin(stranger)), { site: 'cross-site' })
+    t.equal((await stranger.post('/connect')).statusCode, 502)
+    t.ok(client)
+  },
+)
 
 t.test('CL-07: the login cookie of a connection stays within 500 bytes', async t => {
   const { browser, connect } = await start(t)

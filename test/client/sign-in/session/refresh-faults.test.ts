@@ -24,7 +24,11 @@ const passing: Record<string, Script> = {
   'drops the connection': (_request, response) => response.destroy(),
   'answers with the error invalid_client': { status: 401, body: { error: 'invalid_client' } },
   'answers with the error invalid_request': { status: 400, body: { error: 'invalid_request' } },
-  'answers with status 400 and an HTML page': { status: 400, headers: { 'content-type': 'text/html' }, body: '<html></html>' },
+  'answers with status 400 and an HTML page': {
+    status: 400,
+    headers: { 'content-type': 'text/html' },
+    body: '<html></html>',
+  },
   'answers with status 403': { status: 403, body: {} },
   'answers with status 500 and invalid_grant': { status: 500, body: { error: 'invalid_grant' } },
   'answers with status 429 and invalid_grant': { status: 429, body: { error: 'invalid_grant' } },

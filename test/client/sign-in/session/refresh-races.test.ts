@@ -140,32 +140,35 @@ function apiFor(accessToken: string): Script {
   }
 }
 
-t.test('if the API answers with status 401 after a renewal, the same request renews again with the new refresh token', async t => {
-  const test = await buildSignedIn(t)
-  const { browser, platform, clock, renewals } = test
-  const good = accessTokenOf('visitor-1', { jti: 'good' })
-  const portal = rotatingPortal(test, 10)
-  platform.answer(tokenRoute, portal.script)
-  platform.answer('GET /things', (_request, response) => {
-    // The API answers so late that the portal no longer accepts the first refresh token a second time.
-    clock.advance(11)
-    platform.answer(tokenRoute, giveTokens({ access_token: good, refresh_token: 'newest' }))
-    platform.answer('GET /things', apiFor(good))
-    return send(response, { status: 401, body: {} })
-  })
-  clock.advance(3601)
-  const page = await openPage(browser)
-  t.equal(page.statusCode, 200)
-  t.same(
-    renewals().map(({ form }) => form.get('refresh_token')),
-    ['first', 'successor-1'],
-  )
-  t.equal(refreshCookieNames(browser).length, 1, 'the browser must keep only the newest refresh token')
-  clock.advance(3601)
-  platform.answer(tokenRoute, giveTokens({ access_token: good, refresh_token: 'after' }))
-  t.equal((await openPage(browser)).statusCode, 200)
-  t.equal(renewals().at(-1)!.form.get('refresh_token'), 'newest')
-})
+t.test(
+  'if the API answers with status 401 after a renewal, the same request renews again with the new refresh token',
+  async t => {
+    const test = await buildSignedIn(t)
+    const { browser, platform, clock, renewals } = test
+    const good = accessTokenOf('visitor-1', { jti: 'good' })
+    const portal = rotatingPortal(test, 10)
+    platform.answer(tokenRoute, portal.script)
+    platform.answer('GET /things', (_request, response) => {
+      // The API answers so late that the portal no longer accepts the first refresh token a second time.
+      clock.advance(11)
+      platform.answer(tokenRoute, giveTokens({ access_token: good, refresh_token: 'newest' }))
+      platform.answer('GET /things', apiFor(good))
+      return send(response, { status: 401, body: {} })
+    })
+    clock.advance(3601)
+    const page = await openPage(browser)
+    t.equal(page.statusCode, 200)
+    t.same(
+      renewals().map(({ form }) => form.get('refresh_token')),
+      ['first', 'successor-1'],
+    )
+    t.equal(refreshCookieNames(browser).length, 1, 'the browser must keep only the newest refresh token')
+    clock.advance(3601)
+    platform.answer(tokenRoute, giveTokens({ access_token: good, refresh_token: 'after' }))
+    t.equal((await openPage(browser)).statusCode, 200)
+    t.equal(renewals().at(-1)!.form.get('refresh_token'), 'newest')
+  },
+)
 
 for (const [when, seconds, tokens] of [
   ['still valid', 60, ['first']],

@@ -121,27 +121,30 @@ t.test(
   },
 )
 
-t.test('F-29: during a rolling update, cookies of the other version do not sign anybody in, and do not cause an error', async t => {
-  const key = newKey()
-  const test = await buildWithKeys(t, key)
-  const { browser } = test
-  await signIn(browser)
-  for (const [name, kept] of browser.cookies) {
-    const bytes = Buffer.from(kept.value, 'base64url')
-    bytes[0]! += 1
-    if (/^__Host-(session|refresh)/.test(name))
-      browser.cookies.set(name, { ...kept, value: bytes.toString('base64url') })
-  }
-  const started = await beginLogin(browser)
-  const page = await browser.get('/page', { site: 'same-origin' })
-  t.equal(page.statusCode, 401)
-  t.equal(
-    (await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode,
-    200,
-    'the other login must continue',
-  )
-  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
-})
+t.test(
+  'F-29: during a rolling update, cookies of the other version do not sign anybody in, and do not cause an error',
+  async t => {
+    const key = newKey()
+    const test = await buildWithKeys(t, key)
+    const { browser } = test
+    await signIn(browser)
+    for (const [name, kept] of browser.cookies) {
+      const bytes = Buffer.from(kept.value, 'base64url')
+      bytes[0]! += 1
+      if (/^__Host-(session|refresh)/.test(name))
+        browser.cookies.set(name, { ...kept, value: bytes.toString('base64url') })
+    }
+    const started = await beginLogin(browser)
+    const page = await browser.get('/page', { site: 'same-origin' })
+    t.equal(page.statusCode, 401)
+    t.equal(
+      (await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode,
+      200,
+      'the other login must continue',
+    )
+    t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
+  },
+)
 
 t.test(
   'F-36: if a key is changed on only one replica, the key ids in /health/ready differ, and no request causes an error',
