@@ -138,9 +138,7 @@ const checkProxy: Check = async ({ publicUrl, redirectUri }, dispatcher) => {
     return no(`proxy: the client at ${publicUrl} runs with another PUBLIC_URL.`)
   const isWhole = cookies.some(cookie => /^__Host-login-.*Path=\/;.*HttpOnly;.*Secure;.*SameSite=Lax/i.test(cookie))
   if (isWhole) return yes(`proxy: ${publicUrl} passes redirects and cookies on unchanged`)
-  return no(
-    'proxy: a browser does not get the login cookie as the client sets it. The proxy must not change Set-Cookie.',
-  )
+  return no('proxy: the login cookie arrives changed or not at all. The proxy must not change Set-Cookie.')
 }
 
 /**
