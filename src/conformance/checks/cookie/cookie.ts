@@ -19,7 +19,7 @@ import { foreignCookies } from './foreign-cookies.ts'
 
 /**
  * A cookie with a shorter value cannot contain an access token of the platform, which is a signed JWT of several
- * hundred characters. It can only contain an id of the session.
+ * hundred characters. It can contain only a session id.
  */
 const shortestWithToken = 200
 
@@ -40,7 +40,7 @@ const attributes: (Omit<CheckDefinition, 'run'> & { judge: (cookie: ReadCookie) 
     id: 'cookie-secure',
     title: 'Browsers send the session cookies only over https',
     rule: 'CK-01',
-    why: 'Without Secure, one request over http shows the session cookie to everybody on the network.',
+    why: 'Without Secure, one request over http shows the session cookie to anyone on the network.',
     fix: 'Set the attribute Secure on every session cookie. Browsers also accept Secure cookies on http://localhost.',
     judge: cookie => (cookie.isSecure ? undefined : 'has no Secure'),
   },
@@ -48,7 +48,7 @@ const attributes: (Omit<CheckDefinition, 'run'> & { judge: (cookie: ReadCookie) 
     id: 'cookie-samesite',
     title: 'Browsers do not send the session cookies with forms of other sites',
     rule: 'CK-01',
-    why: 'If a cookie has no SameSite attribute, browsers send the cookie with forms of other sites during its first two minutes. With SameSite=None, browsers always send the cookie.',
+    why: "If a cookie has no SameSite attribute, browsers send the cookie with forms of other sites during the cookie's first two minutes. With SameSite=None, browsers always send it.",
     fix: 'Set SameSite=Strict or SameSite=Lax.',
     judge: ({ sameSite }) =>
       sameSite === 'strict' || sameSite === 'lax' ? undefined : `has ${sameSite ? 'SameSite=None' : 'no SameSite'}`,
@@ -58,7 +58,7 @@ const attributes: (Omit<CheckDefinition, 'run'> & { judge: (cookie: ReadCookie) 
     title: 'The session cookies have SameSite=Strict',
     rule: 'cookie-strict',
     why: 'With SameSite=Strict, a request that another site starts has no session cookie, and cannot act as the visitor.',
-    fix: 'Set SameSite=Strict, and answer the callback with a page that has a meta refresh. After a redirect that began on another site, browsers do not send the cookie.',
+    fix: 'Set SameSite=Strict, and answer the callback with a page that has a meta refresh. Do not answer with a redirect: the login comes from another site, and browsers do not send a Strict cookie after such a redirect.',
     judge: ({ sameSite }) => (sameSite === 'strict' ? undefined : 'is not SameSite=Strict'),
   },
   {
@@ -194,7 +194,7 @@ export const cookie: CheckDefinition[] = [
       id: `cookie-size-${size}-kb`,
       title: `With an access token of ${size} KB, the client sets no cookie of more than 4,096 bytes`,
       rule: 'CK-03',
-      why: 'Browsers silently drop a larger cookie and keep the old cookie, so the login changes nothing.',
+      why: 'Browsers silently drop a larger cookie and keep the old cookie, so the login has no effect.',
       fix: 'Split the token into several cookies, or store the token on the server. Or refuse the login with a page that says why.',
       async run(context) {
         const { browser, callback } = await beginLogin(context)
@@ -215,7 +215,7 @@ export const cookie: CheckDefinition[] = [
     id: 'cookie-unguessable',
     title: 'Nobody can guess the session cookies',
     rule: 'session-unguessable',
-    why: 'Anybody who guesses a session cookie is signed in as the visitor of this session.',
+    why: 'Anyone who guesses a session cookie is signed in as the visitor of this session.',
     fix: 'Use at least 16 random bytes for the session id, or seal the value of the cookie.',
     needs,
     async run(context) {
@@ -235,7 +235,7 @@ export const cookie: CheckDefinition[] = [
     id: 'cookie-each-unguessable',
     title: 'If one cookie is enough to be signed in, nobody can guess this cookie',
     rule: 'session-unguessable',
-    why: 'Anybody who guesses such a cookie is signed in as the visitor. The other cookies do not protect the session.',
+    why: 'Anyone who guesses such a cookie is signed in as the visitor. The other cookies do not protect the session.',
     fix: 'Seal or sign the value of each cookie, or use an id of at least 16 random bytes. A number in base64 or JSON is not a secret.',
     needs,
     async run(context) {
@@ -282,9 +282,9 @@ export const cookie: CheckDefinition[] = [
       if (cookies.every(({ cookie }) => cookie.value.length < refreshToken.length))
         throw new NotApplicable('the cookies are too short to hold the refresh token, so the server keeps it')
       if (cookies.some(({ cookie }) => (cookie.maxAge ?? 0) > lifetime + 60)) return
-      // A client that never renews a session needs no such cookie, so the check tests whether this client renews. When
-      // the token has expired, the browser may have deleted all cookies. For the first visit, the token has therefore
-      // not expired, but the API refuses it.
+      // A client that never renews a session does not need such a cookie, so the check tests whether this client
+      // renews. When the token expires, the browser may delete all cookies. Therefore the check makes the first visit
+      // before the token expires, but the API already refuses the token.
       const early = await context.signedIn()
       await context.platform.endAccessTokens(early.person)
       if (!(await visitPage(context, early.browser)).steps.some(({ kind }) => kind === 'refresh'))
@@ -302,7 +302,7 @@ export const cookie: CheckDefinition[] = [
     id: 'cookie-data-sealed',
     title: "No cookie contains the visitor's e-mail address or id in readable form",
     rule: 'CK-05',
-    why: 'A signature does not hide the content of a cookie. Anybody who gets the cookie, for example from a backup or a log, can read its data.',
+    why: 'A signature does not hide the content of a cookie. Anyone who gets the cookie, for example from a backup or a log, can read its data.',
     fix: 'Encrypt the cookie. Or store the data on the server, and put only a random id into the cookie.',
     needs,
     async run(context) {
@@ -329,7 +329,7 @@ export const cookie: CheckDefinition[] = [
     id: 'cookie-only-where-it-changes',
     title: 'The client sets cookies only in answers that change a login or a session',
     rule: 'CK-18',
-    why: 'If any other answer sets a cookie, a cache may store this answer, and give the cookie to other people. If the answer arrives late, its cookie replaces a newer session.',
+    why: 'If an answer sets a cookie although it changes neither a login nor a session, a cache may store this answer, and give the cookie to other people. If the answer arrives late, its cookie replaces a newer session.',
     fix: 'Set cookies only in an answer that begins or ends a login, or that creates, renews or ends a session.',
     async run(context) {
       const browser = context.browser()
@@ -367,9 +367,9 @@ export const cookie: CheckDefinition[] = [
   },
   {
     id: 'cookie-answers-not-kept',
-    title: 'No cache may keep an answer that sets a cookie of a login or a session, not even the cache of the browser',
+    title: 'No cache, not even the cache of the browser, may keep an answer that sets a cookie of a login or a session',
     rule: 'CK-17',
-    why: 'A cache that keeps the answer keeps the cookie. Without Cache-Control, a cache may keep an answer with status 200 as long as it likes.',
+    why: 'A cache that keeps the answer also keeps the cookie. Without Cache-Control, a cache may keep an answer with status 200 as long as it likes.',
     fix: 'Send Cache-Control: no-store with every answer that sets a cookie. The values private and no-cache allow caches to keep the answer.',
     async run(context) {
       const browser = context.browser()
@@ -386,7 +386,7 @@ export const cookie: CheckDefinition[] = [
     id: 'cookie-attributes-after-renewal',
     title: 'After a renewal, the session cookies are still HttpOnly, Secure and SameSite, and have no Domain',
     rule: 'CK-01',
-    why: 'Many clients set the cookie in separate code when they renew the session. The browser uses the attributes from the last answer, so the cookie then has no protection for the rest of the session.',
+    why: 'When they renew the session, many clients set the cookie in separate code. If this code leaves out an attribute, the cookie is unprotected for the rest of the session, because browsers use the attributes from the last answer.',
     fix: 'Set the session cookies in one function, and use it for the login and for the renewal.',
     needs,
     async run(context) {
@@ -463,7 +463,8 @@ export const cookie: CheckDefinition[] = [
       expect(bytes <= 8192, `The Cookie header has ${bytes} bytes after twelve unfinished logins.`)
       const start = await context.startLogin(browser)
       const page = await browser.visit(`${await context.authorize(start)}`)
-      // If a plain login also fails, the cookies are not the cause, and the check ends here.
+      // If a login in a browser without these cookies also fails, the cookies are not the cause, and the check ends
+      // here.
       if (page.status >= 400) await context.signedIn()
       expect(page.status > 0 && page.status < 400, `The thirteenth login ends with ${describePage(page)}.`, page)
     },

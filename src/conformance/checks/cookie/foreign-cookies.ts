@@ -73,7 +73,7 @@ export const foreignCookies: CheckDefinition[] = [
     title:
       'If a session cookie is empty, cut or garbage, the client treats the cookie as missing, and answers with a page',
     rule: 'CK-10',
-    why: 'A proxy can cut a cookie. An older version of the client can have set another value. And an attacker can invent values. The client must answer in each of these cases.',
+    why: 'A proxy can cut a cookie. An older version of the client may have set a different value. And an attacker can invent values. The client must answer in each of these cases.',
     fix: 'Treat every cookie that you cannot read as missing.',
     needs,
     isAlone: true,
@@ -150,7 +150,7 @@ export const foreignCookies: CheckDefinition[] = [
     title:
       'If the Cookie header is unusual, the login path, the callback, the start page and cancel_url answer with a status below 500',
     rule: 'CK-10',
-    why: 'Other websites on the same host or on a subdomain can set cookies. In many clients, the cookies of a login and the cookies of a session are read by different code.',
+    why: 'Other websites on the same host or on a subdomain can set cookies. Many clients read login cookies and session cookies with different code.',
     fix: 'Read cookies with a parser that never throws an error, and ignore cookies that your client did not set.',
     async run(context) {
       for (const [, what, header] of hostile) {
@@ -248,7 +248,7 @@ export const foreignCookies: CheckDefinition[] = [
     title: 'If the cookies of other unfinished logins are broken, the visitor can still finish a login',
     rule: 'CL-06',
     why: 'After an update, the client may not be able to read the cookies of older logins. The visitor must not have to delete cookies before signing in.',
-    fix: 'Treat every login cookie that you cannot read as missing, and use the others.',
+    fix: 'Treat every login cookie that you cannot read as missing, and use the login cookies that you can read.',
     async run(context) {
       const browser = context.browser()
       for (let count = 0; count < 3; count++) await context.startLogin(browser.newTab())
@@ -268,7 +268,7 @@ export const foreignCookies: CheckDefinition[] = [
         const plain = await beginLogin(context)
         await followCallback(context, plain.browser, plain.callback)
         if ((await context.codeExchanges()).length === known)
-          throw new Undecided('The client made no exchange for a plain callback.')
+          throw new Undecided('The client made no exchange for an unchanged callback.')
         expect(false, `The login ended with ${describePage(page)}, and the client made no exchange.`, page)
       }
     },
@@ -301,7 +301,7 @@ export const foreignCookies: CheckDefinition[] = [
       'If another website on the host sets a second cookie with the name of the session cookie, the visitor stays signed in',
     rule: 'cookie-host-prefix',
     why: 'A website on another port of the host, or on a subdomain, can set a cookie with the same name and a longer path. If the client reads only this cookie, visitors can no longer sign in.',
-    fix: 'Give the session cookie a __Host- name, because a browser keeps only one cookie with such a name. Or try every cookie with the name.',
+    fix: 'Give the session cookie a __Host- name, because a browser keeps only one cookie with such a name. Or try every cookie with this name.',
     needs,
     async run(context) {
       const { browser, cookies } = await sessionOf(context)
@@ -318,7 +318,7 @@ export const foreignCookies: CheckDefinition[] = [
     id: 'cookie-roles',
     title: 'The client does not accept the value of a login cookie in a session cookie',
     rule: 'CK-06',
-    why: 'Everybody can get a login cookie without a password. If the client accepts its value as a session, everybody can be signed in.',
+    why: 'Anyone can get a login cookie without a password. If the client accepts its value as a session, anyone can sign in without a password.',
     fix: 'Include the name or the purpose of the cookie when you seal its value.',
     needs,
     isAlone: true,
