@@ -44,7 +44,7 @@ const browserHeaders: [name: string, rule: RuleId, value: string][] = [
   ['user-agent', 'own-request-headers', 'conformance-canary/1.0'],
 ]
 
-/** Makes a login, and returns the exchange that the client made. */
+/** Runs a login, and returns the exchange that the client made. */
 async function exchangeOf(context: CheckContext): Promise<{ step: LabStep; callback: URL; trail: Exchange[] }> {
   const { browser, callback } = await beginLogin(context)
   const page = await followCallback(context, browser, callback)
@@ -68,7 +68,7 @@ function onExchange(
   }
 }
 
-/** Fails if the exchange has the client secret in a header, or authenticates with a second method. */
+/** Fails if the exchange contains the client secret in a header, or uses a second authentication method. */
 function expectOneAuthentication(step: LabStep, { platform }: CheckContext): void {
   expect(
     step.request.headers.authorization === undefined,
@@ -121,7 +121,7 @@ export const exchange: CheckDefinition[] = [
       id: 'exchange-form',
       title: 'The exchange is form-encoded',
       rule: 'CL-14',
-      why: 'A portal may refuse any other content type, and nobody can then sign in.',
+      why: 'A portal may refuse any other content type. Then nobody can sign in.',
       fix: 'Send the fields form-encoded (application/x-www-form-urlencoded), not as JSON.',
     },
     step =>
@@ -154,7 +154,7 @@ export const exchange: CheckDefinition[] = [
       id: 'exchange-fields-once',
       title: 'No field of the exchange is repeated',
       rule: 'token-parameters-once',
-      why: 'A portal may refuse a repeated field, or use its wrong value. Nobody can then sign in.',
+      why: 'A portal may refuse a repeated field, or use the wrong one of its values. Then nobody can sign in.',
       fix: 'Send each field only once.',
     },
     step => {
@@ -171,7 +171,7 @@ export const exchange: CheckDefinition[] = [
       id: 'exchange-no-query',
       title: 'The address of the exchange has no query',
       rule: 'credentials-in-body',
-      why: 'Servers and proxies log the query of an address. Everybody who can read such a log gets the client secret and the code.',
+      why: 'Servers and proxies log the query of an address. Anyone who can read such a log gets the client secret and the code.',
       fix: 'Send all fields in the body of the POST.',
     },
     step => expect(!step.request.url.includes('?'), 'The address of the exchange has a query.', step),
@@ -180,7 +180,7 @@ export const exchange: CheckDefinition[] = [
     id: 'exchange-one-authentication',
     title: 'The client authenticates each exchange with only one method, even after the portal has refused an exchange',
     rule: 'one-authentication',
-    why: 'A portal may refuse a request that authenticates with two methods, and nobody can then sign in.',
+    why: 'A portal may refuse a request that authenticates with two methods. Then nobody can sign in.',
     fix: 'Send client_secret only in the form. Never send an Authorization header or a client_assertion, not even after a refusal.',
     async run(context) {
       expectOneAuthentication((await exchangeOf(context)).step, context)
@@ -196,7 +196,7 @@ export const exchange: CheckDefinition[] = [
     title: 'The client makes only one exchange for each login',
     rule: 'code-once',
     why: 'A code is valid for one exchange. After a second exchange, the portal may revoke the tokens of the first exchange.',
-    fix: 'Send the POST of the exchange once, and never repeat it automatically.',
+    fix: 'Send the POST of the exchange only once, and never repeat it automatically.',
     async run(context) {
       await exchangeOf(context)
       await context.platform.settle(500)
@@ -213,7 +213,7 @@ export const exchange: CheckDefinition[] = [
     async run(context) {
       const browser = context.browser()
       const start = await context.startLogin(browser)
-      if (!start.url.searchParams.has('code_challenge')) throw new NotApplicable('the client uses no PKCE')
+      if (!start.url.searchParams.has('code_challenge')) throw new NotApplicable('the client does not use PKCE')
       await browser.goOn(start.page, (await context.authorize(start)).href)
       const [step] = await context.codeExchanges()
       if (!step) throw new Undecided('The client made no exchange for the callback.')
@@ -241,7 +241,7 @@ export const exchange: CheckDefinition[] = [
       const other = context.browser()
       begun.push({ tab: other, start: await context.startLogin(other) })
       if (!begun.every(({ start }) => start.url.searchParams.has('code_challenge')))
-        throw new NotApplicable('the client uses no PKCE')
+        throw new NotApplicable('the client does not use PKCE')
       for (const { tab, start } of begun) {
         const known = context.arrived('exchange').length
         await followCallback(context, tab, await context.authorize(start))
@@ -305,7 +305,7 @@ export const exchange: CheckDefinition[] = [
       id: `exchange-without-${name}`,
       title: `The client does not pass the ${name} header of the visitor's browser on to the platform`,
       rule,
-      why: 'A client that copies a header of the visitor into its own calls leaks data. The visitor can also use this header to change the calls.',
+      why: 'A client that copies a header from the visitor into its own calls leaks data. The visitor can also use this header to change the calls.',
       fix: 'In each call, send only the headers that the call needs.',
       async run(context) {
         const { browser, callback } = await beginLogin(context)
@@ -358,7 +358,7 @@ export const exchange: CheckDefinition[] = [
     id: 'token-in-header',
     title: 'The client sends the access token to the API only in the Authorization header',
     rule: 'bearer-header',
-    why: 'Servers and proxies log the query of an address. Everybody who can read such a log can use the token.',
+    why: 'Servers and proxies log the query of an address. Anyone who can read such a log can use the token.',
     fix: 'Send the token as Authorization: Bearer, and never in the query.',
     needs: ['page'],
     async run(context) {
@@ -455,7 +455,7 @@ export const exchange: CheckDefinition[] = [
     id: 'tokens-sealed',
     title: 'Tokens in cookies are encrypted',
     rule: 'CK-05',
-    why: 'Browsers store cookies in files, and backups contain these files. Everybody who can read such a file gets the token.',
+    why: 'Browsers store cookies in files, and backups contain these files. Anyone who can read such a file gets the token.',
     fix: 'Encrypt the cookie with a key that only the server has, or store the tokens on the server.',
     async run(context) {
       const { step, trail } = await exchangeOf(context)
@@ -478,8 +478,8 @@ export const exchange: CheckDefinition[] = [
 ]
 
 /**
- * Returns those texts of a request and its answer that a script or an extension can read, or that the browser history
- * contains. `where` names the place of each text.
+ * Returns the texts in a request and its answer that scripts or extensions can read, and the address, which the browser
+ * history contains. `where` names the place of each text.
  */
 function placesOf({ request, response }: Exchange): [where: string, text: string][] {
   if (!('status' in response)) return [['The address of a page', request.url]]

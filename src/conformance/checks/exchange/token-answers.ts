@@ -81,7 +81,7 @@ const usable: {
     rule: 'token-type-case',
     fault: 'token-type-lowercase',
     what: 'with token_type "bearer"',
-    why: 'A portal may write Bearer in upper or lower case. If the client does not ignore the case, nobody can then sign in.',
+    why: 'A portal may write Bearer in upper or lower case. If the client does not ignore the case, nobody can sign in any more.',
     fix: 'Ignore upper and lower case when you compare token_type.',
   },
   {
@@ -90,7 +90,7 @@ const usable: {
     fault: 'member',
     options: { member: 'token_type', value: 'BEARER' },
     what: 'with token_type "BEARER"',
-    why: 'A portal may write Bearer in upper or lower case. If the client does not ignore the case, nobody can then sign in.',
+    why: 'A portal may write Bearer in upper or lower case. If the client does not ignore the case, nobody can sign in any more.',
     fix: 'Ignore upper and lower case when you compare token_type.',
   },
   {
@@ -98,7 +98,7 @@ const usable: {
     rule: 'refresh-token-optional',
     fault: 'refresh-token-missing',
     what: 'without a refresh token',
-    why: 'A portal may leave out the refresh_token. If the client requires one, nobody can then sign in.',
+    why: 'A portal may leave out the refresh_token. If the client requires one, nobody can sign in any more.',
     fix: 'Accept the response without a refresh token, and end the session when the access token expires.',
   },
 ]
@@ -121,7 +121,7 @@ const lifetimes: [id: string, what: string, value?: unknown][] = [
   ['empty', 'is an empty text', ''],
 ]
 
-/** Makes a login with a fault in the token response. */
+/** Runs a login with a fault in the token response. */
 async function loginWith(context: CheckContext, fault: string, options?: Record<string, unknown>) {
   const { browser, callback } = await beginLogin(context)
   await context.order(`exchange-${fault}`, options ? { options } : {})
@@ -133,14 +133,18 @@ async function loginWith(context: CheckContext, fault: string, options?: Record<
 
 /**
  * Opens the page behind the login after a token response that the client must refuse. Fails if the client calls the
- * platform, or if the page fails. A client that has started a session with a token that no header can contain makes no
- * call, because many HTTP libraries refuse to send such a token. The page then fails instead.
+ * platform, or if the page fails. If the client starts a session with a token that no header can contain, the platform
+ * may get no call, because many HTTP libraries refuse to send such a token. The page then fails instead.
  */
 async function expectNotUsed(context: CheckContext, browser: Browser, when: string): Promise<void> {
   const next = await context.visitUntilPortal(browser.newTab(), context.settings.page)
   await context.platform.settle()
   const calls = context.arrived('api', 'me')
-  expect(calls.length === 0, `${when}, the client called the platform with its values.`, ...calls.slice(0, 2))
+  expect(
+    calls.length === 0,
+    `${when}, the client called the platform with a value that it must refuse.`,
+    ...calls.slice(0, 2),
+  )
   if (next.stoppedAt !== undefined || (next.status > 0 && next.status < 500)) return
   const stranger = await context.visitUntilPortal(context.browser(), context.settings.page)
   expect(
@@ -372,7 +376,7 @@ export const tokenAnswers: CheckDefinition[] = [
     id: 'token-answer-unknown-member',
     title: 'If the token response has an unknown JSON member, the visitor is still signed in',
     rule: 'unknown-response-members',
-    why: 'The portal may add a JSON member later. If the client refuses unknown members, nobody can then sign in.',
+    why: 'The portal may add a JSON member later. If the client refuses unknown members, nobody can sign in any more.',
     fix: 'Read only the JSON members that you need, and ignore all other members.',
     needs: ['page'],
     async run(context) {
@@ -384,11 +388,11 @@ export const tokenAnswers: CheckDefinition[] = [
     id: 'token-answer-doubled-names',
     title: 'If a token response contains a field twice, the client uses the last value',
     rule: 'doubled-names',
-    why: 'If two programs use different values of a repeated field, one of them checks a value that the other does not use.',
+    why: 'If two programs use different values of a repeated field, one program may check a value while the other program uses a different value.',
     fix: 'Parse the response with a JSON parser that keeps the last value of a repeated name. Most parsers do this by default.',
     needs: ['page'],
     async run(context) {
-      /** Makes a login. `change` changes the JSON text of the token response. Returns whether somebody is signed in. */
+      /** Runs a login. `change` changes the JSON text of the token response. Returns whether somebody is signed in. */
       const isSignedInWith = async (change: (text: string, state: string) => string) => {
         const { browser, start, callback } = await beginLogin(context)
         const token = await context.platform.tokenOf(await context.person())
@@ -403,7 +407,7 @@ export const tokenAnswers: CheckDefinition[] = [
       }
       if (!(await isSignedInWith(text => text)))
         throw new Undecided(
-          'Nobody is signed in after such a token response, even if it contains each field only once.',
+          'Nobody is signed in after a token response from this check, although the response contains each field only once.',
         )
       for (const [name, value] of Object.entries({ access_token: 'other', state: 'other', token_type: 'mac' }))
         expect(
@@ -427,7 +431,7 @@ export const tokenAnswers: CheckDefinition[] = [
       id: `token-answer-no-refresh-token-${id}`,
       title: `If a session has no refresh token and ${what}, the client offers to sign in, and does not try to renew the session`,
       rule: 'refresh-token-optional',
-      why: `${why} Without a refresh token, the client cannot renew the session. A client that tries this anyway, or shows an error, locks the visitor out.`,
+      why: `${why} Without a refresh token, the client cannot renew the session. A client that tries to renew anyway, or shows an error, locks the visitor out.`,
       fix: 'Renew only if the session has a refresh token. Otherwise, end the session and offer to sign in.',
       needs: ['page'],
       async run(context) {
@@ -435,7 +439,7 @@ export const tokenAnswers: CheckDefinition[] = [
         const { browser } = await loginWith(context, 'short-session', { seconds })
         if (!(await context.isSignedIn(browser)))
           throw new NotApplicable(
-            'the client does not sign anybody in without a refresh token, which another check reports',
+            'the client does not sign anyone in without a refresh token, which another check reports',
           )
         if (id === 'expired') await context.pause(seconds * 1000 + 300)
         await context.platform.endAccessTokens(await context.person())
