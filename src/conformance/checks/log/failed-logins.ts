@@ -1,4 +1,4 @@
-// Checks on what the client prints about a login that fails, and about a change of an application.
+// Checks what the client prints when a login fails, and when a visitor changes an application.
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { openEditForm, openWithApplication } from '../../steps/application-pages.ts'
@@ -10,7 +10,10 @@ type ExpectUnprinted = (context: CheckContext, what: string, values: (string | u
 
 const wrongState = 'Wrong-state-of-conformance-4719'
 
-/** How a login fails after the visitor has come back from the portal. */
+/**
+ * Each function makes a login fail after the visitor has come back from the portal. It returns the states that the
+ * client must not print.
+ */
 const failures: ((context: CheckContext) => Promise<string[]>)[] = [
   async context => {
     const { browser, start, callback } = await beginLogin(context)
@@ -65,7 +68,7 @@ export const failedLogins = (expectUnprinted: ExpectUnprinted): CheckDefinition[
     id: 'log-state-of-failed-login',
     title: 'When a login fails, the client prints neither the state of the callback nor the state of the login',
     rule: 'LG-01',
-    why: 'Many programs print both states when they differ. The login may still be unfinished, so its state is still valid, and a log is often copied to other systems.',
+    why: 'Many programs print both states when they differ. If the login is still unfinished, its state is still valid, and a log is often copied to other systems.',
     fix: 'Print only that the states differ, or that the login failed. Do not print either state.',
     needs: ['process'],
     async run(context) {
@@ -107,7 +110,7 @@ export const failedLogins = (expectUnprinted: ExpectUnprinted): CheckDefinition[
     id: 'log-new-secret',
     title: 'The client does not print a new secret of an application',
     rule: 'SE-04',
-    why: 'The secret may be shown only once, to the person who made it.',
+    why: 'The secret may be shown only once, to the person who created it.',
     fix: 'Log the status of an API answer, but no part of its body.',
     needs: ['process', 'page'],
     async run(context) {
@@ -121,7 +124,7 @@ export const failedLogins = (expectUnprinted: ExpectUnprinted): CheckDefinition[
           secrets.push(clientSecret ?? '')
         }
       }
-      if (secrets.length === 0) throw new NotApplicable('no form makes a new secret')
+      if (secrets.length === 0) throw new NotApplicable('no form creates a new secret')
       expectUnprinted(context, 'the new client secret', secrets)
     },
   },

@@ -15,7 +15,7 @@ import { signOut } from '../../steps/sign-out.ts'
 import { failedLogins } from './failed-logins.ts'
 
 const needs = ['process' as const]
-const secretsWhy = 'Many people who must not know the secret can read a log, and logs are kept for a long time.'
+const secretsWhy = 'Many people can read a log, and logs are kept for a long time. These people must not know the code.'
 const fixLog = 'Log the path without its query. From headers and bodies, log only the fields in a fixed list.'
 
 /** All forms in which a log line can contain a secret: plain, URL-encoded, in a Basic header, and with JSON escapes. */
@@ -47,7 +47,10 @@ function tokensIn(context: CheckContext): string[] {
   })
 }
 
-/** Failures of API calls with a valid token. Each entry has the end of the fault's name, and words for the title. */
+/**
+ * Ways in which an API call with a valid token can fail. Each entry has the end of the fault's name, and words for the
+ * title.
+ */
 const apiRefusals = [
   ['401', 'status 401'],
   ['403', 'status 403'],
@@ -121,7 +124,7 @@ export const log: CheckDefinition[] = [
     id: 'log-tokens',
     title: 'The client does not print the access token or the refresh token',
     rule: 'bearer-not-leaked',
-    why: 'Anybody who has a bearer token can act as the visitor.',
+    why: 'Anyone who has a bearer token can act as the visitor.',
     fix: 'Do not log token responses or the Authorization header of calls.',
     needs,
     async run(context) {
@@ -134,7 +137,7 @@ export const log: CheckDefinition[] = [
     id: 'log-cookies',
     title: 'The client does not print the cookies of a session',
     rule: 'LG-06',
-    why: 'Everybody who reads a session cookie in a log can use the session.',
+    why: 'Anyone who reads a session cookie in a log can use the session.',
     fix: 'Leave Cookie and Set-Cookie out of the log.',
     needs,
     async run(context) {
@@ -185,7 +188,7 @@ export const log: CheckDefinition[] = [
     id: 'log-refused-tokens',
     title: 'When the client refuses a token response, the client does not print the tokens',
     rule: 'LG-02',
-    why: 'The tokens of a refused response are valid. Anybody who reads them in the log can act as the visitor.',
+    why: 'The tokens of a refused response are valid. Anyone who reads them in the log can act as the visitor.',
     fix: 'Log only the name of the wrong field, never the response itself.',
     needs,
     async run(context) {
@@ -207,7 +210,7 @@ export const log: CheckDefinition[] = [
     id: 'log-refused-renewal',
     title: 'When the client refuses the token response of a renewal, the client does not print the tokens',
     rule: 'LG-02',
-    why: 'The tokens of a refused response are valid. Anybody who reads them in the log can act as the visitor.',
+    why: 'The tokens of a refused response are valid. Anyone who reads them in the log can act as the visitor.',
     fix: 'Log only the name of the wrong field, never the response itself.',
     needs: ['process', 'page'],
     longestMs: 90_000,
@@ -221,9 +224,9 @@ export const log: CheckDefinition[] = [
   ...apiRefusals.map(
     ([fault, what]): CheckDefinition => ({
       id: `log-api-${fault}`,
-      title: `When an API call fails (${what}), the client prints no token and no cookie`,
+      title: `When an API call fails (${what}), the client does not print a token or a cookie`,
       rule: 'bearer-not-leaked',
-      why: 'Errors of HTTP libraries contain the whole call with its Authorization header. Anybody who has a bearer token can act as the visitor.',
+      why: 'Errors of HTTP libraries contain the whole call with its Authorization header. Anyone who has a bearer token can act as the visitor.',
       fix: 'Log only the path and the status of a failed call.',
       needs: ['process', 'page'],
       async run(context) {
@@ -236,9 +239,9 @@ export const log: CheckDefinition[] = [
   ),
   {
     id: 'log-api-form-refused',
-    title: 'When the API refuses to create an application, the client prints no token',
+    title: 'When the API refuses to create an application, the client does not print a token',
     rule: 'bearer-not-leaked',
-    why: 'Errors of HTTP libraries contain the whole call with its Authorization header. Anybody who has a bearer token can act as the visitor.',
+    why: 'Errors of HTTP libraries contain the whole call with its Authorization header. Anyone who has a bearer token can act as the visitor.',
     fix: 'Log only the path and the status of a failed call.',
     needs: ['process', 'page', 'create'],
     async run(context) {
@@ -256,9 +259,9 @@ export const log: CheckDefinition[] = [
   },
   {
     id: 'log-failed-revocation',
-    title: 'When the portal refuses to revoke a token, the client prints no token',
+    title: 'When the portal refuses to revoke a token, the client does not print a token',
     rule: 'bearer-not-leaked',
-    why: 'If the revocation fails, the tokens stay valid, and anybody who reads them in the log can act as the visitor.',
+    why: 'If the revocation fails, the tokens stay valid, and anyone who reads them in the log can act as the visitor.',
     fix: 'Log only the path and the status of a failed call.',
     needs: ['process', 'page', 'logout'],
     async run(context) {
@@ -315,8 +318,8 @@ export const log: CheckDefinition[] = [
         const texts = open.form.controls.filter(({ type }) => type === 'text' || type === 'textarea')
         const filled = Object.fromEntries(texts.map(({ name }) => [name, typed]))
         if (fault) await context.order(fault, { times: 1 })
-        // Without a fault, the redirect URI is also this text. It is not a valid URI, so the client or the API refuses
-        // the form anyway.
+        // Without a fault, the check also types this text as the redirect URI. The text is not a valid URI, so the
+        // client or the API refuses the form anyway.
         const values = fault ? { ...filled, ...open.values } : filled
         await open.browser.submit(open.page, open.form, values)
         await context.dropFaults()
@@ -327,7 +330,8 @@ export const log: CheckDefinition[] = [
   },
   {
     id: 'log-texts-of-the-api',
-    title: 'The client does not print the texts of an application that the API sends',
+    title:
+      'When the API sends an application, the client does not print the name or the description of the application',
     rule: 'LG-06',
     why: 'Other people typed these texts. A log is copied to other systems and kept for a long time.',
     fix: 'Log the status of an API answer, but no part of its body.',
@@ -362,7 +366,7 @@ export const log: CheckDefinition[] = [
     id: 'log-one-line',
     title: 'A line break in an address does not add a line to the log',
     rule: 'LG-03',
-    why: 'A line break begins a new line of the log. Anybody who can write a line break into the log can invent lines, for example about another visitor.',
+    why: 'A line break begins a new line of the log. Anyone who can write a line break into the log can invent lines, for example about another visitor.',
     fix: 'Log as JSON, or escape control characters. Log the path as it arrived, not decoded.',
     needs,
     async run(context) {
@@ -476,7 +480,10 @@ function expectNoLine(context: CheckContext, mark: string): void {
   expect(line === undefined, 'The log contains a line that a visitor invented.', `${line}`)
 }
 
-/** Creates an application whose name is the given text. If the form has a description field, it gets the same text. */
+/**
+ * Creates an application with `description` as its name. If the form has a description field, the field gets the same
+ * text.
+ */
 async function create(
   context: CheckContext,
   description = '',
