@@ -1,5 +1,5 @@
-// Checks on the portal's metadata document (RFC 8414). A client may ignore the document. A client that reads it must
-// also work without it, and must not trust the addresses in it.
+// Checks how the client uses the portal's metadata document (RFC 8414). A client may ignore the document. A client that
+// reads it must also work without it, and must not trust the addresses in it.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, Failed, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext, Start } from '../../context.ts'
@@ -13,7 +13,9 @@ import { signOut } from '../../steps/sign-out.ts'
 /** How long a check waits for the restarted client to answer while the metadata has a fault. */
 const startMs = 8000
 
-/** In the specification, a request that starts a login has only these parameters, and an exchange only these fields. */
+/**
+ * In the specification, a request that starts a login has only these parameters, and an exchange has only these fields.
+ */
 const startParameters = ['grant_type', 'response_type', 'client_id', 'redirect_uri', 'cancel_url', 'state']
 const exchangeFields = ['grant_type', 'code', 'client_id', 'client_secret', 'redirect_uri', 'state']
 
@@ -73,7 +75,7 @@ async function startUnder(
  */
 async function expectMet(context: CheckContext, met: { fault: string }): Promise<void> {
   await context.platform.settle()
-  // If a fault leaves a request without an answer, the sandbox records it only after the client has closed the
+  // If a fault leaves a request without an answer, the sandbox records the request only after the client has closed the
   // connection.
   if (met.fault === '') await context.platform.settle(2500)
   if (met.fault === '')
@@ -106,7 +108,7 @@ const failures: CheckDefinition[] = [
   ['html', 'an HTML page'],
 ].map(([failure, what]) => ({
   id: `metadata-${failure}`,
-  title: `If the portal sends ${what} instead of its metadata, visitors can still sign in, during this failure and afterwards`,
+  title: `If the portal sends ${what} instead of its metadata, visitors can sign in during this failure and afterwards`,
   rule: 'metadata-optional',
   why: 'The client knows the addresses of the portal from its settings. If it also needs the document, nobody can sign in while the document is missing.',
   fix: 'Read the document with a short deadline. If the request fails, continue without the optional features that the document lists.',
@@ -155,7 +157,7 @@ const waits: CheckDefinition[] = [
     const met = await startUnder(context, `metadata-${failure}`)
     const page = await context.visitUntilPortal(context.browser(), context.settings.login)
     const seconds = (waitedMs(page) / 1000).toFixed(1)
-    expect(page.status !== 0, `After ${seconds} seconds the browser had no answer: ${page.fault}.`, page)
+    expect(page.status !== 0, `The browser got no answer within ${seconds} seconds: ${page.fault}.`, page)
     expect(waitedMs(page) < longestWaitMs, `The login began only after ${seconds} seconds.`, page)
     await expectMet(context, met)
     if (waitedMs(page) < slowLoginMs) return
@@ -198,7 +200,7 @@ const others: CheckDefinition[] = [
         await context.dropFaults()
         await context.order(fault, { times: 'always', state: undefined, ...(options && { options }) })
         const members = options ? ` with ${JSON.stringify(options.members)}` : ''
-        await expectLogin(context, `With the fault ${fault}${members} nobody can sign in.`)
+        await expectLogin(context, `With the fault ${fault}${members}, nobody can sign in.`)
       }
     },
   },
@@ -206,7 +208,7 @@ const others: CheckDefinition[] = [
     id: 'metadata-wrong-types',
     title: "If fields of the portal's metadata have wrong types when the client starts, visitors can still sign in",
     rule: 'metadata-optional',
-    why: 'In many languages, a search in a value that is not a list raises an error. Nobody can then sign in.',
+    why: 'In many languages, a search in a value that is not a list raises an error. Then nobody can sign in.',
     fix: 'Check the type of each field and of each item in a list before you use it. Ignore a field with a wrong type.',
     needs: ['process', 'page'],
     ...alone,
@@ -233,7 +235,7 @@ const others: CheckDefinition[] = [
     id: 'metadata-read-later',
     title: 'If the client could not read the metadata when it started, the client tries again at a later login',
     rule: 'metadata-kept',
-    why: 'If the portal is down for one minute and the client never asks again, all later logins have no PKCE. Without PKCE, an attacker who gets a code can use it.',
+    why: 'If the portal is down for one minute and the client never asks again, all later logins run without PKCE. Without PKCE, an attacker who gets a code can use it.',
     fix: 'If there is no document, ask for it again when the next login begins.',
     needs: ['process'],
     ...alone,
@@ -259,7 +261,7 @@ const others: CheckDefinition[] = [
         )
       expect(
         false,
-        'The client did not ask for the document again during three logins, and a login has no PKCE.',
+        'The client did not ask for the document again during three logins, and at least one of these logins has no PKCE.',
         ...later.map(({ page }) => page),
       )
     },
@@ -283,7 +285,7 @@ const others: CheckDefinition[] = [
   },
   {
     id: 'metadata-issuer-revocation',
-    title: 'If the metadata has another issuer, the client does not revoke a token',
+    title: 'If the issuer in the metadata is not the portal, the client does not revoke a token',
     rule: 'metadata-issuer',
     why: 'The document of another issuer says nothing about this portal, which may have no address for revocation. The client would send tokens and its secret to an address that does not exist.',
     fix: 'Compare the issuer field with the configured address of the portal, character by character. If they differ, treat the document as missing.',
@@ -315,7 +317,7 @@ const others: CheckDefinition[] = [
       [
         'metadata-not-replaced-by-another-issuer',
         'metadata-issuer',
-        'the portal sends metadata with another issuer and no features',
+        'the portal sends metadata that names another issuer and lists no features',
         [
           [
             'metadata-members',
@@ -335,7 +337,7 @@ const others: CheckDefinition[] = [
       async run(context) {
         await needsMetadata(context)
         const first = await context.startLogin(context.browser())
-        if (!first.url.searchParams.has('code_challenge')) throw new NotApplicable('the client uses no PKCE')
+        if (!first.url.searchParams.has('code_challenge')) throw new NotApplicable('the client does not use PKCE')
         for (const [fault, options] of faults) {
           const before = context.platform.steps.length
           await context.order(fault, { times: 'always', state: undefined, ...(options && { options }) })
@@ -345,7 +347,7 @@ const others: CheckDefinition[] = [
           if (!context.platform.steps.slice(before).some(isMetadata))
             throw new NotApplicable('the client keeps the document, and does not ask again')
           for (const { url, page } of later)
-            expect(url.searchParams.has('code_challenge'), `With the fault ${fault} a login has no PKCE.`, page)
+            expect(url.searchParams.has('code_challenge'), `With the fault ${fault}, a login has no PKCE.`, page)
         }
       },
     }),
@@ -375,8 +377,8 @@ function elsewhere({ platform }: CheckContext, path: string) {
 
 /**
  * Ends the check if the client uses PKCE without metadata only because it remembers a document from an earlier start.
- * To find this out, first gives the client a valid document without PKCE, and then no document. A client that remembers
- * documents then uses no PKCE.
+ * To find this out, the function first gives the client a valid document without PKCE, and then no document. A client
+ * that remembers documents then does not use PKCE.
  */
 async function expectNotRemembered(context: CheckContext): Promise<void> {
   await context.dropFaults()
@@ -392,8 +394,8 @@ async function expectNotRemembered(context: CheckContext): Promise<void> {
 }
 
 /**
- * While the document has these fields, signs a visitor in, makes the client renew the session, and signs the visitor
- * out. Fails if the client redirects the browser to the other host, or sends a request to that host.
+ * While the document contains the fields in `members`, signs a visitor in, makes the client renew the session, and
+ * signs the visitor out. Fails if the client redirects the browser to the other host, or sends a request to that host.
  */
 async function expectNothingThere(context: CheckContext, path: string, members: object): Promise<void> {
   const met = await startUnder(context, 'metadata-members', { members })
@@ -416,7 +418,9 @@ async function expectNothingThere(context: CheckContext, path: string, members: 
   await dropShort()
   const hasTokens = context.arrived('exchange').some(({ response }) => response.status === 200)
   if (otherSite.arrived(path).length === 0 && !hasTokens)
-    throw new Undecided('The client exchanged no code, so it sent no token and no secret anywhere.')
+    throw new Undecided(
+      'The client did not exchange a code, so the check cannot see where it sends tokens and its secret.',
+    )
   if (context.settings.page) {
     const person = await context.person()
     const isStop = (url: URL) => context.isPortal(url) || isOther(url)
@@ -456,7 +460,7 @@ export const metadata: CheckDefinition[] = [
   ...others,
   {
     id: 'metadata-issuer-other',
-    title: 'The client does not use any address from metadata with another issuer',
+    title: 'The client does not use any address from metadata whose issuer is not the portal',
     rule: 'metadata-issuer',
     why: 'An attacker who can replace the document could send the visitors, their codes and the client secret to another address.',
     fix: 'Compare the issuer field with the configured address of the portal, character by character, before you read any other field.',
@@ -470,7 +474,8 @@ export const metadata: CheckDefinition[] = [
   },
   {
     id: 'metadata-issuer-features',
-    title: 'If the metadata has another issuer, the client uses none of the features that the metadata lists',
+    title:
+      'If the issuer in the metadata is not the portal, the client uses none of the features that the metadata lists',
     rule: 'metadata-issuer',
     why: 'The document describes another server. This portal may not have the listed features, and may refuse the login.',
     fix: 'Compare the issuer field with the configured address of the portal, character by character. If they differ, treat the document as missing.',
@@ -556,7 +561,7 @@ export const metadata: CheckDefinition[] = [
         const further = [...url.searchParams.keys()].filter(name => !startParameters.includes(name))
         expect(
           further.length === 0,
-          `The request that starts the login has the further parameters ${further.join(', ')}.`,
+          `The request that starts the login has these additional parameters: ${further.join(', ')}.`,
           page,
         )
         const { browser, callback } = await beginLogin(context)
@@ -564,7 +569,7 @@ export const metadata: CheckDefinition[] = [
         for (const step of await context.codeExchanges()) {
           const fields = Object.keys((step.request.body as Record<string, unknown> | null) ?? {})
           const unknown = fields.filter(name => !exchangeFields.includes(name))
-          expect(unknown.length === 0, `The exchange has the further fields ${unknown.join(', ')}.`, step)
+          expect(unknown.length === 0, `The exchange has these additional fields: ${unknown.join(', ')}.`, step)
         }
       },
     }),
@@ -588,7 +593,7 @@ export const metadata: CheckDefinition[] = [
       await context.dropFaults()
       await context.clientProcess!.restart()
       const plain = await context.startLogin(context.browser())
-      if (!plain.url.searchParams.has('code_challenge')) throw new NotApplicable('the client uses no PKCE')
+      if (!plain.url.searchParams.has('code_challenge')) throw new NotApplicable('the client does not use PKCE')
       expect(
         false,
         `With the methods ${methods.join(', ')}, the login has ${url.searchParams.has('code_challenge') ? 'another method' : 'no PKCE'}.`,
@@ -671,7 +676,7 @@ export const metadata: CheckDefinition[] = [
       const plain = await beginLogin(context)
       await followCallback(context, plain.browser, plain.callback)
       if ((await context.codeExchanges()).length === 0)
-        throw new Undecided('The client makes no exchange for a plain callback either.')
+        throw new Undecided('The client does not make an exchange even for an unchanged callback.')
     },
   },
   {
@@ -752,7 +757,7 @@ export const metadata: CheckDefinition[] = [
     async run(context) {
       await needsMetadata(context)
       const first = await context.startLogin(context.browser())
-      if (!first.url.searchParams.has('code_challenge')) throw new NotApplicable('the client uses no PKCE')
+      if (!first.url.searchParams.has('code_challenge')) throw new NotApplicable('the client does not use PKCE')
       const { page, logout } = context.settings
       const isRevoking = page !== '' && logout !== undefined && (await revokes(context))
       const before = context.platform.steps.length
@@ -776,7 +781,7 @@ export const metadata: CheckDefinition[] = [
       if (isRevoking)
         expect(
           await revokes(context),
-          `While the metadata was missing, the client revoked no token within ${revocationSeconds} seconds after a sign-out.`,
+          `While the metadata was missing, the client did not revoke a token within ${revocationSeconds} seconds after a sign-out.`,
         )
     },
   },
