@@ -1,5 +1,5 @@
-// Checks on the call for the name: a client may ask the portal for the name of the visitor. The name is only for
-// display, so a failure of this call must not break a login or a page.
+// Checks how the client asks the portal for the visitor's name. The name is only for display, so a failure of this
+// request must not break a login or a page.
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
@@ -14,7 +14,7 @@ const needs: CheckDefinition['needs'] = ['page']
 
 const json = 'application/json; charset=utf-8'
 
-/** Faults of the call for the name: the call fails, or its answer has no usable name. */
+/** Faults of the request for the name: the request fails, or its answer has no usable name. */
 const failures: [fault: string, options?: Record<string, unknown>][] = [
   ['me-401'],
   ['me-403'],
@@ -39,7 +39,7 @@ async function needsName(context: CheckContext): Promise<void> {
   if (context.arrived('me').length === 0) throw new NotApplicable('the client does not ask for the name of the visitor')
 }
 
-/** Signs a visitor in and opens the page behind the login. Each call for the name gets the fault. */
+/** Signs a visitor in and opens the page behind the login. Each request for the name gets the fault. */
 async function signInUnder(context: CheckContext, fault: string, options: Record<string, unknown> = {}) {
   const { browser, callback } = await beginLogin(context)
   await context.order(fault, { times: 'always', options })
@@ -52,10 +52,10 @@ async function signInUnder(context: CheckContext, fault: string, options: Record
 export const name: CheckDefinition[] = [
   {
     id: 'name-failures',
-    title: "If the call for the visitor's name fails, or its answer has no name, the visitor still gets the pages",
+    title: "If the request for the visitor's name fails, or its answer has no name, the visitor still gets the pages",
     rule: 'UP-06',
     why: 'The name is only for display. If the visitor gets an error page because of the name, the visitor cannot use the client, although everything else works.',
-    fix: 'Catch every failure of this call, check the type of each field, and continue without the name.',
+    fix: 'Catch every failure of this request, check the type of each field, and continue without the name.',
     needs,
     longestMs: 90_000,
     async run(context) {
@@ -64,17 +64,17 @@ export const name: CheckDefinition[] = [
         const { landed, page } = await signInUnder(context, fault, options)
         for (const one of [landed, page]) {
           expectAnswer(one)
-          expect(one.status !== 500, `With ${describeFault(fault, options)} the answer is ${describePage(one)}.`, one)
+          expect(one.status !== 500, `With ${describeFault(fault, options)}, the answer is ${describePage(one)}.`, one)
         }
       }
     },
   },
   {
     id: 'name-failures-login',
-    title: "If the call for the visitor's name fails, or its answer has no name, the visitor is signed in anyway",
+    title: "If the request for the visitor's name fails, or its answer has no name, the visitor is signed in anyway",
     rule: 'name-is-optional',
     why: 'The client needs the token for the API, but the name is only for display.',
-    fix: 'Catch every failure of this call, check the type of each field, and continue the login without the name.',
+    fix: 'Catch every failure of this request, check the type of each field, and continue the login without the name.',
     needs,
     longestMs: 90_000,
     async run(context) {
@@ -85,7 +85,7 @@ export const name: CheckDefinition[] = [
         const isCalled = steps.some(({ kind, response }) => kind === 'api' && response.status < 400)
         expect(
           isCalled,
-          `With ${describeFault(fault, options)} the client makes no API call for the page behind the login. The visit ends with ${describePage(page)}.`,
+          `With ${describeFault(fault, options)}, the client makes no API call for the page behind the login. The visit ends with ${describePage(page)}.`,
           page,
           ...steps,
         )
@@ -94,9 +94,9 @@ export const name: CheckDefinition[] = [
   },
   {
     id: 'name-failure-keeps-session',
-    title: 'If the call for the name of a signed-in visitor fails, the session continues',
+    title: 'If the request for the name of a signed-in visitor fails, the session continues',
     rule: 'UP-06',
-    why: 'The failed call does not mean that the session is invalid. If the session ends, the visitor has to sign in again without a reason.',
+    why: 'The failed request does not mean that the session is invalid. If the session ends, the visitor has to sign in again without a reason.',
     fix: 'Show the page without the name. Do not end the session.',
     needs,
     async run(context) {
@@ -109,14 +109,14 @@ export const name: CheckDefinition[] = [
         await context.dropFaults()
         if (context.arrived('me').length === before)
           throw new NotApplicable('a page behind the login does not ask for the name')
-        expect(await context.isSignedIn(browser), `After ${describeFault(fault)} the visitor is no longer signed in.`)
+        expect(await context.isSignedIn(browser), `After ${describeFault(fault)}, the visitor is no longer signed in.`)
       }
     },
   },
   ...(['never', 'drip', 'endless-body'] as const).map(
     (fault): CheckDefinition => ({
       id: `name-${fault}`,
-      title: `If the call for the visitor's name ${{ never: 'gets no answer', drip: 'gets its answer one byte at a time', 'endless-body': 'gets an answer that never ends' }[fault]}, the visitor still gets a page in time`,
+      title: `If the request for the visitor's name ${{ never: 'gets no answer', drip: 'gets its answer one byte at a time', 'endless-body': 'gets an answer that never ends' }[fault]}, the visitor still gets a page in time`,
       rule: 'UP-03',
       why: 'Without a deadline, the visitor waits for a name that is only for display.',
       fix: 'Set one deadline for the whole call, including the body of its answer. If the deadline passes, continue without the name.',
@@ -125,7 +125,7 @@ export const name: CheckDefinition[] = [
       async run(context) {
         await needsName(context)
         const { landed, page } = await signInUnder(context, `me-${fault}`, fault === 'drip' ? { seconds: 0.5 } : {})
-        for (const one of [landed, page]) expect(one.status !== 0, `The browser had no answer: ${one.fault}.`, one)
+        for (const one of [landed, page]) expect(one.status !== 0, `The browser got no answer: ${one.fault}.`, one)
       },
     }),
   ),
@@ -134,7 +134,7 @@ export const name: CheckDefinition[] = [
     title: 'At a login, the visitor waits at most one second for the name',
     rule: 'name-once',
     why: 'The name is only for display. While the client waits for it, the visitor also has to wait.',
-    fix: 'Give the call for the name a deadline of one second.',
+    fix: 'Give the request for the name a deadline of one second.',
     needs,
     async run(context) {
       await needsName(context)
@@ -153,7 +153,7 @@ export const name: CheckDefinition[] = [
           throw new Undecided('The client did not ask for the name during this login.')
         expect(
           longer < 1900,
-          `When the portal ${what}, the login took ${(longer / 1000).toFixed(1)} seconds longer.`,
+          `When the portal ${what}, the login took ${(longer / 1000).toFixed(1)} seconds longer than usual.`,
           landed,
         )
       }
@@ -162,9 +162,9 @@ export const name: CheckDefinition[] = [
   {
     id: 'name-asked-once',
     title:
-      'The client asks for the name only once at a login, even if the call fails, and does not ask again at a renewal',
+      'The client asks for the name only once at a login, even if the request fails, and does not ask again at a renewal',
     rule: 'name-once',
-    why: 'The name is only for display. Each further call makes the visitor wait. If the portal is overloaded, repeated calls make the overload worse.',
+    why: 'The name is only for display. Each additional call makes the visitor wait. If the portal is overloaded, repeated calls make the overload worse.',
     fix: 'Ask for the name once after the exchange, and do not repeat the call. Keep the name with the session: a renewal does not change it.',
     needs,
     async run(context) {
@@ -180,7 +180,7 @@ export const name: CheckDefinition[] = [
         const calls = context.arrived('me').filter(step => !before.has(step))
         expect(
           calls.length <= 1,
-          `With ${describeFault(fault)} the client asked for the name ${calls.length} times after one callback.`,
+          `With ${describeFault(fault)}, the client asked for the name ${calls.length} times after one callback.`,
           ...calls,
         )
       }
@@ -257,7 +257,7 @@ export const name: CheckDefinition[] = [
   },
   {
     id: 'name-large-refused',
-    title: "The client limits the size of the portal answer that contains the visitor's name",
+    title: "The client limits the size of the portal's answer with the visitor's name",
     rule: 'UP-04',
     why: 'A client that reads an answer of any size fills the memory that all visitors share.',
     fix: 'Count the bytes of the answer while you read it, and stop at about 64 KiB. Continue without the name.',
@@ -277,7 +277,7 @@ export const name: CheckDefinition[] = [
   ...[302, 307].map(
     (status): CheckDefinition => ({
       id: `name-redirect-${status}`,
-      title: `If the portal redirects the call for the visitor's name (status ${status}), the client does not follow the redirect`,
+      title: `If the portal redirects the request for the visitor's name (status ${status}), the client does not follow the redirect`,
       rule: 'UP-02',
       why: 'A client that follows the redirect sends the access token to an address that it has not chosen. Many HTTP libraries follow redirects by default.',
       fix: 'Switch off redirects for this call, and treat every 3xx as a failure.',
@@ -298,7 +298,7 @@ export const name: CheckDefinition[] = [
   ),
   {
     id: 'name-bearer',
-    title: "The call for the visitor's name contains the access token in the Authorization header",
+    title: "The request for the visitor's name contains the access token in the Authorization header",
     rule: 'bearer-header',
     why: 'Without the token, the portal does not know which visitor the client asks about.',
     fix: 'Set the header `Authorization: Bearer` with the access token of the visitor.',
