@@ -14,8 +14,8 @@ import { signOut, signOutFormOf } from '../../steps/sign-out.ts'
 const typed = 'Typed-by-the-former-visitor-4711'
 
 /**
- * Opens every page that the next person could open, and returns the pages. The first is `landed` (the page after the
- * login), if given.
+ * Opens every page that the next person could open, and returns the pages. If `landed` (the page after the login) is
+ * given, it comes first.
  */
 async function lookAround(context: CheckContext, browser: Browser, landed?: Page): Promise<Page[]> {
   const { page, create } = context.settings
@@ -33,7 +33,7 @@ function expectNothingOf(pages: Page[], what: string, texts: string[]): void {
 
 /**
  * Fails if a page shows who the former visitor was. The first name is a safe sign, because nobody else in the run has
- * it.
+ * the same first name.
  */
 function expectNobody(pages: Page[], { email, id, groupId, firstName }: Person): void {
   expectNothingOf(pages, 'the former visitor', [email, id, groupId])
@@ -50,7 +50,8 @@ function shows(page: Page, { firstName }: Person): boolean {
 }
 
 /**
- * All text of the last page of a navigation, including the values of form fields. Answers with redirects do not count.
+ * Returns all text of the last page of a navigation, including the values of form fields. Ignores answers with
+ * redirects.
  */
 function allText({ body, forms }: Page): string {
   return [body, ...forms.flatMap(({ fields }) => fields.map(([, value]) => value))].join('\n')
@@ -87,7 +88,10 @@ async function createAndLeave(context: CheckContext, open: OpenForm): Promise<{ 
   return { page, secrets }
 }
 
-/** Signs a visitor in and opens the form for a new application. `names`: the cookies that the client set at sign-in. */
+/**
+ * Signs a visitor in and opens the form for a new application. `names` contains the names of the cookies that the
+ * client set at sign-in.
+ */
 async function openFormOfSession(context: CheckContext): Promise<{ open: OpenForm; names: string[] }> {
   const { browser, person } = await context.signedIn()
   // Reads the names before the form opens, so that they do not include a cookie of the form, such as a draft.
@@ -105,7 +109,7 @@ async function endSession(context: CheckContext, browser: Browser, names: string
 }
 
 /**
- * Signs out with the sign-out form of the open page. If this function opened another page for its sign-out form, the
+ * Signs out with the sign-out form of the open page. Does not open another page for the sign-out form, because the
  * client could show the secret on that page, and then delete the secret.
  */
 async function signOutFrom(context: CheckContext, { browser, page }: OpenForm): Promise<void> {
@@ -114,7 +118,7 @@ async function signOutFrom(context: CheckContext, { browser, page }: OpenForm): 
   else await signOut(context, browser)
 }
 
-/** The values of the form, but with the text `typed` in every text field. */
+/** Returns the values of the form, and the text `typed` for every text field without a value. */
 function typeAll({ form, values }: OpenForm): Values {
   const texts = form.controls.filter(({ type }) => type === 'text' || type === 'textarea')
   return { ...Object.fromEntries(texts.map(({ name }) => [name, typed])), ...values }
@@ -130,7 +134,7 @@ export const nextVisitor: CheckDefinition[] = [
     title:
       'After a visitor has signed out, the next person does not see the secret of an application that the visitor created',
     rule: 'next-visitor',
-    why: 'If the client keeps a secret for the next page, whoever opens this page sees the secret.',
+    why: 'If the client keeps a secret for the next page, anyone who opens this page sees the secret.',
     fix: 'If the client keeps the secret for the next page, bind it to the visitor who created the application, and delete it at sign-out.',
     needs: ['page', 'create', 'logout'],
     async run(context) {
@@ -145,7 +149,7 @@ export const nextVisitor: CheckDefinition[] = [
   {
     id: 'next-visitor-secret-other-login',
     title:
-      'A person who signs in with the browser of another visitor does not see the secret of an application that the other visitor created',
+      'If a second person signs in with the same browser, this person does not see the secret of an application that the first person created',
     rule: 'next-visitor',
     why: 'Another person may use another tab to sign in, while the client keeps the secret for the next page.',
     fix: 'If the client keeps the secret for the next page, bind it to the visitor who created the application, and delete it when another person signs in.',
@@ -247,7 +251,7 @@ export const nextVisitor: CheckDefinition[] = [
       id: `next-visitor-${id}`,
       title: `If the client refuses a form ${what}, no other visitor sees the text that was typed into the form`,
       rule: 'next-visitor',
-      why: 'Many clients check some fields themselves, before they call the API. Their own refusal and a refusal by the API often have separate code, and each of them can keep the form on the server.',
+      why: 'Many clients check some fields themselves, before they call the API. Often they handle their own refusals and the refusals of the API in separate code, and each of the two can keep the form on the server.',
       fix: 'Answer a refused form with a page that contains the filled form, and do not keep any part of the form on the server.',
       needs: ['page', 'create'],
       async run(context) {
