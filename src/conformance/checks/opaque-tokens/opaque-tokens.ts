@@ -12,7 +12,7 @@ const forms: [id: string, what: string, fault: string][] = [
   ['dotted', 'three random texts with dots between them', 'exchange-dotted-access-token'],
 ]
 
-/** Signs a visitor in. The fault gives the visitor an access token of another format. */
+/** Signs a visitor in. With the fault, the portal issues an access token that is not a JWT. */
 async function signInWith(context: CheckContext, fault: string) {
   const { browser, callback } = await beginLogin(context)
   await context.order(fault)
