@@ -40,8 +40,8 @@ const hostileIds = (id: string) => [
 const allowedPaths = /^\/apps\/v1(\/(?!\.\.?($|\/))[^/?#]+(\/\w+)?)?$/
 
 /**
- * Opens the form for changes in two tabs, and then sends both forms, each with another name. Returns both names, both
- * answers, and the name that the API has at the end.
+ * Opens the form for changes in two tabs, and then sends both forms, each with a different name. Returns both names,
+ * both answers, and the name that the API has at the end.
  */
 async function saveTwice(context: CheckContext) {
   const application = await openWithApplication(context)
@@ -119,7 +119,7 @@ export const changing: CheckDefinition[] = [
     id: 'forms-forged',
     title: 'If another site sends a form about an application, the client does not do what the form asks for',
     rule: 'PG-01',
-    why: "With such a form and the visitor's cookies, any website could change or remove applications or make new secrets.",
+    why: "With such a form and the visitor's cookies, any website could change or remove applications, or create new secrets.",
     fix: 'Check the origin of every POST in one function before all routes, and not only for the form that creates an application.',
     needs,
     longestMs: 90_000,
@@ -150,7 +150,7 @@ export const changing: CheckDefinition[] = [
       }
       // If a form does nothing even when its own page sends it, the refusal of the forged form proves nothing.
       if (works === 0)
-        throw new Undecided('No form about an application changes anything, not even if its own page sends it.')
+        throw new Undecided("The forms about an application change nothing, even if the client's own pages send them.")
     },
   },
   {
@@ -216,7 +216,7 @@ export const changing: CheckDefinition[] = [
         for (const hostile of hostileIds(id)) await expectOwnPaths(context, application, found.form, hostile)
         if (await worksFromItsPage(context, { ...application, browser }, found)) works++
       }
-      if (works === 0) throw new Undecided('No form about an application changes anything, not even with the right id.')
+      if (works === 0) throw new Undecided('The forms about an application change nothing, even with the right id.')
     },
   },
 ]

@@ -43,7 +43,7 @@ export const creating: CheckDefinition[] = [
     id: 'create-old-browser',
     title: 'The form creates an application in a browser that sends no Sec-Fetch headers',
     rule: 'own-forms',
-    why: 'Over http, and in older browsers also over https, a form arrives with Origin but without Sec-Fetch headers. If the page has Referrer-Policy: no-referrer, the value is Origin: null.',
+    why: 'Over http, and in older browsers also over https, a form arrives with Origin but without Sec-Fetch headers. If the page has Referrer-Policy: no-referrer, the browser sends Origin: null.',
     fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address. Send Referrer-Policy: same-origin with every page that has a form.',
     needs,
     async run(context) {
@@ -123,7 +123,8 @@ export const creating: CheckDefinition[] = [
     fix: 'If the call fails without a clear refusal, remember the id of the form. If a second request has the same id, answer with a page that tells the visitor to look at the list first.',
     needs,
     async run(context) {
-      // The fault loses the answer of the API, because a client may rightly treat a 503 answer as a refusal.
+      // This fault loses the answer of the API. The check does not use a 503 answer, because a client may rightly treat
+      // it as a refusal.
       const fault = 'create-reset-after'
       const open = await openCreateForm(context)
       const known = new Set(context.arrived('api'))
@@ -186,7 +187,7 @@ export const creating: CheckDefinition[] = [
     id: 'create-secret-once',
     title: 'A page shows the secret of a new application only once',
     rule: 'secret-shown',
-    why: 'If the page shows the secret at every visit, everybody who uses the browser later can read the secret.',
+    why: 'If the page shows the secret at every visit, anyone who uses the browser later can read the secret.',
     fix: 'If the client keeps the secret for the page that shows it, delete the secret when you send this page.',
     needs,
     async run(context) {
@@ -274,8 +275,8 @@ export const creating: CheckDefinition[] = [
     id: 'create-no-session-says-so',
     title: 'If a form arrives without a session, the visitor sees the typed text again, or a message',
     rule: 'PG-14',
-    why: 'If the client only redirects to the login, the visitor believes that the application was created. The typed text is also lost.',
-    fix: 'Show the filled form with a message and a link to the login. Or keep the form until the visitor has signed in, and then show it again.',
+    why: 'If the client only redirects to the login path, the visitor believes that the application was created. The typed text is also lost.',
+    fix: 'Show the filled form with a message and a link to the login path. Or keep the form until the visitor has signed in, and then show it again.',
     needs,
     async run(context) {
       const typed = `Typed before the session ended ${Date.now()}`
@@ -457,7 +458,9 @@ export const creating: CheckDefinition[] = [
   },
 ]
 
-/** How to fix a form that creates no application, depending on the client's answer and its API calls. */
+/**
+ * Returns how to fix a form that does not create an application. This depends on the client's answer and its API calls.
+ */
 function adviceForForm(context: CheckContext, page: Page, calls: LabStep[]): string {
   const post = calls.findLast(({ request }) => request.method === 'POST')
   if (post && post.response.status >= 400) {
@@ -469,7 +472,7 @@ function adviceForForm(context: CheckContext, page: Page, calls: LabStep[]): str
   if (sent?.request.headers.origin === 'null' && page.status === 403)
     return 'Browsers send Origin: null from a page with Referrer-Policy: no-referrer. Use same-origin on pages with forms.'
   if (page.stoppedAt !== undefined || page.url.startsWith(context.platform.portalUrl))
-    return 'The client answered the form with a redirect to the login. Read the session from the cookies of this request (see the evidence).'
+    return 'The client answered the form with a redirect to the login path. Read the session from the cookies of this request (see the evidence).'
   if (page.status >= 500) return 'The client itself failed. Its output shows the error.'
   if (page.status >= 400)
     return `The client refused its own form with status ${page.status}. See the request in the evidence, and find out which check of the client refused it: Origin, Sec-Fetch-Site, a hidden token, or the fields.`

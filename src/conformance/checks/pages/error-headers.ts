@@ -16,8 +16,8 @@ interface Answer {
 }
 
 /**
- * In characters. A client refuses a form of this length before it reads the fields. A longer form would not fit into
- * the buffers of the connection, so that the suite could miss the answer.
+ * The number of characters in a form that a client refuses before it reads the fields. A longer form would not fit into
+ * the buffers of the connection, so the suite could miss the answer.
  */
 const tooLong = 100_000
 
@@ -37,8 +37,8 @@ const ofAnswer =
     headerOf(exchange, name)
 
 /**
- * Collects answers with a status of 400 or above: answers to GET and to POST, with errors of the client itself and with
- * failures of the platform.
+ * Collects answers with a status of 400 or above. They are answers to GET or POST requests. Some errors come from the
+ * client itself, others from failures of the platform.
  */
 async function collect(context: CheckContext): Promise<{ page: Page; answers: Answer[] }> {
   const { settings } = context
@@ -55,7 +55,7 @@ async function collect(context: CheckContext): Promise<{ page: Page; answers: An
   await context.order('list-503', { times: 5 })
   const failed = await browser.newTab().visit(context.url(settings.page))
   await context.dropFaults()
-  for (const exchange of failed.trail) add('a failed call of the API', exchange)
+  for (const exchange of failed.trail) add('a request whose API call failed', exchange)
   if (answers.length === 0) throw new NotApplicable('no answer of the client has a status of 400 or above')
   return { page, answers }
 }
@@ -79,7 +79,7 @@ async function addForms(context: CheckContext, browser: Browser, add: Add): Prom
     )
     const long = { ...form, fields: [['name', 'a'.repeat(tooLong)]] as [string, string][] }
     add(`a form to ${path} that is too long`, (await sendForm(context, browser, long, ownForm(context))).answer)
-    add(`another method for ${path}`, await context.request(path, { method: 'DELETE', headers: ownForm(context) }))
+    add(`a DELETE request for ${path}`, await context.request(path, { method: 'DELETE', headers: ownForm(context) }))
   }
 }
 
@@ -99,7 +99,7 @@ async function addRefusedForm(
 const rows: { id: string; title: string; rule: RuleId; why: string; fix: string; names: string[] }[] = [
   {
     id: 'error-headers',
-    title: 'An answer with a status of 400 or above has security headers if the pages have them',
+    title: "If the client's pages have security headers, its answers with a status of 400 or above also have them",
     rule: 'PG-09',
     why: 'An error page often shows values from the request, and often comes from different code than the normal pages.',
     fix: 'Set the headers in one function that runs for every answer, before the routes and the error handler.',
@@ -107,7 +107,7 @@ const rows: { id: string; title: string; rule: RuleId; why: string; fix: string;
   },
   {
     id: 'error-not-framed',
-    title: 'No other site can show an error page in a frame',
+    title: 'Other sites cannot show an error page in a frame',
     rule: 'PG-08',
     why: 'The page for a refused form contains the typed values and a button. If another site shows this page in a frame, it can trick the visitor into pressing the button.',
     fix: "Send frame-ancestors 'none' or X-Frame-Options: DENY with every page, whatever its status.",
@@ -115,7 +115,8 @@ const rows: { id: string; title: string; rule: RuleId; why: string; fix: string;
   },
   {
     id: 'error-nosniff',
-    title: 'An answer with a status of 400 or above has X-Content-Type-Options: nosniff if the pages have it',
+    title:
+      "If the client's pages have X-Content-Type-Options: nosniff, its answers with a status of 400 or above also have it",
     rule: 'nosniff',
     why: 'The answer can repeat values from the request, so browsers must not guess its type.',
     fix: 'Send X-Content-Type-Options: nosniff with every answer, whatever its status.',
@@ -123,7 +124,7 @@ const rows: { id: string; title: string; rule: RuleId; why: string; fix: string;
   },
   {
     id: 'error-content-security-policy',
-    title: 'An error page has a Content-Security-Policy if the pages have one',
+    title: "If the client's other pages have a Content-Security-Policy, its error pages also have one",
     rule: 'content-security-policy',
     why: 'Error pages often show values from the request, so they need the policy more than other pages.',
     fix: 'Send the Content-Security-Policy with every page, whatever its status.',

@@ -66,7 +66,10 @@ const atLimits: Record<string, string> = {
   privacyPolicyUrl: `https://limit.example/${'p'.repeat(2048 - 22)}`,
 }
 
-/** Values with as many characters as the API accepts. They have more bytes and more UTF-16 units than characters. */
+/**
+ * Values with the largest number of characters that the API accepts. They have more bytes and more UTF-16 units than
+ * characters.
+ */
 const wideAtLimits: Record<string, string> = {
   name: `${'👍'.repeat(199)}z`,
   description: `${'日'.repeat(500)}${'👍'.repeat(500)}${'d'.repeat(999)}z`,
@@ -88,13 +91,18 @@ const ordinary: Record<string, string> = {
   defaultScopes: 'typed-scope',
 }
 
-/** The values for those fields of the form that have the same name as in the API. */
+/**
+ * Returns the values in `wanted` whose names are also names of fields in the form. The values for lists and hidden
+ * fields are left out.
+ */
 function valuesFor({ controls }: Form, wanted: Record<string, string>): Record<string, string> {
   const names = controls.filter(({ type, choices }) => !choices && type !== 'hidden').map(({ name }) => name)
   return Object.fromEntries(Object.entries(wanted).filter(([name]) => names.includes(name)))
 }
 
-/** Sends the form for a new application with these values. Fails if the API gets another value in one of the fields. */
+/**
+ * Sends the form for a new application with these values. Fails if the API gets a different value in one of the fields.
+ */
 async function expectValues(context: CheckContext, wanted: Record<string, string>, refused: string): Promise<void> {
   const open = await openCreateForm(context)
   const values = valuesFor(open.form, wanted)
@@ -170,8 +178,8 @@ export const everyForm: CheckDefinition[] = [
     id: 'forms-no-session-says-so',
     title: 'If a form about an application arrives without a session, the visitor sees that nothing was changed',
     rule: 'PG-14',
-    why: 'If the client only redirects to the login or to another page, the visitor believes that the application was changed.',
-    fix: 'Answer with a page that says that nothing was changed and has a link to the login. Or show this message after the login.',
+    why: 'If the client only redirects to the login path or to another page, the visitor believes that the application was changed.',
+    fix: 'Answer with a page that says that nothing was changed and has a link to the login path. Or show this message after the login.',
     needs,
     async run(context) {
       const { browser, forms } = await openForms(context)
@@ -198,7 +206,7 @@ export const everyForm: CheckDefinition[] = [
     title:
       'If a visitor sends a form about an application and reloads the next page, the browser does not send the form again',
     rule: 'PG-16',
-    why: 'If the client answers the POST with a page, the browser sends the POST again on reload, and the client may, for example, make another new secret.',
+    why: 'If the client answers the POST with a page, the browser sends the POST again on reload, and the client may, for example, create another new secret.',
     fix: 'Answer every successful POST with 303 to another page.',
     needs,
     async run(context) {
@@ -244,7 +252,7 @@ export const everyForm: CheckDefinition[] = [
     id: 'forms-old-browser',
     title: 'The forms about an application work in a browser that sends no Sec-Fetch headers',
     rule: 'own-forms',
-    why: 'Over http, and in older browsers also over https, a form arrives with Origin but without Sec-Fetch headers. If the page has Referrer-Policy: no-referrer, the value is Origin: null.',
+    why: 'Over http, and in older browsers also over https, a form arrives with Origin but without Sec-Fetch headers. If the page has Referrer-Policy: no-referrer, the browser sends Origin: null.',
     fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address. Send Referrer-Policy: same-origin with every page that has a form.',
     needs,
     async run(context) {
@@ -312,9 +320,9 @@ export const everyForm: CheckDefinition[] = [
   {
     id: 'edit-overtaken-other-fields',
     title:
-      'If somebody changed another field after a visitor opened the form for changes, sending the form does not overwrite that field',
+      "If somebody else changes one field while a visitor edits a different field, the visitor's form does not overwrite the other person's change",
     rule: 'edit-overtaken',
-    why: 'A client that looks for changes only in some fields overwrites changes of the other fields, and nobody notices.',
+    why: 'A client that looks for changes only in some fields overwrites changes of the remaining fields, and nobody notices.',
     fix: 'Keep the ETag that came with the values in the form. Send this ETag as If-Match, and show the form again after a 412 answer.',
     needs,
     async run(context) {
@@ -384,7 +392,7 @@ export const everyForm: CheckDefinition[] = [
   },
   {
     id: 'forms-secret-not-in-address',
-    title: 'If a form makes a new secret, no address contains the secret',
+    title: 'If a form creates a new secret, no address contains the secret',
     rule: 'SE-04',
     why: 'Browser histories and logs keep addresses.',
     fix: 'Write the secret into the body of the answer, or into a sealed cookie for the next page.',

@@ -47,7 +47,7 @@ const hasNosniff = ({ exchange }: Pick<Answer, 'exchange'>) =>
 /** Ends the check if the page behind the login has no nosniff header, because other checks report this. */
 function requireNosniff({ page }: Tour): void {
   if (!/nosniff/i.test(page.headers.get('x-content-type-options') ?? ''))
-    throw new NotApplicable('the page behind the login does not have the header either')
+    throw new NotApplicable('even the page behind the login does not have the header')
 }
 
 /** The name of a server or framework, followed by a version. */
@@ -77,7 +77,7 @@ export const everyPage: CheckDefinition[] = [
   everyAnswer(
     {
       id: 'every-page-not-framed',
-      title: 'No other site can show any page of the client in a frame',
+      title: 'Other sites cannot show any page of the client in a frame',
       rule: 'PG-08',
       why: 'Another site can hide the page in a frame, so that visitors press its buttons without seeing them.',
       fix: "Send frame-ancestors 'none' or X-Frame-Options: DENY with every page. Set the header in one function that runs for every answer.",
@@ -138,7 +138,7 @@ export const everyPage: CheckDefinition[] = [
     },
     (answer, { page }) => {
       if (!page.headers.has('content-security-policy'))
-        throw new NotApplicable('the page behind the login does not have a policy either')
+        throw new NotApplicable('even the page behind the login does not have a policy')
       return isPage(answer) && headerOf(answer.exchange, 'content-security-policy') === undefined
         ? 'has no Content-Security-Policy'
         : undefined
@@ -190,10 +190,10 @@ export const everyPage: CheckDefinition[] = [
   everyAnswer(
     {
       id: 'every-page-no-secret',
-      title: 'No answer contains a token or the client secret, neither in its body nor in a header',
+      title: 'No body or header of an answer contains a token or the client secret',
       rule: 'CK-08',
       why: 'Scripts, browser extensions and proxies can read everything in an answer.',
-      fix: 'Keep tokens and the client secret at the server. If a cookie must contain a token, encrypt the token.',
+      fix: 'Keep tokens and the client secret on the server. If a cookie must contain a token, encrypt the token.',
     },
     ({ exchange }, _tour, context) => {
       const headers = 'headers' in exchange.response ? [...exchange.response.headers.values()] : []
@@ -220,7 +220,7 @@ export const everyPage: CheckDefinition[] = [
   everyAnswer(
     {
       id: 'every-answer-no-inside',
-      title: 'No answer contains the address of the API or a network error, neither in its body nor in a header',
+      title: 'No body or header of an answer contains the address of the API or a network error',
       rule: 'PG-20',
       why: 'Such an answer tells an attacker how the client is built and which hosts it can reach.',
       fix: 'In the body and the headers of an error answer, write only fixed words and a request id. Keep the details in the log.',
@@ -240,7 +240,7 @@ export const everyPage: CheckDefinition[] = [
   everyAnswer(
     {
       id: 'every-answer-no-version',
-      title: 'No answer contains the version of the server or of a framework, neither in a header nor in its body',
+      title: 'No body or header of an answer contains the version of the server or of a framework',
       rule: 'no-server-version',
       why: 'An attacker who knows the version knows which published vulnerabilities to try.',
       fix: 'Switch off default error pages, and headers that contain a version.',

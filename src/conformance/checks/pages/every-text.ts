@@ -20,8 +20,8 @@ const script = 'conformance()'
 const quotes = `Marker'"\``
 
 /**
- * A text that closes every part of a page that can contain it: attributes with and without quotes, elements, scripts
- * and comments.
+ * A text that closes every place in which a page can contain the text: attributes with and without quotes, elements,
+ * scripts and comments.
  */
 const markup = `${quotes}\${${script}}></textarea></title></option></script></style>--><img src=x onerror=${script}> onmouseover=${script} x='`
 
@@ -116,8 +116,8 @@ const parameters = [
 const shownCookies = ['flash', 'message', 'notice', 'error', 'lang', 'locale', 'theme', 'name', 'user', 'username']
 
 /**
- * Requests every known page with the text in every parameter, and with the headers. Does so without a session, and with
- * one.
+ * Requests every known page with the text in every parameter, and with the headers, first without a session and then
+ * with one.
  */
 async function requestWith(context: CheckContext, text: string, headers: Record<string, string>): Promise<Exchange[]> {
   const { login, callback, page, create, returnTo, logout } = context.settings
@@ -322,7 +322,7 @@ export const everyText: CheckDefinition[] = [
     id: 'request-escapes',
     title: 'No page contains markup from a parameter or a header of the request',
     rule: 'PG-07',
-    why: 'Anybody can make a visitor open an address that contains markup.',
+    why: 'Anyone can make a visitor open an address that contains markup.',
     fix: 'Escape every value of a request, and never take the address of a link from a request.',
     async run(context) {
       // Another site on the same host can set such cookies.

@@ -1,5 +1,5 @@
-// Checks on the forms about applications: forms that are sent again after another form, after a new login or after a
-// refusal, several groups and addresses, limits of fields, old forms for changes, and the number of calls for each
+// Checks how the client handles the forms about applications. In some checks, a visitor sends an old form again, or
+// chooses one of several groups. Other checks are about the limits of fields, or the number of platform calls for each
 // form.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Page } from '../../browser/browser.ts'
@@ -102,7 +102,7 @@ const onceRule = {
 export const formHandling: CheckDefinition[] = [
   {
     id: 'create-once-between-others',
-    title: 'If a visitor sends a form again after another form, the client does not create another application',
+    title: 'If a visitor sends two forms and then the first form again, the client does not create a third application',
     ...onceRule,
     why: 'A client that remembers only the latest form treats an older form as a new one, for example when the visitor goes back in the history.',
     needs,
@@ -142,7 +142,7 @@ export const formHandling: CheckDefinition[] = [
     title: 'If the client shows a refused form again and the visitor corrects it, the form creates the application',
     rule: 'create-application',
     why: 'If the client shows the form again with the one-time id of the refused form, or without one of the fields, the visitor can never create the application.',
-    fix: 'Give the form that you show again a new one-time id, or use up the id only if the API has created the application.',
+    fix: 'When you show the form again, give it a new one-time id. Or use up the id only if the API has created the application.',
     needs,
     async run(context) {
       let judged = 0
@@ -172,7 +172,7 @@ export const formHandling: CheckDefinition[] = [
     title: 'The client creates an application in the group that the visitor chose',
     rule: 'create-application',
     why: 'The members of the group get access to the application. In the wrong group, other people can change and remove it.',
-    fix: 'Send the value of the field for the group as groupId. Do not use the first group of the visitor.',
+    fix: "Send the value of the field for the group as groupId. Do not always use the visitor's first group.",
     needs,
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -300,7 +300,7 @@ export const formHandling: CheckDefinition[] = [
     id: 'create-secret-on-one-page',
     title: 'After a page has shown the secret of a new application, no other page shows this secret',
     rule: 'secret-shown',
-    why: 'If the list, the page of the application or a later form shows the secret again, everybody who uses the browser later can read it.',
+    why: 'If the list, the page of the application or a later form shows the secret again, anyone who uses the browser later can read it.',
     fix: 'Wherever you keep the secret, delete it when you send the page that shows it.',
     needs,
     async run(context) {
@@ -325,7 +325,7 @@ export const formHandling: CheckDefinition[] = [
   {
     id: 'edit-overtaken-reopened',
     title:
-      'If a form for changes was opened before a change and another one after it, the older form does not overwrite the change',
+      'If a visitor opens the form for changes before and after somebody else changes the application, the older form does not overwrite that change',
     rule: 'edit-overtaken',
     why: 'A client that keeps the ETag in the session or in its memory, and not in the form, replaces the ETag when another tab opens the form. The first tab then overwrites the change.',
     fix: 'Keep the ETag that came with the values in a hidden field of the form, and send it as If-Match.',

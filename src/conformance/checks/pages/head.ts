@@ -16,7 +16,8 @@ async function head(context: CheckContext, url: string, cookie?: string) {
 export const headRequests: CheckDefinition[] = [
   {
     id: 'head-of-visitor-pages',
-    title: "The client answers a HEAD request for a visitor's page with status 405, and makes no platform call for it",
+    title:
+      "The client answers a HEAD request for a visitor's page with status 405, and does not call the platform for it",
     rule,
     why: 'Link checkers and browser extensions send HEAD requests. If the client runs the code of the page for such a request, it calls the platform, renews tokens that the visitor then loses, or deletes a message that the visitor has not seen.',
     fix: 'Accept only GET for pages of visitors. Many frameworks run the GET handler for HEAD: switch this off, or answer HEAD with 405 before the handler runs.',
@@ -38,7 +39,8 @@ export const headRequests: CheckDefinition[] = [
         const calls = context.arrived().filter(step => !known.has(step))
         const path = new URL(url).pathname.replaceAll(application.id, '…')
         expect(calls.length === 0, `For HEAD ${path}, the client called the platform.`, answer, ...calls.slice(0, 3))
-        // A status from 400 to 499 also tells the caller that the client does not answer HEAD here.
+        // The check accepts every status from 400 to 499, because each of them tells the caller that the client does
+        // not answer HEAD here.
         const isRefused = statusOf(answer) >= 400 && statusOf(answer) < 500
         expect(isRefused, `HEAD ${path} is answered with status ${statusOf(answer)}.`, answer)
       }

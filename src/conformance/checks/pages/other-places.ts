@@ -22,7 +22,8 @@ import { requestText } from '../../steps/raw.ts'
 const needs: Check['needs'] = ['page']
 
 /**
- * Texts in place of an id. One of them makes a client call another path if the client only decodes or only encodes it.
+ * Texts that a request contains in place of an id. A client that only decodes or only encodes the id calls another path
+ * for at least one of these texts.
  */
 const hostileIds = (id: string) => [
   '%2e%2e',
@@ -111,7 +112,7 @@ export const otherPlaces: CheckDefinition[] = [
   },
   {
     id: 'visitor-pages-no-cors',
-    title: 'No page of a signed-in visitor has an Access-Control-Allow-Origin that names another origin',
+    title: 'No page for a signed-in visitor has an Access-Control-Allow-Origin that names a foreign origin',
     rule: 'PG-19',
     why: "With this header, a script on the named origin can read the page and the visitor's data. This is also true for a fixed origin, such as the address of a development server.",
     fix: 'Do not send Access-Control-Allow-Origin with any answer, for any origin.',
@@ -206,7 +207,7 @@ export const otherPlaces: CheckDefinition[] = [
   {
     id: 'forms-long-body',
     title:
-      'The client refuses a form of 500 KB, even if it has no Content-Length, and even if it changes an application',
+      'The client refuses a form of 500 KB, even if the form has no Content-Length or changes an existing application',
     rule: 'bounded-bodies',
     why: 'A limit does not protect the client if it looks only at Content-Length, or if it applies to only one form.',
     fix: 'Count the bytes while you read the body of any request, and stop at 64 KB.',

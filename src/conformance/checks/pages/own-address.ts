@@ -51,7 +51,7 @@ export const ownAddress: CheckDefinition[] = [
     id: 'forwarded-host-not-believed',
     title: 'No redirect or link contains the host from X-Forwarded-Host, Forwarded or a similar header',
     rule: 'PG-02',
-    why: "Anybody can send these headers. A cache can then send the wrong answer to everybody, so that visitors or codes go to the attacker's site.",
+    why: "Anyone can send these headers. A cache can then send the wrong answer to all visitors, so that visitors or codes go to the attacker's site.",
     fix: "Take the client's own address from the configuration. Configure the framework not to trust headers of proxies.",
     async run(context) {
       for (const answer of await visitAll(context, forwarded)) {
@@ -95,9 +95,9 @@ export const ownAddress: CheckDefinition[] = [
   {
     id: 'foreign-host-not-linked',
     title:
-      'No page has a link to the host from the Host header of the request, not even a page for visitors or an error page',
+      'No page, not even an error page or a page for signed-in visitors, has a link to the host from the Host header of the request',
     rule: 'PG-02',
-    why: 'An attacker can send a request with a false Host header, and a cache can then send the answer to everybody.',
+    why: 'An attacker can send a request with a false Host header, and a cache can then send the answer to all visitors.',
     fix: 'Build addresses from the configuration, or use relative addresses.',
     async run(context) {
       for (const answer of await visitAll(context, { host: evil })) {

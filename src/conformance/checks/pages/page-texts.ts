@@ -1,5 +1,5 @@
-// Checks with texts that other people wrote, on pages and in addresses. The client must escape these texts, and must
-// not load or call an address in them.
+// Checks how the client handles texts that other people wrote, on pages and in addresses. The client must escape these
+// texts, and must not load or call an address in them.
 import type { Page } from '../../browser/browser.ts'
 import type { CheckDefinition } from '../../check.ts'
 import { expect, statusOf } from '../../findings.ts'

@@ -48,7 +48,7 @@ const headers: {
   },
   {
     id: 'page-not-framed',
-    title: 'No other site can show a page behind the login in a frame',
+    title: 'Other sites cannot show a page behind the login in a frame',
     rule: 'PG-08',
     why: 'Another site can hide the page in a frame, so that visitors press its buttons without seeing them.',
     fix: "Send Content-Security-Policy: frame-ancestors 'none', or X-Frame-Options: DENY.",
@@ -91,12 +91,12 @@ export const pages: CheckDefinition[] = [
     title: 'Without a session, the client makes no API call for the page behind the login, and offers to sign in',
     rule: 'bearer-header',
     why: 'Without a session, the client has no token for the call.',
-    fix: 'Check the session before you call the API. Without a session, redirect to the login, or show a link to it.',
+    fix: 'Check the session before you call the API. Without a session, redirect to the login path, or show a link to it.',
     needs: ['page'],
     isAlone: true,
     async run(context) {
       const page = await context.visitUntilPortal(context.browser(), context.settings.page)
-      expect((await calls(context)).length === 0, 'The page called the API.', page)
+      expect((await calls(context)).length === 0, 'The client called the API for the page.', page)
       expectServed(page, `The page was answered with ${describePage(page)}.`)
       const isLed =
         page.stoppedAt !== undefined ||
@@ -110,8 +110,8 @@ export const pages: CheckDefinition[] = [
     id: 'page-forged-session',
     title: 'The client does not accept an invented session cookie',
     rule: 'CK-05',
-    why: 'A client that accepts a cookie without a check lets anybody sign in as another user.',
-    fix: 'Seal or sign the value of the cookie, or look the value up in a list of sessions at the server.',
+    why: 'A client that accepts a cookie without a check lets anyone sign in as another user.',
+    fix: 'Seal or sign the value of the cookie, or look the value up in a list of sessions on the server.',
     needs: ['page'],
     isAlone: true,
     async run(context) {
@@ -124,7 +124,10 @@ export const pages: CheckDefinition[] = [
         forged.cookies.set(context.settings.client, `${name}=${user}; Path=/; Secure`)
       const before = (await calls(context)).length
       await context.visitUntilPortal(forged, context.settings.page)
-      expect((await calls(context)).length === before, 'The client called the API for an invented session cookie.')
+      expect(
+        (await calls(context)).length === before,
+        'The client called the API, although the session cookie was invented.',
+      )
     },
   },
   {
@@ -153,7 +156,7 @@ export const pages: CheckDefinition[] = [
   },
   {
     id: 'page-cookie-from-another-site',
-    title: 'If a request from another site contains the session cookies, the client shows the page',
+    title: 'If a request from another site carries the session cookies, the client shows the page',
     rule: 'PG-13',
     why: 'Browsers send Lax cookies with every link from another site. They even send Strict cookies if a link on a page of the client leads to another site that redirects back.',
     fix: 'Look for the session first. Only if the request has no session, check whether the request comes from another site.',
@@ -222,7 +225,7 @@ export const pages: CheckDefinition[] = [
     title: 'No script on another site can read the page behind the login',
     rule: 'PG-19',
     why: "If the page has Access-Control-Allow-Origin, a script on another site can read the page and the visitor's data.",
-    fix: 'Send no Access-Control-Allow-Origin.',
+    fix: 'Do not send Access-Control-Allow-Origin.',
     needs: ['page'],
     async run(context) {
       const { browser } = await context.signedIn()
@@ -281,7 +284,7 @@ export const pages: CheckDefinition[] = [
     title: 'No page contains a token or the client secret',
     rule: 'CK-08',
     why: 'Scripts and extensions can read everything on a page.',
-    fix: 'Keep tokens and the client secret at the server, and never write them into a page.',
+    fix: 'Keep tokens and the client secret on the server, and never write them into a page.',
     needs: ['page'],
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -327,7 +330,7 @@ export const pages: CheckDefinition[] = [
     id: 'not-found-escapes',
     title: 'The page for an unknown address contains no markup from this address',
     rule: 'PG-07',
-    why: 'Anybody can make a visitor open an address that contains markup.',
+    why: 'Anyone can make a visitor open an address that contains markup.',
     fix: 'Do not show the address on the page, or escape it.',
     async run(context) {
       for (const path of [
@@ -341,7 +344,7 @@ export const pages: CheckDefinition[] = [
   },
   {
     id: 'errors-say-nothing',
-    title: 'An error page shows no stack trace and no file path',
+    title: 'An error page does not show a stack trace or a file path',
     rule: 'PG-20',
     why: 'Stack traces and file paths show an attacker which code and which versions the client uses.',
     fix: 'Answer with fixed words and a request id. Keep the details in the log.',
@@ -366,7 +369,7 @@ export const pages: CheckDefinition[] = [
     title:
       'The client does not write the Host header of a request into a link, or into a redirect that a cache may keep',
     rule: 'PG-02',
-    why: 'An attacker can send a request with a false Host header, and a cache can then send the answer to everybody.',
+    why: 'An attacker can send a request with a false Host header, and a cache can then send the answer to all visitors.',
     fix: 'Build addresses from the configuration, or use relative addresses.',
     async run(context) {
       for (const answer of await answersToForeignHost(context)) {

@@ -9,7 +9,8 @@ import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { findCreateForm, type OpenForm, openCreateForm, openFormIn } from '../../steps/create-form.ts'
 
 /**
- * In milliseconds. A good client needs a few milliseconds for a value, or a few hundred milliseconds on a busy machine.
+ * How many milliseconds a client may need for a value. A good client needs a few milliseconds, or a few hundred
+ * milliseconds on a busy machine.
  */
 const mostMs = 3000
 
@@ -26,9 +27,9 @@ async function repeatMore(send: (repetitions: number) => Promise<number>): Promi
 }
 
 /**
- * Each function makes a value that repeats a text and ends with a character that an expression for such texts refuses.
- * The check `create-slow-values` also sends these families in each field separately, because a client may stop at the
- * first wrong field.
+ * Each function makes a value that repeats a text and ends with a character that a regular expression for such texts
+ * refuses. The check `create-slow-values` also sends these families in each field separately, because a client may stop
+ * at the first wrong field.
  */
 const fieldFamilies: Record<string, (count: number) => string> = {
   'a letter': count => `${'a'.repeat(count)}!`,
@@ -59,7 +60,7 @@ const families: typeof fieldFamilies = {
 
 const rule: Check['rule'] = 'short-checks'
 const why =
-  'Some regular expressions need twice as long for each further character. With such an expression, one request with 40 characters keeps the client busy for hours.'
+  'With each additional character, some regular expressions need twice as long. With such an expression, a value of 40 characters keeps the client busy for hours.'
 const fix =
   'Do not write a regular expression in which two repetitions can match the same text, such as (a+)+ or (\\w+\\s?)+. Split lists at the separator, parse addresses with a URL parser, and limit the length before you check a value.'
 
@@ -98,7 +99,7 @@ interface Comparison {
   most?: number
 }
 
-/** If a plain request takes longer than this part of the time for the value, the machine may be slow. */
+/** If a plain request takes longer than this fraction of the time for the value, the machine may be slow. */
 const plainPart = 1 / 8
 
 /**
@@ -128,8 +129,8 @@ async function expectFast(
 }
 
 /**
- * In bytes. Clients with the usual limit of 64 KB refuse longer forms. Shorter forms need less time even if a check is
- * slow.
+ * The sizes of the forms that the check tries, in bytes. Clients with the usual limit of 64 KB refuse longer forms.
+ * With shorter forms, even a slow regular expression needs less time.
  */
 const longForms = [60_000, 45_000]
 
@@ -140,8 +141,8 @@ const longForms = [60_000, 45_000]
 const mostLongMs = 700
 
 /**
- * Each function makes a value of about this length. Expressions that remove characters at the end of a text are slow
- * for it.
+ * Each function makes a value of about this length. Regular expressions that remove characters at the end of a text are
+ * slow for such values.
  */
 const longValues: Record<string, (length: number) => string> = {
   'spaces inside a text': length => `x${' '.repeat(length)}x`,
@@ -171,7 +172,7 @@ async function sendLong(context: CheckContext, open: OpenForm, name: string, val
 export const slowValues: CheckDefinition[] = [
   {
     id: 'create-long-values',
-    title: 'The client checks a field with many spaces, slashes or commas as fast as another field of the same length',
+    title: 'The client checks a field full of spaces, slashes or commas as fast as a field full of letters',
     rule,
     why: 'An expression such as /\\s+$/ or /\\s*,\\s*/ begins again at each space. For a field of 60 KB, this takes seconds, and other visitors wait.',
     fix: 'Refuse a value that is too long before you do anything else with it. Remove spaces with the function of the language, such as trim, and not with a regular expression.',
@@ -246,7 +247,7 @@ export const slowValues: CheckDefinition[] = [
     id: 'query-slow-values',
     title: 'The client checks any value in a query in a short time',
     rule,
-    why: `${why} Anybody can send requests to the login path and the callback, without being signed in.`,
+    why: `${why} Anyone can send requests to the login path and the callback, without being signed in.`,
     fix,
     longestMs: 120_000,
     async run(context) {

@@ -61,7 +61,7 @@ async function expectAllKept(
   const page = await browser.submit(open.page, open.form, typed)
   if ((await created(context, person)).length > 0) throw new NotApplicable('the client does not refuse such a form')
   const again = findCreateForm(page)
-  // Other checks report this.
+  // Other checks report that the form is missing.
   if (!again) throw new NotApplicable(`the answer, ${describePage(page)}, does not contain the form`)
   const lost = lostIn(again, typed)
   expect(
