@@ -17,8 +17,8 @@ interface Failed {
 }
 
 /**
- * Makes a login whose exchange gets the fault. The order of the fault contains the state of this login, so the fault
- * does not affect other logins.
+ * Runs a login whose exchange gets the fault. The fault applies only to the state of this login, so it does not affect
+ * other logins.
  */
 async function loginUnder(
   context: CheckContext,
@@ -42,7 +42,7 @@ async function loginUnder(
   for (let tries = 0; tries < 5 && !isRecorded() && page.status !== 0; tries++) await context.pause(1000)
   if (!isRecorded() && context.timesMet(fault) === 0 && page.status !== 0)
     throw new Undecided(
-      `No exchange of the client met the fault that this check had ordered. The client answered the callback with ${describePage(page)}.`,
+      `The fault that this check had ordered did not affect any exchange of the client. The client answered the callback with ${describePage(page)}.`,
     )
   return { page, exchanges: (await context.codeExchanges()).length, tookMs }
 }
@@ -76,8 +76,8 @@ const answerFix =
   'Catch every failure of the exchange, including unreadable answers, and show a page with a link to a new login.'
 
 /**
- * Faults of the answer to the exchange. The client must answer the visitor and keep running, and must not create a
- * session.
+ * Faults of the portal's answer to the exchange. With each fault, the client must answer the visitor and keep running,
+ * and must not create a session.
  */
 const failures: [failure: string, what: string, why?: string][] = [
   ['reset', 'the portal resets the connection of the exchange'],
@@ -134,7 +134,7 @@ const deadlines: CheckDefinition[] = waits.map(([failure, what]) => ({
     const failed = await loginUnder(context, `exchange-${failure}`, failure === 'drip' ? { seconds: 0.2 } : {})
     expect(
       failed.page.status !== 0,
-      `The browser had no answer after ${Math.round(failed.tookMs / 1000)} seconds.`,
+      `The browser got no answer within ${Math.round(failed.tookMs / 1000)} seconds.`,
       failed.page,
     )
     await expectAlive(context)
@@ -193,9 +193,12 @@ export const portalFaults: CheckDefinition[] = [
     longestMs: 90_000,
     async run(context) {
       const { page } = await loginUnder(context, 'exchange-endless-body')
-      expect(page.status !== 0, `The browser had no answer: ${page.fault}.`, page)
+      expect(page.status !== 0, `The browser got no answer: ${page.fault}.`, page)
       const took = context.arrived('exchange')[0]?.durationMs
-      expect(took !== undefined, 'Seven seconds after its answer, the client still has not closed the connection.')
+      expect(
+        took !== undefined,
+        'Seven seconds after its answer to the visitor, the client still has not closed the connection to the portal.',
+      )
       // The sandbox sends about 1.5 MB per second.
       expect(took < 3500, `The client read the endless answer for ${(took / 1000).toFixed(1)} seconds.`)
     },
@@ -209,7 +212,7 @@ export const portalFaults: CheckDefinition[] = [
     longestMs: 90_000,
     async run(context) {
       const { page } = await loginUnder(context, 'exchange-never')
-      expect(page.status !== 0, `The browser had no answer: ${page.fault}.`, page)
+      expect(page.status !== 0, `The browser got no answer: ${page.fault}.`, page)
       const exchanges = context.timesMet('exchange-never')
       expect(exchanges === 1, `The client made ${exchanges} exchanges.`, page)
     },
@@ -247,7 +250,7 @@ export const portalFaults: CheckDefinition[] = [
       const { browser, callback } = await beginLogin(context)
       await context.order('exchange-large')
       const page = await followCallback(context, browser, callback)
-      expect(page.status !== 0, `The browser had no answer: ${page.fault}.`, page)
+      expect(page.status !== 0, `The browser got no answer: ${page.fault}.`, page)
       if (context.timesMet('exchange-large') === 0) throw new Undecided('The client made no exchange.')
       await context.dropFaults()
       expect(
@@ -285,7 +288,7 @@ export const portalFaults: CheckDefinition[] = [
   {
     id: 'exchange-gzip',
     title:
-      'If the portal compresses its answer to the exchange although the client did not ask for that, the visitor gets a page and the client keeps running',
+      'If the portal compresses its answer to the exchange although the client did not ask for compression, the visitor gets a page and the client keeps running',
     rule: 'UP-04',
     why: answerWhy,
     fix: answerFix,
@@ -327,10 +330,10 @@ export const portalFaults: CheckDefinition[] = [
   ),
   {
     id: 'exchange-refused-no-loop',
-    title: 'If the portal refuses every exchange, the client does not send the visitor to the login again and again',
+    title: 'If the portal refuses every exchange, the client does not begin new logins again and again',
     rule: 'CL-33',
     why: 'A visitor who is signed in at the portal is sent back to the client at once. If the client begins a new login after each failure, the redirects never end.',
-    fix: 'After a failed login, show a page with a link to a new login. Never redirect to the login automatically.',
+    fix: 'After a failed login, show a page with a link to a new login. Never begin a new login automatically.',
     isAlone: true,
     async run(context) {
       await context.order('exchange-400', { times: 50, options: { error: 'invalid_grant' } })
@@ -365,7 +368,7 @@ export const portalFaults: CheckDefinition[] = [
     longestMs: 90_000,
     async run(context) {
       const { page, exchanges } = await loginUnder(context, 'exchange-503', { retryAfter: 3600 })
-      expect(page.status !== 0, 'The browser had no answer after 20 seconds.', page)
+      expect(page.status !== 0, 'The browser got no answer within 20 seconds.', page)
       expect(exchanges === 1, `The client made ${exchanges} exchanges.`)
     },
   },
@@ -406,7 +409,7 @@ export const portalFaults: CheckDefinition[] = [
       // If a fault leaves a request without an answer, the sandbox records the request only after the client has closed
       // the connection.
       await context.platform.settle(2000)
-      expect(page.status !== 0, `The browser had no answer: ${page.fault}.`, page)
+      expect(page.status !== 0, `The browser got no answer: ${page.fault}.`, page)
       if (!context.arrived('me').some(({ fault }) => fault))
         throw new NotApplicable('the client does not ask for the name of the visitor')
     },
@@ -427,7 +430,7 @@ export const portalFaults: CheckDefinition[] = [
       for (let visit = 0; visit < visits; visit++) pages.push(await browser.visit(context.url(context.settings.page)))
       await context.platform.settle()
       if (pages.some(page => page.status !== 200))
-        throw new Undecided('A page behind the login has another status than 200.')
+        throw new Undecided('A page behind the login has a status other than 200.')
       const calls = context.arrived('me').slice(before)
       expect(
         calls.length < visits,

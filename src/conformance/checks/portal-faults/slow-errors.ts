@@ -1,4 +1,5 @@
-// Checks with error answers of the portal that are large or slow. Many clients limit only the answers that they expect.
+// Checks how the client handles error answers of the portal that are large or slow. Many clients limit only the answers
+// that they expect.
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import { describePage, expect } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
