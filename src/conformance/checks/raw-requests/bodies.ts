@@ -109,7 +109,7 @@ export const bodies: CheckDefinition[] = [
     id: 'raw-forms',
     title: 'The client answers forms with invalid contents, and keeps running',
     rule: 'stays-up',
-    why: 'Anybody can send an invalid form. An exception that the client does not catch can end the client for all visitors.',
+    why: 'Anyone can send an invalid form. An exception that the client does not catch can end the client for all visitors.',
     fix: 'Check the type of a body before you read it. Answer a body that you cannot read with status 400 or 415.',
     run: async context => void (await sendOdd(context, oddForms(context))),
   },

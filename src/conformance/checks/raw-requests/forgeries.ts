@@ -54,7 +54,7 @@ export const forgeries: CheckDefinition[] = [
   {
     id: 'raw-logout-similar-origin',
     title:
-      "If the Origin of a POST only begins or ends like the client's own origin, the client does not sign anybody out",
+      "If the Origin of a POST only begins or ends like the client's own origin, the client does not sign anyone out",
     ...similar,
     needs: ['page', 'logout'],
     async run(context) {
@@ -71,7 +71,7 @@ export const forgeries: CheckDefinition[] = [
   {
     id: 'raw-logout-foreign-host',
     title:
-      'If a POST has the same foreign host in Origin and in Host or a forwarded header, the client does not sign anybody out',
+      'If a POST has the same foreign host in Origin and in Host or a forwarded header, the client does not sign anyone out',
     rule: 'PG-02',
     why: "The sender of a request chooses its Host and forwarded headers, so they do not prove what the client's own address is.",
     fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address, never with Host or a forwarded header.',
@@ -104,9 +104,9 @@ export const forgeries: CheckDefinition[] = [
   },
   {
     id: 'raw-logout-without-origin',
-    title: 'If a POST has neither Origin nor Sec-Fetch-Site, the client does not sign anybody out',
+    title: 'If a POST has neither Origin nor Sec-Fetch-Site, the client does not sign anyone out',
     rule: 'post-from-nowhere',
-    why: 'If another site sends a form, very old browsers add neither of these headers. If the client accepts such a form, any website can send forms in the name of the visitor.',
+    why: "If another site sends a form, very old browsers add neither of these headers. If the client accepts such a form, any website can send forms on the visitor's behalf.",
     fix: "Refuse a POST that has neither Sec-Fetch-Site nor Origin, unless it contains a token that only the client's own page contains.",
     needs: ['page', 'logout'],
     async run(context) {
@@ -122,7 +122,7 @@ export const forgeries: CheckDefinition[] = [
     id: 'raw-create-without-origin',
     title: 'If a POST has neither Origin nor Sec-Fetch-Site, the client does not create an application',
     rule: 'post-from-nowhere',
-    why: 'If another site sends a form, very old browsers add neither of these headers. If the client accepts such a form, any website can send forms in the name of the visitor.',
+    why: "If another site sends a form, very old browsers add neither of these headers. If the client accepts such a form, any website can send forms on the visitor's behalf.",
     fix: "Refuse a POST that has neither Sec-Fetch-Site nor Origin, unless it contains a token that only the client's own page contains.",
     needs: ['page', 'create'],
     async run(context) {

@@ -21,8 +21,8 @@ const asMultipart = (fields: Fields) =>
   `${fields.map(([name, value]) => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`).join('')}--${boundary}--\r\n`
 
 /**
- * Types that no framework reads as a form. A client that reads such a form does not check the type, or does not compare
- * the whole type.
+ * Types that no framework reads as a form. A client that accepts a form with such a type does not check the type, or
+ * does not compare the whole type.
  */
 const wrongTypes: Coding[] = [
   ['text/plain', asForm],
@@ -56,13 +56,13 @@ async function sendAs(
 const wrong = {
   rule: 'PG-18',
   why: "No form on the client's pages sends such a body. But other sites can send text/plain, because browsers do not ask the client before they send it.",
-  fix: 'Accept only application/x-www-form-urlencoded. Remove the parameters from the content type, compare the whole remaining text, and answer every other type with status 415.',
+  fix: 'Accept only application/x-www-form-urlencoded. Remove the parameters from the content type, and compare all of the remaining text with this type. Answer any other type with status 415.',
 } as const
 
 const other = {
   rule: 'form-type-only',
   why: 'Such a request never comes from a form of the client. Each parser for another content type is additional code that an attacker can reach.',
-  fix: 'Accept only application/x-www-form-urlencoded. In one function before all routes, remove the parameters from the content type, compare the whole remaining text, and answer every other type with status 415.',
+  fix: 'Accept only application/x-www-form-urlencoded. In one function before all routes, remove the parameters from the content type, and compare all of the remaining text with this type. Answer any other type with status 415.',
 } as const
 
 async function expectNothingCreated(context: CheckContext, types: Coding[]): Promise<void> {
@@ -110,7 +110,7 @@ async function expectNothingChanged(
   }
   if (judged === 0) throw new NotApplicable('no page about an application has such a form')
   if (works === 0)
-    throw new Undecided('No form about an application changes anything, not even with the right content type.')
+    throw new Undecided('The forms about an application change nothing, even with the right content type.')
 }
 
 export const formTypes: CheckDefinition[] = [
@@ -151,7 +151,7 @@ export const formTypes: CheckDefinition[] = [
   {
     id: 'raw-logout-other-type',
     title:
-      "If a POST to the sign-out path arrives with a content type that the client's forms do not have, the client does not sign anybody out",
+      "If a POST to the sign-out path arrives with a content type that the client's forms do not have, the client does not sign anyone out",
     ...other,
     needs: ['page', 'logout'],
     async run(context) {

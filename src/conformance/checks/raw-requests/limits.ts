@@ -14,10 +14,10 @@ import { expectStillThere, type Odd, requestText } from '../../steps/raw.ts'
 
 const formType = 'application/x-www-form-urlencoded'
 
-/** In bytes. A form about an application has less than 10 KB. */
+/** The size of the long form, in bytes. A normal form about an application has less than 10 KB. */
 const tooLongForm = 500_000
 
-/** In bytes. Common servers accept up to 1 MB of headers by default. */
+/** The size of the long headers, in bytes. Common servers accept up to 1 MB of headers by default. */
 const tooLongHeaders = 1_500_000
 
 /**

@@ -202,7 +202,7 @@ export const rawRequests: CheckDefinition[] = [
       id: `raw-${id}`,
       title: `The client answers ${what}, and keeps running`,
       rule: 'stays-up',
-      why: 'Anybody can send such requests. An exception that the client does not catch can end the client for all visitors.',
+      why: 'Anyone can send such requests. An exception that the client does not catch can end the client for all visitors.',
       fix,
       run: async context => void (await sendOdd(context, await requests(context))),
     },
@@ -238,7 +238,7 @@ export const rawRequests: CheckDefinition[] = [
     title: 'No address of the client redirects to another site',
     rule: 'CL-25',
     why: "If a link to the client leads to an attacker's page, visitors trust this page. A redirect that repeats the path of the request is enough for this attack.",
-    fix: 'If a path begins with several slashes or a backslash, answer with 404. Or replace them with one slash before you use the path.',
+    fix: 'If a path begins with several slashes or a backslash, answer with 404. Or replace these characters with one slash before you use the path.',
     async run(context) {
       const { login, page } = context.settings
       const targets = [
@@ -279,7 +279,7 @@ export const rawRequests: CheckDefinition[] = [
       if (!isNosniff(plain)) throw new NotApplicable('even normal answers do not have the header')
       const answers = await sendOdd(context, refusedByParsers(context))
       const refused = answers.filter(({ status }) => status >= 400)
-      if (refused.length === 0) throw new NotApplicable('the client refuses no such request')
+      if (refused.length === 0) throw new NotApplicable('the client does not refuse any of these requests')
       for (const { exchange, odd } of refused)
         expect(isNosniff(exchange), `The answer to ${odd.what} has no X-Content-Type-Options: nosniff.`, exchange)
     },
