@@ -1,5 +1,5 @@
-// Checks on logins, forms and cookies in a real Chromium, which runs the scripts of the client. They run only with
-// --browser.
+// Checks on logins, forms and cookies in a real Chromium, which runs the scripts of the client. The checks run only
+// with --browser.
 import type { Locator } from 'playwright-core'
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -145,7 +145,7 @@ const definitions: CheckDefinition[] = [
     title: 'In Chromium, no script can read a token, and no page sends a token',
     rule: 'CK-08',
     why: 'Every script on the page, for example from a hijacked package, can read such a token and act as the visitor.',
-    fix: 'Keep tokens in HttpOnly cookies or at the server, and call the API from the server.',
+    fix: 'Keep tokens in HttpOnly cookies or on the server, and call the API from the server.',
     needs: ['page', 'browser'],
     async run(context) {
       const visitor = await signIn(context)
@@ -250,7 +250,7 @@ const definitions: CheckDefinition[] = [
     title: 'In Chromium, the session ends when the visitor signs out',
     rule: 'CK-13',
     why: 'If a script only shows another page and does not end the session, the next person at the browser still has the session.',
-    fix: 'Send a request that ends the session at the server and deletes the session cookies. Only then say that the visitor is signed out.',
+    fix: 'Send a request that ends the session on the server and deletes the session cookies. Only then say that the visitor is signed out.',
     needs: ['page', 'logout', 'browser'],
     async run(context) {
       const visitor = await signedIn(context)
