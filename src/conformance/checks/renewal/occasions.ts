@@ -1,5 +1,5 @@
-// Checks on renewals in special cases: after a 401 answer from the API, for a form, for the second time in a session,
-// and with tokens that expire soon.
+// Checks on renewals in special cases: after a 401 answer from the API, when a visitor sends a form, for the second
+// time in a session, and with tokens that expire soon.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -50,7 +50,7 @@ function expectForm({ platform }: CheckContext, renewal: LabStep, before: LabSte
     )
 }
 
-/** The last step before this renewal in which the portal returned tokens. */
+/** Returns the last step before this renewal in which the portal returned tokens. */
 function answerBefore(context: CheckContext, renewal: LabStep): LabStep | undefined {
   const given = context.arrived('exchange', 'refresh')
   return given.slice(0, given.indexOf(renewal)).findLast(step => tokensOf(step))
@@ -93,7 +93,7 @@ const forms: CheckDefinition[] = [
   },
   {
     id: 'refresh-fields-second',
-    title: 'The second renewal of a session is as correct as the first, and sends the new refresh token',
+    title: 'The second renewal of a session is also correct, and sends the refresh token from the first renewal',
     rule: 'RF-01',
     why: 'After the first renewal, the refresh token no longer comes from the login. Clients often have separate code for this case.',
     fix: 'Store the tokens of a login and of a renewal with the same function.',
@@ -145,7 +145,7 @@ const kept: CheckDefinition[] = withoutToken.map(([id, fault, what]) => ({
   title: `If the answer to a renewal has ${what}, the next renewal sends the old refresh token`,
   rule: 'RF-08',
   why: 'A portal does not have to return a new refresh token. The old refresh token then stays valid. If the client loses it, the visitor is signed out when the next access token expires.',
-  fix: 'Replace the refresh token only if the refresh_token in the answer is a text that is not empty. Otherwise, store the old refresh token again together with the new access token. If requests with the same refresh token share one renewal, do not remember the shared answer if the portal did not replace the token.',
+  fix: 'Replace the refresh token only if the refresh_token in the answer is a text that is not empty. Otherwise, store the old refresh token again together with the new access token. Requests with the same refresh token may share one renewal. But do not remember the shared answer if the portal did not replace the refresh token.',
   needs,
   longestMs: 90_000,
   async run(context) {
@@ -156,8 +156,8 @@ const kept: CheckDefinition[] = withoutToken.map(([id, fault, what]) => ({
     const kept = (first.request.body as Record<string, unknown>).refresh_token
     const isSent = sent && (sent.request.body as Record<string, unknown>).refresh_token === kept
     if (isSent) return
-    // A client may remember the answer to the first renewal as long as the refresh token is the same. Then the API
-    // refuses the same access token twice.
+    // While the refresh token is the same, a client may remember the answer to the first renewal. Then the API refuses
+    // the same access token twice.
     const isRefused = ({ kind, response }: LabStep) => kind === 'api' && response.status === 401
     if (!sent && steps.filter(isRefused).length > 1)
       throw new NotApplicable('the client uses the answer to the first renewal again')
@@ -167,7 +167,7 @@ const kept: CheckDefinition[] = withoutToken.map(([id, fault, what]) => ({
       false,
       sent
         ? 'The next renewal does not send the last refresh token that the portal issued.'
-        : `The next visit makes no renewal, and ends with ${page.stoppedAt ? 'the login' : describePage(page)}.`,
+        : `The next visit makes no renewal, and ends with ${page.stoppedAt ? 'a redirect to the portal' : describePage(page)}.`,
       first,
       page,
       ...steps,
@@ -260,7 +260,7 @@ const failures: CheckDefinition[] = [
     title: 'If the API refuses the access token and the portal refuses the refresh token, the client offers to sign in',
     rule: 'RF-05',
     why: 'The portal may have ended the session of the visitor. If the client shows an error each time, the visitor cannot sign in again.',
-    fix: 'After invalid_grant, delete the session cookies and redirect to the login, whatever caused the renewal.',
+    fix: 'After invalid_grant, delete the session cookies and redirect to the login path, whatever caused the renewal.',
     needs,
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -303,7 +303,7 @@ const failures: CheckDefinition[] = [
       for (const page of pages)
         expect(
           page.status === 200 && !page.stoppedAt,
-          `One tab got ${page.stoppedAt ? 'the login' : describePage(page)}.`,
+          `One tab got ${page.stoppedAt ? 'a redirect to the portal' : describePage(page)}.`,
           page,
         )
       expect(await context.isSignedIn(browser), 'After the five visits, the visitor is not signed in.')
@@ -317,7 +317,7 @@ const short: CheckDefinition[] = [
     title: 'If access tokens expire after two minutes or less, the client does not renew at every visit',
     rule: 'RF-10',
     why: "If the client's renewal margin is longer than the lifetime of its tokens, every request calls the portal.",
-    fix: 'Renew when the token has expired, or a short time before. This time must be a small fraction of expires_in.',
+    fix: 'Renew when the token has expired, or a short time before it expires. This short time must be a small fraction of expires_in.',
     needs,
     async run(context) {
       for (const value of [120, 60, 45]) {
@@ -349,7 +349,7 @@ const others: CheckDefinition[] = [
     id: 'refresh-token-encoded',
     title: 'If a refresh token contains the characters +, / and =, a renewal sends the token unchanged',
     rule: 'renewal-form',
-    why: 'A refresh token can contain any printable character. In a form, a + means a space. If the client does not encode the token, the portal gets another token and refuses it.',
+    why: 'A refresh token can contain any printable character. In a form, a + means a space. If the client does not encode the token, the portal gets a different token and refuses it.',
     fix: 'Encode the form with a function of your language or library, and do not build the body of the form by hand.',
     needs,
     async run(context) {

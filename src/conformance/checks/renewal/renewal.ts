@@ -47,7 +47,7 @@ export const renewal: CheckDefinition[] = [
     id: 'refresh-works',
     title: 'A visitor stays signed in when the access token expires',
     rule: 'refresh-used',
-    why: 'The portal issues a refresh token so that the visitor can stay signed in. Visitors lose their work if the client sends them to the login.',
+    why: 'The portal issues a refresh token so that the visitor can stay signed in. Visitors may lose their work if they have to sign in again.',
     fix: 'When the access token has expired, send grant_type=refresh_token and the refresh token from the token response.',
     needs,
     async run(context) {
@@ -60,7 +60,7 @@ export const renewal: CheckDefinition[] = [
           ? 'Give the cookie that contains the refresh token a longer Max-Age than expires_in, such as 14 days.'
           : adviceForRenewal(page, steps),
         steps.some(isCall),
-        `${hasEnded ? 'All session cookies, including the cookie with the refresh token, expire together with the access token. ' : ''}The visit ended with ${page.stoppedAt ? 'the login' : describePage(page)}.`,
+        `${hasEnded ? 'All session cookies, including the cookie with the refresh token, expire together with the access token. ' : ''}The visit ended with ${page.stoppedAt ? 'a redirect to the portal' : describePage(page)}.`,
         page,
         ...steps,
       )
@@ -118,9 +118,9 @@ export const renewal: CheckDefinition[] = [
   renewing(
     {
       id: 'refresh-not-in-address',
-      title: 'The client sends no field of a renewal in the query of the address',
+      title: 'The client does not send any field of a renewal in the query of the address',
       rule: 'credentials-in-body',
-      why: 'Servers and proxies log addresses. If the address contains the refresh token, everybody who can read such a log can use it.',
+      why: 'Servers and proxies log addresses. If the address contains the refresh token, anyone who can read such a log can use it.',
       fix: 'Send all fields in the body of the POST.',
     },
     async ({ steps }) => {
@@ -306,7 +306,7 @@ export const renewal: CheckDefinition[] = [
       const { browser, page: landed } = await expiredSession(context)
       await expectFixedEnd(context, browser, landed)
       // Repeats this for a renewal after a 401 answer. Waits first, because soon after the login, the difference
-      // between the two ends would be too small to measure.
+      // between the two times of expiry would be too small to measure.
       const second = await context.signedIn()
       await context.pause(2300)
       await context.platform.endAccessTokens(second.person)
@@ -364,7 +364,7 @@ export const renewal: CheckDefinition[] = [
     id: 'refresh-no-storm',
     title: 'If new tokens expire within seconds, one page does not cause endless renewals',
     rule: 'RF-10',
-    why: 'If a client renews some time before a token expires, and each new token expires sooner than this time, the client renews again and again and never shows the page.',
+    why: 'Some clients renew a token some time before it expires. If each new token lives for a shorter time than that, such a client renews again and again, and never shows the page.',
     fix: 'Renew at most once for a request, and use the new token.',
     needs,
     async run(context) {
@@ -396,7 +396,7 @@ export const renewal: CheckDefinition[] = [
       for (const page of pages)
         expect(
           page.status === 200 && !page.stoppedAt,
-          `One tab got ${page.stoppedAt ? 'the login' : describePage(page)}.`,
+          `One tab got ${page.stoppedAt ? 'a redirect to the portal' : describePage(page)}.`,
           page,
         )
       expect(await context.isSignedIn(browser), 'After the ten visits, the visitor is not signed in.')
@@ -404,9 +404,9 @@ export const renewal: CheckDefinition[] = [
   },
   {
     id: 'refresh-single-flight',
-    title: 'If six tabs load at once and one tab a short time later, the client makes only one renewal',
+    title: 'If six tabs load at once and a seventh tab loads a short time later, the client makes only one renewal',
     rule: 'RF-03',
-    why: 'A refresh token is valid only once. For ten seconds after a renewal, the portal still accepts the old refresh token and returns the same new token. After that, the old refresh token ends the session.',
+    why: 'A refresh token is valid only once. For ten seconds after a renewal, the portal still accepts the old refresh token and returns the same new token. After that, a renewal with the old refresh token ends the session.',
     fix: 'Let all requests with the same refresh token share one renewal, and remember its answer for some seconds.',
     needs,
     async run(context) {
@@ -431,7 +431,7 @@ export const renewal: CheckDefinition[] = [
     id: 'refresh-single-flight-slow',
     title: 'If five tabs load while the portal needs a second for the renewal, the client makes only one renewal',
     rule: 'RF-03',
-    why: 'A refresh token is valid only once. For ten seconds after a renewal, the portal still accepts the old refresh token and returns the same new token. After that, the old refresh token ends the session.',
+    why: 'A refresh token is valid only once. For ten seconds after a renewal, the portal still accepts the old refresh token and returns the same new token. After that, a renewal with the old refresh token ends the session.',
     fix: 'Let all requests with the same refresh token share one renewal until its answer has arrived.',
     needs,
     async run(context) {
@@ -561,7 +561,7 @@ function adviceForRenewal(page: Page, steps: LabStep[]): string {
   if (isRefused)
     return 'The API refused the access token with 401. Renew with grant_type=refresh_token and the refresh token, and then repeat the API call once.'
   if (page.status === 0 || page.status >= 500)
-    return 'The client failed before it sent a renewal. Its output can show why. When the Max-Age of a cookie has passed, the browser no longer sends the cookie. So keep the refresh token in its own cookie or at the server, and read it from there.'
+    return 'The client failed before it sent a renewal. Its output can show why. When the Max-Age of a cookie has passed, the browser no longer sends the cookie. So keep the refresh token in its own cookie or on the server, and read it from there.'
   return 'When the access token has expired, or its cookie is gone, send grant_type=refresh_token and the refresh token from the token response. Keep the refresh token in its own cookie, which lives longer than the access token. If the server keeps the tokens, let the session cookie live longer than the access token.'
 }
 

@@ -1,4 +1,5 @@
-// Checks on renewals in special cases: without an answer, after a 401 from the API, for a form, and if none is needed.
+// Checks on renewals in special cases: when the portal does not answer, after a 401 from the API, when a visitor sends
+// a form, and when no renewal is needed.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -20,11 +21,11 @@ async function renewWithoutAnswer(context: CheckContext) {
   const { browser } = await expiredSession(context)
   await context.order('refresh-never', { times: 5 })
   const { page, steps } = await visitPage(context, browser)
-  expect(page.status !== 0, `The browser had no answer: ${page.fault}.`, page)
+  expect(page.status !== 0, `The browser got no answer: ${page.fault}.`, page)
   const renewals = context.timesMet('refresh-never')
   if (renewals === 0) {
     renewalIn(context, { page, steps })
-    throw new Undecided('The renewal did not meet the fault.')
+    throw new Undecided('The fault did not affect the renewal.')
   }
   return { browser, page, renewals }
 }
@@ -102,7 +103,7 @@ const after401: CheckDefinition[] = [
     id: 'refresh-single-flight-after-401',
     title: 'If five tabs load at once and the API refuses their access token, the client makes only one renewal',
     rule: 'RF-03',
-    why: 'A renewal replaces the refresh token. The portal accepts the old refresh token for ten more seconds. After that, the old refresh token ends the session.',
+    why: 'A renewal replaces the refresh token. The portal accepts the old refresh token for ten more seconds. After that, a renewal with the old refresh token ends the session.',
     fix: 'Let all requests with the same refresh token share one renewal, and remember its answer for some seconds, whatever caused the renewal.',
     needs,
     async run(context) {
@@ -130,7 +131,7 @@ const after401: CheckDefinition[] = [
     async run(context) {
       const { browser } = await context.signedIn()
       const unmet: string[] = []
-      // A client may make no more calls for a while after 500 or 429, so 404 comes first and 429 last.
+      // After a 500 or 429 answer, a client may make no calls for a while. Therefore 404 comes first and 429 last.
       for (const fault of ['api-404', 'api-500', 'api-429']) {
         await context.order(fault, { times: 'always' })
         const { steps } = await visitPage(context, browser)
@@ -139,7 +140,8 @@ const after401: CheckDefinition[] = [
         const renewals = steps.filter(isRenewal)
         expect(renewals.length === 0, `After the fault ${fault}, the client renewed the token.`, ...renewals)
       }
-      if (unmet.length > 0) throw new Undecided(`No API call of the client met the fault ${unmet.join(' or ')}.`)
+      if (unmet.length > 0)
+        throw new Undecided(`The fault ${unmet.join(' or ')} did not affect any API call of the client.`)
     },
   },
   {
@@ -188,7 +190,7 @@ const forForms: CheckDefinition[] = [
     title: 'If a renewal for a form fails for a while, the visitor gets a page, and the session does not end',
     rule: 'RF-05',
     why: 'The refresh token is still valid, so a later renewal can succeed. Clients often have separate code for forms.',
-    fix: 'Renew in one function for all requests. After a failure of the portal, keep the cookies, and answer with a page that offers to try again.',
+    fix: 'Let every request renew through the same function. After a failure of the portal, keep the cookies, and answer with a page that offers to try again.',
     needs: ['page', 'create'],
     longestMs: 90_000,
     async run(context) {
@@ -259,7 +261,11 @@ const others: CheckDefinition[] = [
         expect(!isBareFailure(page), `With the fault ${fault}, the page is the default error page of a server.`, page)
       }
       const { page } = await renewUnder(context, 'refresh-html', {}, 1)
-      expect(!isBareFailure(page), 'When the token has expired, the page is the default error page of a server.', page)
+      expect(
+        !isBareFailure(page),
+        'After the token has expired, a failed renewal leads to the default error page of a server.',
+        page,
+      )
     },
   },
   ...[400, 500].map(
@@ -310,7 +316,7 @@ const others: CheckDefinition[] = [
   },
   {
     id: 'refresh-not-elsewhere',
-    title: 'If the access token is valid, no form, login or sign-out causes a renewal',
+    title: 'While the access token is valid, a form, a login or a sign-out does not cause a renewal',
     rule: 'RF-10',
     why: 'Each renewal makes the visitor wait, adds load to the portal, and can disturb the requests of another tab.',
     fix: 'Renew only when the access token has expired, or after a 401 from the API.',
