@@ -1,5 +1,5 @@
-// Checks on unusual but valid answers to a renewal, and on answers that are too large. Many clients do not use the same
-// code to read the answer to a renewal and the answer to an exchange.
+// Checks on unusual but valid answers to a renewal, and on answers that are too large. Many clients use different code
+// to read the answer to a renewal and the answer to an exchange.
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import { describePage, expect, expectServed } from '../../findings.ts'
 import { expectOwnHeaders, foreignHeaders, foreignHeadersRule } from '../../steps/foreign-headers.ts'

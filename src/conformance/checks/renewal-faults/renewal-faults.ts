@@ -59,7 +59,7 @@ const requests: CheckDefinition[] = [
       id: 'refresh-fields-once',
       title: 'A renewal contains no field twice',
       rule: 'token-parameters-once',
-      why: 'If a field is there twice, a portal may refuse the request or use the wrong value. The renewal then fails.',
+      why: 'If a renewal contains a field twice, a portal may refuse the request or use the wrong value. The renewal then fails.',
       fix: 'Set each field once.',
     },
     undefined,
@@ -95,7 +95,7 @@ const requests: CheckDefinition[] = [
   ),
   {
     id: 'refresh-own-headers',
-    title: "The client copies no header of the visitor's browser into a renewal",
+    title: "The client does not copy any header from the visitor's browser into a renewal",
     rule: 'UP-12',
     why: "A copied header can tell the portal something about the visitor. With a copied header, a visitor can also change the client's request.",
     fix: 'Send only the headers that the call needs.',
@@ -172,7 +172,7 @@ const deadlines: CheckDefinition[] = [
       const { page, steps } = await visitPage(context, browser)
       // The sandbox records the renewal only after the client has closed the connection.
       await context.platform.settle(2000)
-      expect(page.status !== 0, `The browser had no answer: ${page.fault}.`, page)
+      expect(page.status !== 0, `The browser got no answer: ${page.fault}.`, page)
       if (context.timesMet(`refresh-${fault}`) === 0)
         renewalIn(context, { page, steps: [...steps, ...context.arrived('refresh')] })
     },
@@ -268,7 +268,7 @@ const sizes: CheckDefinition[] = [
       for (let tries = 0; tries < 5 && isMet && !recorded(); tries++) await context.pause(1000)
       expect(
         recorded() || !isMet || page.status === 0,
-        'Seven seconds after its answer, the client still has not closed the connection.',
+        'Seven seconds after its answer to the visitor, the client still has not closed the connection to the portal.',
         page,
       )
       const renewal = recorded() ?? renewalIn(context, { page, steps })
@@ -295,7 +295,7 @@ const sizes: CheckDefinition[] = [
         title: `If a renewal returns an access token of ${size} KB, the visitor stays signed in, or a page says that the renewal failed`,
         rule: 'CK-03',
         why: 'A browser silently ignores a cookie of more than 4,096 bytes, and keeps the old cookie.',
-        fix: 'Split a long token into several cookies, or keep the token at the server. Or answer with a page that says that the token is too long.',
+        fix: 'Split a long token into several cookies, or keep the token on the server. Or answer with a page that says that the token is too long.',
       },
       [`refresh-access-token-${size}-kb`],
       async ({ page, browser }, context) => {
@@ -446,7 +446,7 @@ const refusals: CheckDefinition[] = [
       title: `If the portal refuses a renewal with status ${status} and ${error}, the client offers to sign in, and the login works`,
       rule: error === 'invalid_grant' ? 'RF-05' : 'refused-for-good',
       why: `No later renewal with this refresh token can succeed: ${because}. If the client shows an error each time, the visitor cannot sign in again.`,
-      fix: 'Decide by the error field of the answer, not by the status. Delete the refresh token, and offer to sign in.',
+      fix: 'Go by the error field of the answer, not by its status. Delete the refresh token, and offer to sign in.',
       needs,
       async run(context) {
         const visit = await renewUnder(context, `refresh-${status}`, { error }, 'always')
@@ -512,10 +512,10 @@ const kept: CheckDefinition[] = [
     {
       id: 'refresh-tokens-not-in-browser',
       title:
-        'If the client sends the new tokens of a renewal to the browser, the client sends them only in cookies that no script can read',
+        'The client sends the new tokens of a renewal to the browser only in cookies that no script can read, or not at all',
       rule: 'CK-08',
       why: 'Scripts and browser extensions can read everything on a page.',
-      fix: 'Keep tokens in HttpOnly cookies or at the server. Do not write a token into a page, an address or another header.',
+      fix: 'Keep tokens in HttpOnly cookies or on the server. Do not write a token into a page, an address or any header except Set-Cookie.',
     },
     undefined,
     ({ page, renewal }) => {
@@ -599,7 +599,7 @@ const kept: CheckDefinition[] = [
   },
   {
     id: 'refresh-not-logged',
-    title: 'The client prints no tokens and no secret when a renewal succeeds or fails',
+    title: 'The client does not print tokens or its secret, whether a renewal succeeds or fails',
     rule: 'LG-02',
     why: 'Many people who must not know a token can read a log, and logs are kept for a long time.',
     fix: 'Log the path and the status of a call. From headers and bodies, log only the fields in a fixed list.',
