@@ -40,8 +40,8 @@ async function expectPlainRevocation(context: CheckContext): Promise<void> {
 }
 
 /**
- * Signs out after the access token has expired, with the form of a page that was opened before. `faults` are the faults
- * during the sign-out.
+ * Signs out after the access token has expired, with the form of a page that was opened before. The faults in `faults`
+ * apply during the sign-out.
  */
 async function signOutAfterExpiry(
   context: CheckContext,
@@ -80,7 +80,7 @@ export const signingOutOccasions: CheckDefinition[] = [
       await expectPlainRevocation(context)
       expect(
         false,
-        `Within ${revocationSeconds} seconds, the client revoked no token. With a copy of the cookies from before the sign-out, a browser is still signed in.`,
+        `Within ${revocationSeconds} seconds, the client did not revoke a token. With a copy of the cookies from before the sign-out, a browser is still signed in.`,
         page,
       )
     },
@@ -90,7 +90,7 @@ export const signingOutOccasions: CheckDefinition[] = [
     title: 'If a visitor signs out after the access token has expired, the session ends',
     rule: 'CK-13',
     why: 'If the client deletes only the session cookie, the next page renews the session with the refresh token. Then the next person at the computer is signed in.',
-    fix: 'At sign-out, delete all cookies of the session, and any session data at the server, even if the access token has expired.',
+    fix: 'At sign-out, delete all cookies of the session, and any session data on the server, even if the access token has expired.',
     needs,
     async run(context) {
       const { browser, page } = await signOutAfterExpiry(context)
@@ -117,7 +117,7 @@ export const signingOutOccasions: CheckDefinition[] = [
         const what = faults.map(([name]) => name).join(' and ')
         expect(
           page.status > 0 && page.status < 400,
-          `When the access token had expired, with ${what}, the client answered the sign-out with ${describePage(page)}.`,
+          `When the access token had expired, and with the fault ${what}, the client answered the sign-out with ${describePage(page)}.`,
           page,
         )
         expect(!(await context.isSignedIn(browser)), `After the sign-out with ${what}, the visitor is signed in.`, page)
@@ -197,7 +197,7 @@ export const signingOutOccasions: CheckDefinition[] = [
       await expectPlainRevocation(context)
       expect(
         false,
-        `The other instance signed the visitor out, but revoked no token within ${revocationSeconds} seconds.`,
+        `The other instance signed the visitor out, but did not revoke a token within ${revocationSeconds} seconds.`,
         answer,
       )
     },
@@ -206,7 +206,7 @@ export const signingOutOccasions: CheckDefinition[] = [
     id: 'logout-foreign-cookies',
     title: 'When a visitor signs out, the client does not delete cookies that another program has set',
     rule: 'CK-14',
-    why: 'Another host of the domain, or another program on this host, may have set the cookie, for example for its own session. The visitor would then also be signed out there.',
+    why: 'Another host of the domain, or another program on this host, may have set the cookie, for example for its own session. If the client deletes the cookie, the visitor is also signed out of that program.',
     fix: 'Delete only the cookies that the client sets, by name and without a Domain. Never delete all cookies of a request.',
     needs,
     async run(context) {

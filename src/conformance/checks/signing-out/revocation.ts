@@ -48,7 +48,7 @@ const requests: CheckDefinition[] = [
   request(
     {
       id: 'logout-revocation-address',
-      title: 'The client sends no field of a revocation in the query of the address',
+      title: 'The client does not send any field of a revocation in the query of the address',
       rule: 'credentials-in-body',
       why: 'Servers and proxies log addresses, and a log must contain neither a token nor the client secret.',
       fix: 'Send token, client_id and client_secret as a form with POST.',
@@ -139,7 +139,7 @@ const requests: CheckDefinition[] = [
       id: 'logout-revocation-accepted',
       title: "The portal accepts the client's revocation request",
       rule: 'CK-15',
-      why: 'If the portal refuses the revocation, everybody who has a copy of the cookies can use the tokens.',
+      why: 'If the portal refuses the revocation, anyone who has a copy of the cookies can use the tokens.',
       fix: 'Send token, client_id and client_secret as a form (application/x-www-form-urlencoded), with POST to /api/revokeToken.',
     },
     revocation =>
@@ -237,7 +237,7 @@ const failures: CheckDefinition[] = [
       async run(context) {
         const { browser, page } = await revokeOnce(context, `revoke-${fault}`, options)
         const seconds = Math.round(waitedMs(page) / 1000)
-        expect(page.status > 0, `The browser had no answer: ${page.fault}.`, page)
+        expect(page.status > 0, `The browser got no answer: ${page.fault}.`, page)
         expect(seconds <= 10, `Signing out took ${seconds} seconds.`, page)
         await context.dropFaults()
         expect(!(await context.isSignedIn(browser)), 'The next page still shows the visitor as signed in.', page)

@@ -16,7 +16,7 @@ import { tokensOf } from '../../steps/tokens.ts'
 import { signingOutOccasions } from './occasions.ts'
 import { revocation } from './revocation.ts'
 
-/** A sign-out form on a page of another site, or of another port of the same host. */
+/** Returns a sign-out form on a page of another site, or of another port of the same host. */
 function foreignForm(
   context: CheckContext,
   browser: Browser,
@@ -71,7 +71,8 @@ export const signingOut: CheckDefinition[] = [
         `The client answered the sign-out with ${describePage(page)}.`,
         page,
       )
-      // Also counts calls that the platform refuses, because the client must not keep revoked tokens.
+      // Also counts calls that the platform refuses, because after the sign-out the client must not use the tokens at
+      // all.
       const { steps } = await visitPage(context, browser)
       const used = steps.filter(({ kind }) => kind === 'api' || kind === 'me' || kind === 'refresh')
       expect(used.length === 0, 'The next page still uses the tokens of the session.', page, ...used)
@@ -143,7 +144,7 @@ export const signingOut: CheckDefinition[] = [
     title: 'After a visitor has signed out, nobody can use a copy of the session cookies',
     rule: 'session-ended-for-all',
     why: 'Otherwise, an attacker who has a copy of the cookies stays signed in. If the client revokes the refresh token, the portal also ends the access tokens.',
-    fix: 'End the session at the server, or revoke its refresh token at the portal.',
+    fix: 'End the session on the server, or revoke its refresh token at the portal.',
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
@@ -316,7 +317,7 @@ export const signingOut: CheckDefinition[] = [
       if (!given || given.refresh_token !== undefined)
         throw new Undecided('The portal issued a refresh token, or no token at all.')
       if (!(await context.isSignedIn(browser)))
-        throw new NotApplicable('the client signs nobody in without a refresh token')
+        throw new NotApplicable('without a refresh token, the client does not sign anyone in')
       await signOut(context, browser, landed)
       if (await context.isSignedIn(browser))
         throw new Undecided('Signing out does not work, which another check reports.')
@@ -333,7 +334,7 @@ export const signingOut: CheckDefinition[] = [
     title: 'After a visitor has signed out, the next page does not sign the visitor in again',
     rule: 'logout-not-silent',
     why: 'The portal has its own session, so it would sign the visitor in again without asking for a password. This check only warns, because a simple client that sends every visitor without a session to the portal is still correct.',
-    fix: 'Remember for a while that the visitor has signed out. During this time, show a sign-in button instead of redirecting to the login.',
+    fix: 'Remember for a while that the visitor has signed out. During this time, show a sign-in button instead of redirecting to the login path.',
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
