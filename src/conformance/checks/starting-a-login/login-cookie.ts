@@ -74,7 +74,10 @@ const rows: {
   },
 ]
 
-/** In seconds. A visitor needs about this time to read a page, type a password and press a button. */
+/**
+ * The shortest useful lifetime of a login cookie, in seconds. A visitor needs about this time to read a page, type a
+ * password and press a button.
+ */
 const shortestLogin = 120
 
 const cookiesOf = (answers: Exchange[]) =>
@@ -124,7 +127,8 @@ export const loginCookie: CheckDefinition[] = [
       const landed = await followCallback(context, browser, callback, context.isPortal)
       const answers = landed.trail.flatMap(setCookiesOf).map(readSetCookie)
       // If the name of the cookie differs from login to login, or if the callback deletes the cookie, the cookie
-      // belongs to one login. Any other cookie without Max-Age can contain the id of a session at the server.
+      // belongs to one login. A cookie without Max-Age that does not belong to one login can contain the id of a
+      // session on the server.
       for (const { name } of endless)
         expect(
           others.includes(name) && !answers.some(cookie => cookie.name === name && cookie.isDeletion),
@@ -154,7 +158,7 @@ export const loginCookie: CheckDefinition[] = [
         const whole = await beginLogin(context)
         await followCallback(context, whole.browser, whole.callback)
         if ((await context.codeExchanges()).length === known)
-          throw new Undecided('The client made no exchange for a plain callback.')
+          throw new Undecided('The client made no exchange for an unchanged callback.')
         expect(
           false,
           `The cookie ${name} lives for only ${maxAge} seconds, and the client refuses the callback without it.`,

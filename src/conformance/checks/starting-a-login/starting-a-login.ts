@@ -76,7 +76,7 @@ export const startingALogin: CheckDefinition[] = [
     id: 'start-direct',
     title: 'The login path redirects to the portal at once, not to another page of the client',
     rule: 'redirect-to-portal',
-    why: 'A further redirect makes every login slower. A login can then also begin at two paths.',
+    why: 'An additional redirect makes every login slower. It also means that a login can begin at two paths.',
     fix: 'Answer the login path itself with the redirect to the portal.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
@@ -107,7 +107,7 @@ export const startingALogin: CheckDefinition[] = [
     id: 'start-parameters-once',
     title: 'The redirect to the portal contains no parameter twice',
     rule: 'oauth-parameters-once',
-    why: 'If a parameter is there twice, the portal shows an error page, and nobody can sign in.',
+    why: 'If the address contains a parameter twice, the portal shows an error page, and nobody can sign in.',
     fix: 'Set each parameter once.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
@@ -127,7 +127,7 @@ export const startingALogin: CheckDefinition[] = [
         const further = [...start.url.searchParams.keys()].filter(name => !known.includes(name))
         expect(
           further.length === 0,
-          `The login that began ${way} has the further parameters ${further.join(', ')}.`,
+          `The login that began ${way} has these additional parameters: ${further.join(', ')}.`,
           start.page,
         )
       }
@@ -324,7 +324,7 @@ export const startingALogin: CheckDefinition[] = [
     title: 'A HEAD request to the login path does not begin a login',
     rule: 'head-no-effect',
     why: 'Link checkers send HEAD requests, and must not begin a login. This check only warns: many frameworks answer HEAD like GET by default, so most simple clients would fail.',
-    fix: 'Answer HEAD with 405, or set no cookie in the answer.',
+    fix: 'Answer HEAD with 405, or do not set a cookie in the answer.',
     async run(context) {
       const exchange = await context.request(context.settings.login, { method: 'HEAD', headers: typedAddress })
       expect(setCookiesOf(exchange).length === 0, 'The answer to HEAD sets a cookie.', exchange)
@@ -332,9 +332,9 @@ export const startingALogin: CheckDefinition[] = [
   },
   {
     id: 'start-post',
-    title: 'If another site sends a form to the login path, no login begins',
+    title: 'If another site sends a form to the login path, the client does not begin a login',
     rule: 'CL-31',
-    why: 'Another site could otherwise begin logins for the visitor, with a script that sends forms.',
+    why: 'Otherwise, a script on another site could send forms, and so begin logins for the visitor.',
     fix: 'Accept only GET at the login path, and answer everything else with 405.',
     async run(context) {
       const { login } = context.settings
@@ -355,7 +355,7 @@ export const startingALogin: CheckDefinition[] = [
   },
   {
     id: 'start-post-own',
-    title: 'If a page of the client sends a form to the login path, no login begins',
+    title: 'If a page of the client sends a form to the login path, the client does not begin a login',
     rule: 'CL-31',
     why: 'The login path does not need a form. If the path accepts POST, only a check of Origin or of a token protects it against forms from other sites.',
     fix: 'Accept only GET at the login path, and answer everything else with 405.',
@@ -424,7 +424,7 @@ export const startingALogin: CheckDefinition[] = [
     title: 'If a browser accepts no cookies, a login ends with a page, and not in endless redirects',
     rule: 'CL-33',
     why: 'A visitor who is signed in at the portal is sent back to the client at once. If the client begins a new login after each failed callback, the redirects never end.',
-    fix: 'If a callback arrives without its login cookie, answer with a page, never with a redirect to the login.',
+    fix: 'If a callback arrives without its login cookie, answer with a page, never with a redirect to the login path.',
     async run(context) {
       const person = await context.person()
       const browser = context.browser({ losesCookies: true })

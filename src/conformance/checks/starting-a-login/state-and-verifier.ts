@@ -239,7 +239,7 @@ export const stateAndVerifier: CheckDefinition[] = [
   {
     id: 'start-other-headers',
     title:
-      'If a request to the login path contains other headers about the address, the redirect_uri and the cancel_url stay the same',
+      'If a request to the login path contains false headers about its address, such as X-Forwarded-Port, the redirect_uri and the cancel_url stay the same',
     rule: 'UP-01',
     why: 'Some servers and frameworks read the port, the prefix or the host of the address from these headers. An attacker can choose the headers.',
     fix: 'Build redirect_uri and cancel_url from the configuration, never from a header.',
@@ -295,13 +295,13 @@ export const stateAndVerifier: CheckDefinition[] = [
   },
   {
     id: 'pkce-every-way',
-    title: 'However a login begins, the redirect to the portal contains a PKCE challenge, if a plain login has one',
+    title: 'If a plain login has a PKCE challenge, every login that begins in a different way also has one',
     rule: 'CL-22',
     why: 'A login can also begin from a page behind the login, with a return address, after a failed login, or while somebody is signed in. Clients often have separate code for these cases.',
     fix: 'Build the address of the portal in one function, and begin every login with this function.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
-      if (!url.searchParams.has('code_challenge')) throw new NotApplicable('the client uses no PKCE')
+      if (!url.searchParams.has('code_challenge')) throw new NotApplicable('the client does not use PKCE')
       for (const { way, start } of await startsOf(context))
         expect(
           start.url.searchParams.has('code_challenge'),
@@ -319,7 +319,7 @@ export const stateAndVerifier: CheckDefinition[] = [
     async run(context) {
       const { url } = await context.startLogin(context.browser())
       const challenge = url.searchParams.get('code_challenge')
-      if (challenge === null) throw new NotApplicable('the client uses no PKCE')
+      if (challenge === null) throw new NotApplicable('the client does not use PKCE')
       expect(
         url.searchParams.get('code_challenge_method') === 'S256',
         `code_challenge_method is ${url.searchParams.get('code_challenge_method') ?? 'missing'}.`,
@@ -351,7 +351,7 @@ export const stateAndVerifier: CheckDefinition[] = [
       for (let count = 0; count < 3; count++)
         for (const one of [context.browser(), browser])
           challenges.push((await context.startLogin(one)).url.searchParams.get('code_challenge'))
-      if (challenges.every(challenge => challenge === null)) throw new NotApplicable('the client uses no PKCE')
+      if (challenges.every(challenge => challenge === null)) throw new NotApplicable('the client does not use PKCE')
       expect(
         new Set(challenges).size === challenges.length,
         `${challenges.length} logins had only ${new Set(challenges).size} different challenges.`,
@@ -374,11 +374,11 @@ export const stateAndVerifier: CheckDefinition[] = [
     title: 'The address of a login does not reveal the PKCE verifier',
     rule: 'pkce-per-login',
     why: 'An attacker who knows the verifier and the code can exchange the code.',
-    fix: 'Create a random verifier that is independent of all other values. Keep it in an HttpOnly cookie, or at the server.',
+    fix: 'Create a random verifier that is independent of all other values. Keep it in an HttpOnly cookie, or on the server.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
       const challenge = url.searchParams.get('code_challenge')
-      if (challenge === null) throw new NotApplicable('the client uses no PKCE')
+      if (challenge === null) throw new NotApplicable('the client does not use PKCE')
       const isVerifier = (text: string) => createHash('sha256').update(text).digest('base64url') === challenge
       for (const [name, value] of url.searchParams)
         expect(!wordsIn(value).some(isVerifier), `The parameter ${name} is or contains the verifier.`)
