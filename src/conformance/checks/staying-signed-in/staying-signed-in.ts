@@ -22,7 +22,7 @@ export const stayingSignedIn: CheckDefinition[] = [
     title: 'If the access token has expired, a page shows its content, or offers to sign in',
     rule: 'login-works',
     why: 'The access token of every session expires after expires_in seconds. A visitor who then sees an error does not know that a new login helps.',
-    fix: 'Renew the token, or redirect to the login. Never answer with an error.',
+    fix: 'Renew the token, or redirect to the login path. Never answer with an error.',
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)
@@ -62,7 +62,7 @@ export const stayingSignedIn: CheckDefinition[] = [
       'If the portal refuses a refresh token with invalid_grant, the client does not send this token again, and offers to sign in',
     rule: 'RF-05',
     why: 'The refused refresh token never works again, so each visit would make a useless call to the portal.',
-    fix: 'Delete the refresh token after invalid_grant, and redirect to the login.',
+    fix: 'Delete the refresh token after invalid_grant, and redirect to the login path.',
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)
@@ -114,8 +114,8 @@ export const stayingSignedIn: CheckDefinition[] = [
     id: 'refresh-once-on-401',
     title: 'If the API refuses an access token, the client renews it at most once for each page',
     rule: 'UP-14',
-    why: 'If the API also refuses the new token, a third token does not help. Each further renewal makes the visitor wait and adds load to the platform.',
-    fix: 'Renew once, and repeat the API call once. If the API also refuses this call, redirect to the login.',
+    why: 'If the API also refuses the new token, a third token does not help. Each additional renewal makes the visitor wait and adds load to the platform.',
+    fix: 'Renew once, and repeat the API call once. If the API also refuses this call, redirect to the login path.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -161,7 +161,7 @@ export const stayingSignedIn: CheckDefinition[] = [
         throw new Undecided('The client did not call the API.')
       const renewals = steps.filter(({ kind }) => kind === 'refresh')
       expect(renewals.length === 0, 'The client renewed the token.', ...renewals)
-      expect(page.stoppedAt === undefined, 'The page redirects to the login.', page)
+      expect(page.stoppedAt === undefined, 'The page redirects to the portal.', page)
       expect(await context.isSignedIn(browser), 'The visitor is no longer signed in.')
     },
   },
