@@ -250,7 +250,7 @@ export const tabs: CheckDefinition[] = [
       await context.order('exchange-short-session', { options: { seconds: 2 } })
       await followCallback(context, browser, callback)
       if (!(await context.isSignedIn(browser, { person: other })))
-        throw new NotApplicable('the client signs nobody in without a refresh token')
+        throw new NotApplicable('without a refresh token, the client does not sign anyone in')
       await endToken(context, other)
       const page = await context.visitUntilPortal(browser, context.settings.page)
       expect(
@@ -283,7 +283,7 @@ export const tabs: CheckDefinition[] = [
     title: 'If a signed-in visitor opens a used callback from the browser history, the visitor stays signed in',
     rule: 'CL-29',
     why: 'If an address is typed or opened from the history, the browser sends Strict cookies with the request. If the client then deletes the session, the visitor is signed out without a reason.',
-    fix: 'If a callback arrives again, do not delete the session cookies, and do not end the session at the server.',
+    fix: 'If a callback arrives again, do not delete the session cookies, and do not end the session on the server.',
     needs: ['page'],
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -307,7 +307,7 @@ export const tabs: CheckDefinition[] = [
   {
     id: 'tabs-reload-after-login',
     title:
-      'If a visitor reloads the page after the login, the visitor stays signed in, and the client makes no second exchange',
+      'If a visitor reloads the page after the login, the visitor stays signed in, and the client does not make a second exchange',
     rule: 'CL-28',
     why: 'A browser reloads a page in the same way as it opened the page. If the page came after a redirect from the portal, the browser does not send Strict cookies with the reload.',
     fix: 'Answer the callback with a page that has a meta refresh, or use a Lax cookie. The browser history must not contain the callback.',
@@ -322,7 +322,7 @@ export const tabs: CheckDefinition[] = [
       expect((await context.codeExchanges()).length === before, 'The client exchanged the code again.', page)
       expect(
         page.stoppedAt === undefined && page.status === landed.status,
-        `The reload opened ${page.stoppedAt ? 'the login' : describePage(page)}.`,
+        `The reload ended with ${page.stoppedAt ? 'a redirect to the portal' : describePage(page)}.`,
         page,
       )
     },
@@ -330,7 +330,7 @@ export const tabs: CheckDefinition[] = [
   {
     id: 'tabs-back-after-login',
     title:
-      'If a visitor presses the Back button after the login, the visitor stays signed in, and the client makes no second exchange',
+      'If a visitor presses the Back button after the login, the visitor stays signed in, and the client does not make a second exchange',
     rule: 'CL-28',
     why: 'The Back button can open the callback again, although the client has already used its code.',
     fix: 'Leave the callback with a redirect or a meta refresh, so that the browser history does not contain it. If a signed-in visitor requests the callback again, redirect to the page behind the login.',
@@ -449,7 +449,7 @@ export const tabs: CheckDefinition[] = [
     title:
       'If the exchanges of several visitors run at the same time, each visitor is signed in with their own account',
     rule: 'visitors-apart',
-    why: 'A client that keeps the tokens or the visitor of an exchange in a shared variable gives the session of one visitor to another visitor, as soon as two exchanges overlap.',
+    why: 'If a client keeps the tokens or the visitor of an exchange in a shared variable, one visitor gets the session of another visitor as soon as two exchanges overlap.',
     fix: 'Keep everything about a request in local variables or in the request object, never in a global variable or in an object that several requests use.',
     needs: ['page'],
     async run(context) {
@@ -834,7 +834,7 @@ async function loadTogether(context: CheckContext, first: Loaded, second: Loaded
     expect(
       wrong === undefined,
       isShared
-        ? `A page of visitor ${reader} shows the application of visitor ${owner}: it got the answer to a call for ${owner}.`
+        ? `A page of visitor ${reader} shows the application of visitor ${owner}: the page contains the answer to a call for ${owner}.`
         : `A page of visitor ${reader} was loaded with the token of visitor ${owner}, and shows the application of ${owner}.`,
       ...(wrong ? [wrong.page] : []),
     )
