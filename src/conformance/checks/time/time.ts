@@ -13,7 +13,7 @@ import { usageOf } from './usage.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
-/** In seconds. */
+/** The lifetime of the short sessions in these checks, in seconds. */
 const shortLife = 2
 
 /** How many unfinished logins the check begins. If the client is slow, the check begins fewer. */
@@ -119,7 +119,7 @@ export const time: CheckDefinition[] = [
     title: 'If the API refuses an access token before it expires, the client renews it or offers to sign in',
     rule: 'token-ends-early',
     why: 'The portal can revoke a token before it expires, and the clocks of two servers can differ. Only the API knows whether a token is still valid.',
-    fix: 'If the API answers 401, the token is no longer valid, even if expires_in has not passed. Renew once, or redirect to the login.',
+    fix: 'If the API answers 401, the token is no longer valid, even if expires_in has not passed. Renew once, or redirect to the login path.',
     needs,
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -205,8 +205,8 @@ export const time: CheckDefinition[] = [
     id: 'time-left-logins',
     title: 'After a thousand unfinished logins, the client uses only a little more memory and a few more connections',
     rule: 'DO-10',
-    why: 'Anybody can begin any number of logins without a password. If the client keeps each login in memory, it runs out of memory, and fails for all visitors.',
-    fix: 'Keep each login in a sealed cookie. Or keep logins at the server, and limit their number and age. Reuse connections to the portal.',
+    why: 'Anyone can begin any number of logins without a password. If the client keeps each login in memory, it runs out of memory, and fails for all visitors.',
+    fix: 'Keep each login in a sealed cookie. Or keep logins on the server, and limit their number and age. Reuse connections to the portal.',
     needs: ['process'],
     isAlone: true,
     async run(context) {
