@@ -1,5 +1,5 @@
-// Checks on everything that the client printed, answered and sent during the whole run. A client may print a secret
-// only after one special failure, and the other checks on secrets may not cause this failure.
+// Checks on everything that the client printed, answered and sent during the whole run. Some clients print a secret
+// only after one particular failure, and it is possible that no other check causes this failure.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { CheckDefinition } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -92,7 +92,7 @@ export const wholeRun: CheckDefinition[] = [
   },
   {
     id: 'run-log-secrets',
-    title: 'During the whole run, the client prints no token, secret, code or cookie',
+    title: 'During the whole run, the client does not print a token, secret, code or cookie',
     rule: 'SE-04',
     why,
     fix: 'Log the path, the status and your own error code. From requests, answers and errors, log only the fields in a fixed list.',
@@ -162,7 +162,7 @@ export const wholeRun: CheckDefinition[] = [
     id: 'run-headers',
     title: 'During the whole run, no call of the client contains a cookie that the client has set in a browser',
     rule: 'UP-12',
-    why: "With a visitor's session cookie, anybody can act as this visitor. People at the platform, or with access to its logs, could read the cookie.",
+    why: "With a visitor's session cookie, anyone can act as this visitor. People who work at the platform, or who can read its logs, could then read the cookie.",
     fix: "Set the headers of each call yourself. Do not copy headers from the browser's request.",
     isAlone: true,
     async run(context) {
@@ -201,7 +201,7 @@ export const wholeRun: CheckDefinition[] = [
       'During the whole run, no answer to a browser contains an access token, a refresh token or the client secret',
     rule: 'CK-08',
     why: 'Scripts and browser extensions can read pages, and the browser history keeps addresses. Error pages often contain the whole failed call.',
-    fix: 'Send tokens to a browser only in HttpOnly cookies. Answer errors with fixed words.',
+    fix: 'Send tokens to a browser only in HttpOnly cookies. When an error occurs, answer with fixed words.',
     isAlone: true,
     async run(context) {
       await failOften(context)
