@@ -11,7 +11,10 @@ import { openForms, reopen, typedInto } from '../../steps/every-form.ts'
 import { deletesCookies, signOutPathByPost } from '../../steps/sign-out.ts'
 
 type Fields = Form['fields']
-/** A content type, and the function that encodes the fields of a form in this type. Undefined for no content type. */
+/**
+ * A content type, and the function that encodes the fields of a form in this type. The type is undefined for a request
+ * without a content type.
+ */
 type Coding = [type: string | undefined, encode: (fields: Fields) => string]
 
 const asForm = (fields: Fields) => `${new URLSearchParams(fields)}`
