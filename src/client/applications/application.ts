@@ -8,14 +8,17 @@ export type Application = Omit<ApplicationFields, keyof Client> & {
   id: string
   createdAt: Date | undefined
   updatedAt: Date | undefined
-  /** Undefined in lists, and if the API does not return the OAuth client. */
+  /** Undefined if the application comes from a list, or if the API does not return the OAuth client. */
   client: Client | undefined
   /**
-   * When the valid client secrets were created, newest first. Undefined in lists. An empty list if the API does not
-   * return these times.
+   * The times at which the valid client secrets were created, newest first. If the API does not return these times, the
+   * list is empty. If the application comes from a list, the value is undefined.
    */
   secretTimes?: Date[]
-  /** The strong ETag of the application. Undefined in lists, and if the API does not send a strong ETag. */
+  /**
+   * The strong ETag of the application. Undefined if the application comes from a list, or if the API does not send a
+   * strong ETag.
+   */
   etag?: string | undefined
 }
 
@@ -25,7 +28,8 @@ export type Application = Omit<ApplicationFields, keyof Client> & {
  *
  * - in a sealed cookie, for ten minutes or until the next page has shown the credentials (handover.ts);
  * - in memory, so that the client gives the same response if the browser sends a form twice (`once` in web/forms.ts).
- *   These credentials expire after ten minutes. The process deletes them when it gets the next form of the same kind.
+ *   The credentials in memory expire after ten minutes. The process deletes them when somebody next sends a form of the
+ *   same kind.
  */
 export type Credentials = {
   clientId: string
@@ -95,7 +99,7 @@ export function readGroup(link: unknown): Group {
   return { id: textOf(to), name: textOf(name), isOwn: status === undefined ? undefined : status === 'maker' }
 }
 
-/** For sorting, newest first. */
+/** Compares two applications. If a list is sorted with this function, the newest application comes first. */
 export function byNewest(a: Application, b: Application): number {
   return (b.createdAt?.getTime() ?? 0) - (a.createdAt?.getTime() ?? 0)
 }

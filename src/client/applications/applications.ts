@@ -27,7 +27,10 @@ export const applications: FastifyPluginAsync<ApplicationsOptions> = async (app,
   await app.register(remove, options) //  GET and POST /applications/:id/delete
 }
 
-/** Gives some errors of the API a message that fits these pages. Returns every other error unchanged. */
+/**
+ * Replaces the API's 404 error with a message for these pages, and adds a link to its 403 error. Returns all other
+ * errors unchanged.
+ */
 function toApplicationError(error: unknown, texts: Texts): unknown {
   if (!(error instanceof PublicError)) return error
   if (error.code === 'api_not_found') return noSuchApplication(texts)

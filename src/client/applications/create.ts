@@ -1,5 +1,5 @@
-// GET /applications/new and POST /applications: creates an application. One form creates one application, even if the
-// browser sends the form several times.
+// GET /applications/new and POST /applications: creates an application. A form creates only one application, even if
+// the browser sends the form several times.
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { FieldError, PublicError } from '../errors.ts'
 import { logEvent } from '../operations/request-log.ts'
@@ -94,8 +94,8 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
    * before, the process first looks for the application in the list. If two replicas get the form at almost the same
    * time, they can still create two applications.
    *
-   * If the list cannot be read, the application is created anyway. But if an earlier try ended without an answer, the
-   * visitor gets an error instead.
+   * If the process cannot read the list, it creates the application anyway. But if the API gave no usable answer when
+   * the same form was sent before, the visitor gets an error instead.
    */
   async function findOrCreateApplication(visitor: Visitor, token: FormToken, typed: TypedFields): Promise<Created> {
     const groupId = typed.groupId || (await findOrCreateGroup(visitor, typed.groupName))
@@ -116,8 +116,8 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
   }
 
   /**
-   * Finds an application that has these fields, and that was created after this form was shown. Returns the id of the
-   * application.
+   * Returns the id of an application whose fields have the values of the form, and which was created after the form was
+   * shown.
    */
   async function findCreated(
     { api }: Visitor,
@@ -166,7 +166,7 @@ function suggestGroupName({ visitorIfAny, texts }: FastifyRequest): string {
   return name.length > 0 && name.length <= 100 ? texts.applications.form.groupOf(name) : ''
 }
 
-/** Whether an application has these fields. A field that the API does not return is not compared. */
+/** Whether the application has the same values as `fields`. A field that the API does not return is not compared. */
 function hasSameFields({ groupId, client, ...application }: Application, fields: ApplicationFields): boolean {
   const known: Record<string, unknown> = { ...application, ...(groupId && { groupId }), ...client }
   return Object.entries(fields).every(([name, value]) => !Object.hasOwn(known, name) || known[name] === value)

@@ -56,7 +56,7 @@ export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOp
       notice,
       envFile: toSettings(config, application),
       curlLine: `curl -H "Authorization: Bearer $TOKEN" ${config.apiUrl}/apps/v1/${application.id}`,
-      // The page that describes the application API for developers.
+      // On this page, developers can read about all calls to the application API.
       guideUrl: `${config.apiUrl}/apps/v1/docs`,
     })
   }

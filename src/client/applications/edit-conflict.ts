@@ -1,5 +1,5 @@
-// Handles the case that somebody else changes an application while the visitor edits it. The visitor chooses a value
-// for each field that differs.
+// Handles the case in which somebody else changes an application while the visitor edits it. The visitor chooses a
+// value for each field that differs.
 //
 // Besides the fields of the application, the form contains:
 // - `etag` and `seen`: hidden fields that record which stored values the visitor has seen (toHiddenFields);

@@ -1,5 +1,6 @@
 // GET and POST /applications/:id/edit: changes an application. The form must not overwrite a value that it has not
-// shown. So the API compares the ETag, or the client compares the stored values.
+// shown. To prevent this, the API compares the ETag. If there is no ETag, the client compares the stored values with
+// those that the form showed.
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { PublicError } from '../errors.ts'
 import { logEvent } from '../operations/request-log.ts'
@@ -80,9 +81,9 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
 
   /**
    * Reads the stored application and calls `decide`, which applies the visitor's choices or refuses a conflict.
-   * Afterwards, the hidden fields record that the visitor has seen the stored values. The function changes the object
-   * `fields` itself, because a refused form is shown again with these fields. Returns the ETag of the stored
-   * application.
+   * Afterwards, the hidden fields record that the visitor has seen the stored values. This function changes the object
+   * `fields` itself, because a refused form is shown again with the values in this object. Returns the ETag of the
+   * stored application.
    */
   async function compareWithStored(
     request: FastifyRequest,
@@ -106,8 +107,8 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
     if (problem instanceof EditConflict) return showChoices(request, fields, problem)
     if (Object.keys(fields).length === 0) return { fields: toFormFields(await getApplication(request)) }
     if (!fields.choosing) return { fields }
-    // A page with another problem, or with a link for signing in, does not show the choices. So the choices are
-    // removed, and the next submission is compared with the stored values again.
+    // If the page shows a link for signing in, or a problem that is not a conflict, it does not show the choices. So
+    // the choices are removed, and the next submission is compared with the stored values again.
     if (problem || signInHref) return { fields: withoutChoices(fields) }
     const stored = await getApplication(request)
     const differences = readChoices(fields, stored)

@@ -115,8 +115,8 @@ export function relabelErrors(errors: Record<string, string[]>, { applications }
 }
 
 /**
- * Returns all ten fields, even if they are empty. The default redirect URI is the first redirect URI, unless the
- * visitor typed another redirect URI.
+ * Returns all ten fields, including the empty ones. If the visitor has not entered a default redirect URI, the first
+ * redirect URI becomes the default.
  */
 export function fieldsToCreate({ groupName: _, ...fields }: TypedFields): ApplicationFields {
   const uris = splitUris(fields.redirectUris)
@@ -127,9 +127,9 @@ export function fieldsToCreate({ groupName: _, ...fields }: TypedFields): Applic
 }
 
 /**
- * Leaves out the group, because it cannot be changed. `isClientKnown` is false if the API did not return the fields of
- * the OAuth client, so the form could not show their values. In that case, empty fields of the OAuth client are
- * left out, and the API keeps their values.
+ * Returns the fields without the group, because the group cannot be changed. `isClientKnown` is false if the API did
+ * not return the fields of the OAuth client, so the form could not show their values. In that case, empty fields of the
+ * OAuth client are left out, and the API keeps their values.
  */
 export function fieldsToUpdate(typed: TypedFields, isClientKnown: boolean): Partial<ApplicationFields> {
   const { groupId: _, ...all } = fieldsToCreate(typed)
@@ -167,7 +167,7 @@ const redirectUriRules: RedirectUriRule[] = [
   },
 ]
 
-/** Returns one sentence about the first rule that the URI breaks. Returns an empty list if the URI breaks no rule. */
+/** Returns one sentence about the first rule that the URI breaks. If the URI follows all rules, the list is empty. */
 function findRedirectUriProblem(uri: string): Sentence[] {
   const quoted = uri.length > 100 ? `${uri.slice(0, 100)}…` : uri
   const url = /^https?:\/\//i.test(uri) ? URL.parse(uri) : null
@@ -176,8 +176,8 @@ function findRedirectUriProblem(uri: string): Sentence[] {
 }
 
 /**
- * Whether the host has only usual characters. URL parsers also accept `;`, `'` and other characters that people can
- * misread.
+ * Whether the host contains only letters, digits, dots and hyphens, or is an IPv6 address. URL parsers also accept `;`,
+ * `'` and other characters that people can misread.
  */
 function hasPlainHost({ hostname }: URL): boolean {
   return /^([a-z0-9.-]+|\[[0-9a-f:.]+\])$/.test(hostname)

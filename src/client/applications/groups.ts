@@ -29,7 +29,10 @@ export async function loadGroups({ userId, api }: Visitor): Promise<LoadedGroups
   }
 }
 
-/** Makes a group with the visitor as its member, and returns its id. Throws FieldError for the field `groupName`. */
+/**
+ * Creates a group with the visitor as its member, and returns the group's id. Throws FieldError for the field
+ * `groupName`.
+ */
 async function createGroup({ api }: Visitor, name: string): Promise<string> {
   const refused = (reasons: Sentence[]) => new FieldError({ groupName: reasons })
   const notCreated = refused([texts => texts.applications.form.problems.groupNotCreated])
@@ -50,8 +53,8 @@ async function createGroup({ api }: Visitor, name: string): Promise<string> {
 }
 
 /**
- * Returns the id of the visitor's own group with this name. If there is no such group, the function creates one. The
- * group may already exist, because the same form was sent before.
+ * Returns the id of the visitor's own group with this name. If there is no such group, the function creates it. The
+ * group may already exist: the visitor may have sent the same form before.
  */
 export async function findOrCreateGroup(visitor: Visitor, name: string): Promise<string> {
   const { groups } = await loadGroups(visitor)
@@ -62,8 +65,8 @@ export async function findOrCreateGroup(visitor: Visitor, name: string): Promise
 type GroupChoice = { value: string; text: string; isDefault: boolean }
 
 /**
- * Returns the groups that the form offers. The default is a group that the visitor created. Other groups may belong to
- * strangers, because anybody can invite the visitor to a group.
+ * Returns the groups that the form offers. The default is a group that the visitor created. All other groups may belong
+ * to strangers, because anyone can invite the visitor to a group.
  */
 export function toChoices(groups: Group[]): GroupChoice[] {
   const firstOwn = groups.find(({ isOwn }) => isOwn)

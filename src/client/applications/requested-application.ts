@@ -14,15 +14,15 @@ export function noSuchApplication(texts: Texts): PublicError {
   return new PublicError('application_not_found', 404, texts.applications.notFound, { nextStep })
 }
 
-/** Throws PublicError. */
+/** Reads the application from the API. Throws PublicError if this fails. */
 export async function getApplication(request: FastifyRequest): Promise<Application> {
   const { data, etag, headers } = await request.visitor.api.getWithEtag(apiPathOf(request), applicationSchema)
   return { ...readApplication(data), etag: strongEtag(etag), secretTimes: readTimes(headers['client-secrets-created']) }
 }
 
 /**
- * Returns the text if it is a strong ETag, because only strong ETags can be sent as If-Match (RFC 9110 13.1.1). The
- * text may be forged, because it comes from a form.
+ * Returns the text if it is a strong ETag, and undefined otherwise. Only a strong ETag can be sent in If-Match (RFC
+ * 9110 13.1.1). The text may be forged, because it comes from a form.
  */
 export function strongEtag(text: string | undefined): string | undefined {
   return text !== undefined && /^"[\x21\x23-\x7e]{0,200}"$/.test(text) ? text : undefined
@@ -34,8 +34,8 @@ export function apiPathOf(request: FastifyRequest): string {
 }
 
 /**
- * The id in the address of the page. Throws PublicError 404 if the text cannot be an id. Such a text could lead to
- * another address of the API, because Fastify has already decoded %2F to a slash.
+ * Returns the application's id from the page's address. Throws PublicError 404 if the text in the address cannot be an
+ * id. Fastify has already decoded %2F to a slash, so an unchecked text could lead to another address of the API.
  */
 export function idOf({ params, texts }: FastifyRequest): string {
   const { id } = params as { id?: unknown }

@@ -14,7 +14,7 @@ export const applicationSchema = {
   properties: { '@id': id, data: {}, metadata: {}, inLinks: {}, client: {} },
 } as const satisfies JSONSchema
 
-/** The answer to a GET of a list: of applications, or of links to groups. */
+/** The answer to a GET of a list. The list contains applications, or links to groups. */
 export const collectionSchema = {
   type: 'object',
   required: ['ItemList'],

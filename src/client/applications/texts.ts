@@ -4,12 +4,12 @@ const { format } = new Intl.NumberFormat('en')
 const count = (total: number) => `${format(total)} ${total === 1 ? 'application' : 'applications'}`
 
 export const applicationsTexts = {
-  /** Links to the list. */
+  /** The text of a link to the list of applications. */
   home: 'Your applications',
-  /** An application without a name, as a heading and within a sentence. */
+  /** These two texts stand in for a missing name: the first in a heading, the second within a sentence. */
   unnamed: 'Unnamed application',
   anApplication: 'application',
-  /** A link to an application whose name is unknown. */
+  /** The text of a link to an application whose name is unknown. */
   application: 'Application',
   thisSite: 'This site',
   none: 'None',
@@ -60,9 +60,9 @@ export const applicationsTexts = {
     defaultUri: 'default',
     created: 'Created',
     lastChanged: 'Last changed',
-    /** In front of a line with the labels of all optional fields that are empty. */
+    /** The page shows this text in front of the labels of all optional fields that are empty. */
     notFilledIn: 'Not filled in',
-    /** A link to the edit form, after the labels of the empty fields. */
+    /** The text of a link to the edit form. The link stands after the labels of the empty fields. */
     fillIn: 'Fill in',
     client: 'OAuth client',
     about: 'About',
@@ -179,7 +179,7 @@ export const applicationsTexts = {
     currentRedirectUri: 'The current one',
     /** Shown if the groups cannot be loaded. `problem` says why. */
     groupsNotLoaded: (problem: string, link: string) =>
-      `Your groups could not be loaded. ${problem} Until your groups can be loaded, enter the ID of your group. You find this ID at ${link}.`,
+      `Your groups could not be loaded. ${problem} Enter the ID of your group instead. You can find this ID at ${link}.`,
     portalLink: 'the login portal',
     groupsUnknown: 'The platform does not tell this site which account is yours.',
     /** Shown if a required field is empty. */
@@ -214,12 +214,13 @@ export const applicationsTexts = {
     used: 'This form has already created an application. To create another application, send the form again.',
     /** `problem` says why the site cannot check whether the application exists. */
     inDoubt: (problem: string) =>
-      `Your first try may have created the application. At the moment, this site cannot check whether the application exists. ${problem}`,
+      `Your first attempt may have created the application. At the moment, this site cannot check whether the application exists. ${problem}`,
     changedJustNow: 'Somebody else has just changed the application. Send the form again.',
   },
 
   /**
-   * The page that asks which values to keep, if somebody else has changed the application while the visitor edited it.
+   * The page for a conflict: somebody else has changed the application while the visitor edited it. The page asks which
+   * values to keep.
    */
   conflict: {
     message:
@@ -269,7 +270,7 @@ export const applicationsTexts = {
   },
 
   /**
-   * The field in which the visitor types the name of this site's own application, to confirm a new secret or the
+   * If the application is this site itself, the visitor types its name into this field to confirm a new secret or the
    * removal.
    */
   confirmation: {
