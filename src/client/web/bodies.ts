@@ -26,8 +26,8 @@ export function hasBodyOtherThanForm(request: FastifyRequest): boolean {
 
 /**
  * Call this function before you answer a request whose body is not read. The rest of the body is read and dropped, for
- * at most one second. If the server closed the connection immediately, the sender would get a reset, which could
- * destroy the response.
+ * at most one second. If the server closed the connection immediately, the sender would get a TCP reset, and might
+ * never see the response.
  */
 export function dropBody({ raw: request }: FastifyRequest, reply: FastifyReply): void {
   reply.raw.once('finish', () => {

@@ -34,7 +34,7 @@ export function afterSetting(cookies: Cookies, set: Cookie[]): Cookies {
 export const maxExpired = 10
 
 /**
- * Chooses at most ten cookies that this response deletes. Cookies that this client has sealed come first. Later
+ * Chooses the cookies that this response deletes, at most ten. Cookies that this client has sealed come first. Later
  * responses delete the remaining cookies.
  */
 export function limitExpired(names: string[], cookies: Cookies, sealer: Sealer): string[] {

@@ -1,4 +1,4 @@
-// Answers every error: a page for a visitor, JSON for a script, and one line in the log.
+// Answers every error with a page for a visitor or with JSON for a script, and writes one line to the log.
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -85,9 +85,9 @@ export function prefersJson({ headers }: FastifyRequest): boolean {
 }
 
 /**
- * Makes the handler of requests without a route. If the address has a route for another method, the response is 405
- * with `Allow`, and not 404 (RFC 9110 15.5.6). The address of a route may contain parameters, expressions and
- * wildcards. So the code finds such routes with find-my-way, the router that Fastify uses.
+ * Makes the handler for requests that do not match a route. If the address has a route for another method, the response
+ * is 405 with `Allow`, and not 404 (RFC 9110 15.5.6). The address of a route may contain parameters, expressions and
+ * wildcards. So the code looks for routes with find-my-way, the router that Fastify uses.
  */
 export function createNotFoundHandler(app: FastifyInstance, routerOptions: { maxParamLength: number }) {
   const router = findMyWay(routerOptions)
@@ -109,7 +109,7 @@ export function createNotFoundHandler(app: FastifyInstance, routerOptions: { max
 
 /**
  * Errors of Fastify and of plugins keep their status, but get a fixed message, because the original message may quote
- * the request. The log contains the code of the error, and the part of the request that is not valid.
+ * the request. The log contains the code of the error, and says which part of the request is not valid.
  */
 function toPublicError(error: Error & Partial<FastifyError>): PublicError {
   if (error instanceof PublicError) return error

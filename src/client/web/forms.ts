@@ -29,14 +29,14 @@ export type FormPage = {
   /** True if the fields contain a draft, which the visitor typed before the session ended. */
   hasDraft?: boolean
   /**
-   * A link to the login. It is set if the session has ended and the draft does not fit into a cookie. In this case,
-   * `request.visitor` does not exist.
+   * The address of a link for signing in. It is set if the session has ended and the draft does not fit into a cookie.
+   * In this case, `request.visitor` does not exist.
    */
   signInHref?: string
 }
 
 export type FormDefinition = {
-  /** The path of the form's page, as its GET route is registered: `/notes/:id/edit`. */
+  /** The path of the form's page, with the parameters of its GET route, such as `/notes/:id/edit`. */
   page: string
   /** The template of the page. */
   template: string
@@ -44,7 +44,7 @@ export type FormDefinition = {
   data?: (request: FastifyRequest, page: FormPage) => object | Promise<object>
   /**
    * Hidden fields that only help to show the form again, such as the names of choices. A draft does not contain these
-   * fields. The plain form, which is shown if the template fails, also leaves them out.
+   * fields. If the template fails, the client shows a simple form instead, which does not contain them either.
    */
   notInDraft?: string[]
 }
@@ -59,10 +59,10 @@ export type Submission = {
   once: <T>(work: () => Promise<T>) => Promise<T>
 }
 
-/** Sealed into each form. `shownAt` is in milliseconds since 1970. */
+/** Each form contains such a token, sealed, in a hidden field. `shownAt` is in milliseconds since 1970. */
 export type FormToken = {
   id: string
-  /** The visitor that the form was shown to. */
+  /** The visitor to whom the form was shown. */
   sessionOwner: string
   shownAt: number
   /** True if the form was sent before, and the client does not know whether the API has carried out the call. */
@@ -99,7 +99,7 @@ export type Form = {
   submit: (work: SubmitHandler) => Handler
   /**
    * Answers a POST without a session. Does not call the API. If the draft is short, a cookie keeps it during the login.
-   * If the draft is long, the form is shown again with the draft and a link to the login.
+   * If the draft is long, the form is shown again with the draft and a link for signing in.
    */
   keepDraft: (request: FastifyRequest, reply: FastifyReply, nextStep: NextStep) => Promise<string>
 }
@@ -272,15 +272,18 @@ function isShownInForm(error: unknown): error is PublicError {
 }
 
 /**
- * Makes plain inputs, which have the names of the fields as labels. The sender of a request can choose any names, so
- * unusual names are left out.
+ * Makes inputs for the simple form that is shown if a template fails. The label of each input is the name of its field.
+ * The sender of a request can choose any names, so unusual names are left out.
  */
 function plainInputs(fields: FormFields): object[] {
   const names = Object.keys(fields).filter(name => /^[\w.-]{1,100}$/.test(name))
   return names.map(name => ({ name, label: name, rows: 3 }))
 }
 
-/** Returns the text fields of a body. If a field comes twice, it is left out, because it has more than one value. */
+/**
+ * Returns the text fields of a body. If the body contains a field twice, the field is left out, because it has more
+ * than one value.
+ */
 function textFields(body: unknown): FormFields {
   const entries = Object.entries(typeof body === 'object' && body !== null ? body : {})
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'))

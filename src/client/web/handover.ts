@@ -19,7 +19,7 @@ const maxHandoverBytes = 3_500
 /** The limit for all cookies of this client together, because Node accepts at most 16 KiB of headers in a request. */
 const maxCookieBytes = 8 * 1024
 
-/** For drafts and credentials. */
+/** Returns functions that pass a draft or credentials to the next page. */
 export function createHandovers(sealer: Sealer, clock: () => Date) {
   return {
     /**
@@ -36,7 +36,7 @@ export function createHandovers(sealer: Sealer, clock: () => Date) {
       return true
     },
 
-    /** Renders a page with the value that is stored for this page, or with undefined. */
+    /** Renders a page with the value that is stored for this page. If there is none, `render` gets undefined. */
     take: (request: FastifyRequest, reply: FastifyReply, render: (value: unknown) => Promise<string>) =>
       takeFrom(handoverName, sealer, request, reply, render),
   }
@@ -44,8 +44,8 @@ export function createHandovers(sealer: Sealer, clock: () => Date) {
 
 /**
  * Notices are sentences that a page shows once, such as "Your changes are saved." The cookie contains only the name of
- * the notice, and the template contains the text. The name is not in the address, because anybody could make a link
- * with such an address, and a reload would show the notice again.
+ * the notice, and the template contains the text. The address of the page does not contain the name: otherwise anyone
+ * could make a link that shows the notice, and a reload would show it again.
  */
 export function createNotices(sealer: Sealer, clock: () => Date) {
   return {
@@ -59,7 +59,7 @@ export function createNotices(sealer: Sealer, clock: () => Date) {
       setCookies(reply, [sealer.sealCookie(noticeName, handover, endOfLife(clock), 'strict')])
     },
 
-    /** Renders a page with the notice that is stored for this page, or with undefined. */
+    /** Renders a page with the notice that is stored for this page. If there is none, `render` gets undefined. */
     take: (request: FastifyRequest, reply: FastifyReply, render: (notice: string | undefined) => Promise<string>) =>
       takeFrom(noticeName, sealer, request, reply, value => render(typeof value === 'string' ? value : undefined)),
   }
@@ -81,7 +81,7 @@ async function takeFrom(
   return page
 }
 
-/** Deletes the cookies with values and notices that no page has shown yet. */
+/** Returns cookies that make the browser delete all values and notices that no page has shown yet. */
 export function expireHandovers(cookies: Cookies): Cookie[] {
   return [handoverName, noticeName].filter(name => name in cookies).map(expire)
 }

@@ -20,15 +20,15 @@ export type PagesOptions = {
   /** The path of a page where visitors create something. The start page has a link to it. */
   newPage?: string
   /**
-   * Returns the links in the header. They can depend on the visitor. On a public page, `data` of the visitor may be
+   * Returns the links in the header. They can depend on the visitor. On a public page, the visitor's `data` may be
    * empty.
    */
   links: (visitor: VisitorInfo, texts: Texts) => NextStep[]
   texts: TextsOf<FastifyRequest>
   clock: () => Date
   /**
-   * A folder with more templates, and with more files in its subfolder `assets`. A file in this folder replaces the
-   * file with the same name in views/client.
+   * A folder with a product's own templates, and with its own files in the subfolder `assets`. A file in this folder
+   * replaces the file with the same name in views/client.
    */
   views?: string
   /** Reads a template again each time it is rendered, for development. */
@@ -156,7 +156,7 @@ function timeFormats(lang: string): TimeFormats {
   return formats
 }
 
-/** The lengths of the units in seconds, longest first. */
+/** The units of time with their lengths in seconds. The longest unit comes first. */
 const timeUnits = [
   ['year', 365 * 24 * 60 * 60],
   ['month', 30 * 24 * 60 * 60],

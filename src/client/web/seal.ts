@@ -1,5 +1,5 @@
-// Seals values for the browser with AES-256-GCM. Nobody else can read or change a sealed value, or use it for another
-// purpose.
+// Seals values with AES-256-GCM before they are sent to the browser. Only this client can read or change a sealed
+// value. A value that was sealed for one purpose cannot be used for another purpose.
 import { createCipheriv, createDecipheriv, createHash, createSecretKey, randomBytes } from 'node:crypto'
 import type { Secret } from '../secret.ts'
 import type { Cookie, Cookies } from './cookies.ts'
@@ -77,7 +77,10 @@ export function createSealer(secrets: Secret[], context: string, clock: () => Da
   return {
     seal,
     unseal,
-    /** Newest first. The key ids are not secret. Replicas with different key ids cannot read each other's sessions. */
+    /**
+     * The ids of the keys, newest first. These ids are not secret. Replicas with different key ids cannot read each
+     * other's sessions.
+     */
     keyIds: keys.map(key => key.id.toString('hex')),
 
     sealCookie(name: string, payload: unknown, expiresAt: Date, sameSite: 'lax' | 'strict'): Cookie {

@@ -24,14 +24,14 @@ export function securityHeaders(config: { publicUrl: string; loginUrl: string })
 }
 
 /**
- * The cross-site guard. This hook sets the security headers. It refuses a request with an unsafe method if the request
- * does not come from a page of this origin, whatever the type of its body. The hook also refuses requests without a
+ * The cross-site guard. This hook sets the security headers. It refuses every request with an unsafe method that does
+ * not come from a page of this origin. The type of the body does not matter. The hook also refuses requests without a
  * Host header.
  *
- * Browsers say in Sec-Fetch-Site whether the request comes from this origin. Old browsers do not send this header, and
- * no browser sends it to a plain http address, except a loopback address. In these cases, the hook checks Origin. The
- * hook also refuses `same-site`, because requests from a page on a sibling host contain our Strict cookies. The hook
- * does not use the Host header, because the sender chooses its value.
+ * Browsers say in Sec-Fetch-Site whether the request comes from this origin. Old browsers do not send this header. If
+ * the address begins with http://, browsers send the header only to loopback addresses. Without the header, the hook
+ * checks Origin. The hook also refuses `same-site`, because requests from a page on a sibling host carry our Strict
+ * cookies. The hook does not use the Host header, because the sender chooses its value.
  */
 export function guardRequests(publicUrl: string, headers: Record<string, string>): onRequestHookHandler {
   const { origin } = new URL(publicUrl)
@@ -57,7 +57,10 @@ function isFromThisSite(request: FastifyRequest, fallback: boolean): boolean {
   return site === undefined ? fallback : site === 'same-origin' || site === 'none'
 }
 
-/** For /login and /exchangeToken. These routes accept only navigations, and refuse frames, scripts and prefetching. */
+/**
+ * The hook for /login and /exchangeToken. These routes accept only navigations, and refuse frames, scripts and
+ * prefetching.
+ */
 export const navigationsOnly: onRequestHookHandler = (request, _reply, done) => {
   const { 'sec-fetch-mode': mode, 'sec-fetch-dest': dest, 'sec-purpose': purpose } = request.headers
   const isNavigation = (mode ?? 'navigate') === 'navigate' && (dest ?? 'document') === 'document'

@@ -13,9 +13,9 @@ export const webTexts = {
     signedInUntil: (time: string) => `You are signed in until ${time}.`,
     cookie: 'Your sign-in is kept in an encrypted cookie of this browser.',
   },
-  /** Less than a minute ago. Also used within a sentence: “Created just now”. */
+  /** The age of something that is less than a minute old. It is also used within a sentence: “Created just now”. */
   justNow: 'just now',
-  /** A page that opens the next page by itself. */
+  /** The texts of a page that opens the next page by itself. */
   continue: {
     title: 'One moment',
     text: 'Opening the page that you asked for…',
@@ -33,7 +33,10 @@ export const webTexts = {
     nothingLost: (requestId: string) => `Nothing you typed is lost. Request ID: ${requestId}`,
     sending: 'Sending…',
     cancel: 'Cancel',
-    /** The title of a plain form with the typed text, which is shown if the form's own page fails. */
+    /**
+     * If the page of a form fails, the client shows a simple form with the typed text instead. This is the title of the
+     * simple form.
+     */
     plainTitle: 'What you typed',
     sendAgain: 'Send again',
     fieldsRefused: 'Correct the fields that are marked.',
@@ -46,7 +49,7 @@ export const webTexts = {
   },
   /** The page that shows an error. */
   errorPage: {
-    /** By status. */
+    /** The titles, by status. */
     titles: {
       403: 'Not allowed',
       404: 'Page not found',
@@ -85,7 +88,7 @@ export const webTexts = {
   },
   /** Shown after three seconds without an answer. */
   waiting: 'Still waiting for the platform. This page continues by itself, and you need not do anything.',
-  /** For views/client/assets/script.js. It replaces `{name}`. */
+  /** The texts for views/client/assets/script.js. The script replaces `{name}`. */
   copy: {
     button: 'Copy',
     copyOne: (name: string) => `Copy: ${name}`,
