@@ -58,7 +58,7 @@ var errPlatform = errors.New("the platform did not answer as it should")
 
 const maxBytes = 8 << 20
 
-// Every call ends after ten seconds, and no call follows a redirect.
+// Every call ends after at most ten seconds. No call follows a redirect.
 var httpClient = &http.Client{
 	Timeout:       10 * time.Second,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -195,7 +195,7 @@ type sealed struct {
 	EndsAt time.Time
 }
 
-// seal encrypts a value for one cookie. unseal refuses the text in any other cookie, and after its lifetime.
+// seal encrypts a value for one cookie. unseal accepts the text only in this cookie, and only during its lifetime.
 func seal(name string, value any, lifetime time.Duration) string {
 	content, _ := json.Marshal(value)
 	text, _ := json.Marshal(sealed{content, time.Now().Add(lifetime)})
@@ -237,8 +237,8 @@ func readCookie(r *http.Request, name string, value any) bool {
 	return err == nil && unseal(name, cookie.Value, value)
 }
 
-// One cookie for each login, named after its state, so that several tabs can sign in at the same time. It is Lax, because
-// the browser must send it when the portal redirects.
+// Each login has a cookie whose name contains the state, so that several tabs can sign in at the same time. The cookie
+// is Lax, because the browser must send it when the portal redirects.
 const loginPrefix = "__Host-login-"
 
 func loginCookies(r *http.Request) []string {
@@ -325,10 +325,10 @@ func readTokens(token *oauth2.Token) (*session, error) {
 	}
 	// A header can contain only these characters.
 	if strings.IndexFunc(token.AccessToken, func(c rune) bool { return c <= ' ' || c > '~' }) >= 0 {
-		return nil, fmt.Errorf("%w: the access token fits into no header", errPlatform)
+		return nil, fmt.Errorf("%w: the access token does not fit into a header", errPlatform)
 	}
 	if len(token.AccessToken) > maxToken || len(token.RefreshToken) > maxToken {
-		return nil, fmt.Errorf("%w: a token fits into no cookie", errPlatform)
+		return nil, fmt.Errorf("%w: a token does not fit into a cookie", errPlatform)
 	}
 	lifetime := maxLifetime
 	if seconds < maxLifetime.Seconds() {
@@ -402,7 +402,7 @@ func exchangeToken(w http.ResponseWriter, r *http.Request) {
 			refuse()
 			return
 		}
-		// The text of this error contains the body of the response, which may have tokens. It must not reach the log.
+		// The text of this error contains the body of the response, which may contain tokens, so it must not be logged.
 		err = fmt.Errorf("an exchange with status %d", status)
 	}
 	if err != nil {
@@ -447,7 +447,8 @@ func logout(w http.ResponseWriter, r *http.Request) {
 // showError answers with the page that fits the error.
 func showError(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, errSignedOut) {
-		// After a link on another site, the browser does not send the Strict cookies. From our own page, it sends them.
+		// A link on another site led here, so the browser did not send its Strict cookies. This page opens the address
+		// again, and the browser then sends them.
 		if r.Method == "GET" && r.Header.Get("Sec-Fetch-Site") == "cross-site" {
 			page{title: "One moment", status: 200, head: goOn(r.URL.EscapedPath())}.show(w)
 			return
@@ -519,7 +520,7 @@ func renew(old *session) (*session, error) {
 			return nil, err
 		}
 		if status == 400 || status == 401 {
-			// Only these three errors end a session. After anything else, such as 503, the visitor stays signed in.
+			// Only these three errors end a session. After any other failure, such as a 503 answer, the visitor stays signed in.
 			switch answer["error"] {
 			case "invalid_grant", "unauthorized_client", "unsupported_grant_type":
 				return nil, errSignedOut
@@ -768,10 +769,10 @@ func (v *visit) createFromForm(values url.Values) (page, error) {
 	if err != nil || len(secrets) == 0 {
 		log.Print("A creation ended with status ", status, ": ", err)
 		// The API may have created the application. Sending the form again must not create a second application.
-		link := `<p><a href="/applications">Look whether it is in the list</a> before you create it again.</p>`
+		link := `<p><a href="/applications">Check whether it is in the list</a> before you create it again.</p>`
 		return page{title: "It is not known whether the application was created", content: link + signOutForm, status: 502}, nil
 	}
-	content := fmt.Sprintf(`<p>Copy the secret now. It is shown once.</p><dl><dt>Client ID</dt><dd>%s</dd>`+
+	content := fmt.Sprintf(`<p>Copy the secret now. It is shown only once.</p><dl><dt>Client ID</dt><dd>%s</dd>`+
 		`<dt>Client secret</dt><dd>%s</dd></dl><p><a href="/applications">Your applications</a></p>`+signOutForm,
 		html.EscapeString(fmt.Sprint(client["clientId"])), html.EscapeString(fmt.Sprint(secrets[0])))
 	return page{title: "The application was created", content: content, status: 200}, nil
@@ -799,7 +800,7 @@ func problemsIn(answer map[string]any) []string {
 	}
 }
 
-// only answers 405 to every method except the given one.
+// only returns a handler that accepts one method, and answers 405 to all other methods.
 func only(method string, handler http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != method {

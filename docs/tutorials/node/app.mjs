@@ -98,7 +98,8 @@ app.addHook('onRequest', async (request, reply) => {
 
 app.setErrorHandler((error, request, reply) => {
   if (error instanceof SignedOut) {
-    // After a link on another site, the browser does not send the Strict cookies. From our own page, it sends them.
+    // A link on another site led here, so the browser did not send its Strict cookies. This page opens the address
+    // again, and the browser then sends them.
     if (request.method === 'GET' && request.headers['sec-fetch-site'] === 'cross-site')
       return page(reply, 'One moment', '', { head: goOn(pathOf(request)) })
     endSession(reply)
@@ -117,7 +118,7 @@ const key = createHash('sha256').update(SESSION_KEY).digest()
 const maxSeconds = 400 * 24 * 60 * 60
 const flags = { path: '/', secure: true, httpOnly: true }
 
-/** Encrypts the value for one cookie. unseal refuses the text in any other cookie, and after its lifetime. */
+/** Encrypts the value for one cookie. `unseal` accepts the text only in this cookie, and only during its lifetime. */
 async function seal(name, value, seconds) {
   return await new EncryptJWT(value)
     .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
@@ -126,7 +127,7 @@ async function seal(name, value, seconds) {
     .encrypt(key)
 }
 
-/** Returns the sealed value, or undefined if we did not seal this text, or if it has expired. */
+/** Returns the sealed value. Returns undefined if we did not seal this text, or if it has expired. */
 async function unseal(name, text) {
   try {
     const { payload } = await jwtDecrypt(text ?? '', key, { audience: name, keyManagementAlgorithms: ['dir'] })
@@ -136,8 +137,8 @@ async function unseal(name, text) {
   }
 }
 
-// One cookie for each login, named after its state, so that several tabs can sign in at the same time. It is Lax, because
-// the browser must send it when the portal redirects.
+// Each login has a cookie whose name contains the state, so that several tabs can sign in at the same time. The cookie
+// is Lax, because the browser must send it when the portal redirects.
 const loginCookie = state => `__Host-login-${state}`
 const isLoginCookie = name => name.startsWith('__Host-login-')
 
@@ -176,9 +177,9 @@ function endSession(reply) {
 function readTokens(answer) {
   const { access_token: accessToken, refresh_token: refreshToken, expires_in: seconds } = answer
   if (typeof seconds !== 'number' || seconds <= 0) throw new PlatformFault('The token has no lifetime')
-  if (!/^[\x21-\x7e]+$/.test(accessToken)) throw new PlatformFault('The access token fits into no header')
+  if (!/^[\x21-\x7e]+$/.test(accessToken)) throw new PlatformFault('The access token does not fit into a header')
   if (accessToken.length > maxToken || (refreshToken ?? '').length > maxToken)
-    throw new PlatformFault('A token fits into no cookie')
+    throw new PlatformFault('A token does not fit into a cookie')
   return { accessToken, refreshToken, endsAt: Date.now() + Math.min(seconds, maxSeconds) * 1000 }
 }
 
@@ -268,7 +269,7 @@ function once(id, work) {
   return shared.get(id)
 }
 
-/** Returns new tokens. Requests with the same refresh token share one renewal, because a renewal replaces it. */
+/** Returns new tokens. Requests with the same refresh token share one renewal, because it replaces the token. */
 async function renew({ refreshToken, refreshEndsAt, sessionId }) {
   if (!refreshToken) throw new SignedOut()
   const id = createHash('sha256').update(refreshToken).digest('hex')
@@ -278,7 +279,7 @@ async function renew({ refreshToken, refreshEndsAt, sessionId }) {
   } catch (error) {
     // The next request tries to renew again.
     shared.delete(id)
-    // Only these errors end a session. After anything else, such as 503, the visitor stays signed in.
+    // Only these errors end a session. After any other failure, such as a 503 answer, the visitor stays signed in.
     const final = ['invalid_grant', 'unauthorized_client', 'unsupported_grant_type']
     if (error instanceof openid.ResponseBodyError && final.includes(error.error)) throw new SignedOut()
     throw new PlatformFault('The renewal failed', { cause: error })
@@ -289,7 +290,7 @@ const withoutUndefined = object => JSON.parse(JSON.stringify(object))
 
 app.decorateRequest('session', null)
 
-/** Runs before each page that needs a session. Renews a session that is nearly over. */
+/** Runs before each page that needs a session. Renews a session that is about to end. */
 async function requireSession(request, reply) {
   request.session = await readSession(request)
   if (!request.session) throw new SignedOut()
@@ -412,11 +413,11 @@ async function createFromForm(request, reply, values) {
     if (error instanceof SignedOut) throw error
     logFault(request, error)
     // The API may have created the application. Sending the form again must not create a second application.
-    const link = '<p><a href="/applications">Look whether it is in the list</a> before you create it again.</p>'
+    const link = '<p><a href="/applications">Check whether it is in the list</a> before you create it again.</p>'
     return { title: 'It is not known whether the application was created', content: link + signOutForm, status: 502 }
   }
   const content =
-    `<p>Copy the secret now. It is shown once.</p><dl><dt>Client ID</dt><dd>${escapeHtml(textOf(client.clientId))}</dd>` +
+    `<p>Copy the secret now. It is shown only once.</p><dl><dt>Client ID</dt><dd>${escapeHtml(textOf(client.clientId))}</dd>` +
     `<dt>Client secret</dt><dd>${escapeHtml(client.clientSecrets[0])}</dd></dl>` +
     `<p><a href="/applications">Your applications</a></p>${signOutForm}`
   return { title: 'The application was created', content, status: 200 }

@@ -51,8 +51,8 @@ workers = ThreadPoolExecutor(32)
 
 
 class BoundedAdapter(HTTPAdapter):
-    """No answer takes longer than ten seconds or has more than 8 MB. The timeout of requests limits only
-    each read."""
+    """Limits each answer to ten seconds and 8 MB. The `timeout` setting of the library `requests` limits only the
+    time of each read."""
 
     def send(self, request, **options):
         try:
@@ -90,7 +90,7 @@ def prepare_authlib(http):
 
 
 def refuse_other_statuses(response):
-    """Authlib takes tokens from an answer with any status, and raises TypeError if the JSON is not an object."""
+    """Authlib accepts tokens from an answer with any status, and raises TypeError if the JSON is not an object."""
     answer = response.json()
     if not isinstance(answer, dict):
         raise requests.RequestException("The portal's answer is not an object")
@@ -171,7 +171,7 @@ def seal(value):
 
 
 def unseal(text, seconds=None):
-    """Returns the sealed value, or an empty object if somebody else made this text, or if it is too old."""
+    """Returns the sealed value. Returns an empty object if somebody else made this text, or if it is too old."""
     try:
         # Python ignores characters after the padding. A text with such characters is not ours.
         if base64.urlsafe_b64encode(base64.urlsafe_b64decode(text)).decode() != text:
@@ -212,7 +212,8 @@ def end_session(response):
 
 
 def read_tokens(answer):
-    """Returns the tokens and when they end. Raises ValueError if the portal's answer breaks the platform's rules."""
+    """Returns the tokens and the expiry of the access token. Raises ValueError if the portal's answer breaks the
+    platform's rules."""
     access_token, seconds = answer.get("access_token"), answer.get("expires_in")
     # A header can contain only these characters.
     if not isinstance(access_token, str) or not re.fullmatch(r"[\x21-\x7e]+", access_token):
@@ -221,7 +222,7 @@ def read_tokens(answer):
         raise ValueError("not a bearer token with a lifetime")
     refresh_token = answer.get("refresh_token")
     if len(access_token) > MAX_TOKEN or len(str(refresh_token)) > MAX_TOKEN:
-        raise ValueError("a token that fits into no cookie")
+        raise ValueError("a token that does not fit into a cookie")
     return {
         "access_token": access_token,
         "refresh_token": refresh_token if isinstance(refresh_token, str) else None,
@@ -327,13 +328,13 @@ def call(method, url, **options):
         with prepare(requests.Session()) as http:
             answer = http.request(method, url, timeout=5, allow_redirects=False, **options)
         return answer.status_code, json.loads(answer.content) if answer.content else None
-    # JSON with very many levels raises RecursionError.
+    # Very deeply nested JSON raises RecursionError.
     except (requests.RequestException, ValueError, RecursionError) as error:
         raise PlatformFault("No usable answer") from error
 
 
 def once(results, key, work):
-    """Runs `work` for the first request with this key. The others wait for it and get the same result, or the same error."""
+    """Runs `work` for the first request with this key. Later requests with this key get the same result or error."""
     mine = Future()
     first = results.setdefault(key, mine)
     if first is mine:
@@ -350,7 +351,7 @@ renewals = {}
 
 
 def renew(tokens):
-    """Returns new tokens. Requests with the same refresh token share one renewal, because a renewal replaces it."""
+    """Returns new tokens. Requests with the same refresh token share one renewal, because it replaces the token."""
     if not tokens["refresh_token"]:
         raise SignedOut
     key = hashlib.sha256(tokens["refresh_token"].encode()).digest()
@@ -373,7 +374,8 @@ def send_renewal(tokens):
     }
     status, answer = call("POST", LOGIN_URL + "/api/exchangeToken", data=fields)
     error = answer.get("error") if isinstance(answer, dict) else None
-    # Only these three errors end a session. After anything else, such as 503, the next request tries again.
+    # Only these three errors end a session. After any other failure, such as a 503 answer, the next request tries
+    # again.
     if status in [400, 401] and error in ["invalid_grant", "unauthorized_client", "unsupported_grant_type"]:
         raise SignedOut
     if status != 200 or not isinstance(answer, dict):
@@ -388,7 +390,7 @@ def send_renewal(tokens):
 def call_api(method, path, body=None, base=API_URL):
     """Calls the platform for the visitor of this request. Returns the status and the JSON.
 
-    Renews the session when it is nearly over. Also renews it once if the API refuses the access token.
+    Renews the session if it is about to end. Also renews it once if the API refuses the access token.
     """
     if "tokens" not in g:
         g.tokens = read_session()
@@ -524,11 +526,11 @@ def create_from_form():
         credentials = {"Client ID": client["clientId"], "Client secret": client["clientSecrets"][0]}
     except (PlatformFault, KeyError, IndexError, TypeError):
         # The API may have created the application. Sending the form again must not create a second application.
-        link = '<p><a href="/applications">Look whether it is in the list</a> before you create it again.</p>'
+        link = '<p><a href="/applications">Check whether it is in the list</a> before you create it again.</p>'
         return "It is not known whether the application was created", link + SIGN_OUT, 502
     rows = "".join(f"<dt>{label}</dt><dd>{escape(str(value))}</dd>" for label, value in credentials.items())
     back = '<p><a href="/applications">Your applications</a></p>'
-    return "The application was created", f"<p>Copy the secret now. It is shown once.</p><dl>{rows}</dl>{back}{SIGN_OUT}", 200
+    return "The application was created", f"<p>Copy the secret now. It is shown only once.</p><dl>{rows}</dl>{back}{SIGN_OUT}", 200
 
 
 def problems_in(answer):
