@@ -1,6 +1,6 @@
 // A Fastify plugin for pages with a form: `app.defineForm` protects against double submission, keeps drafts while the
-// visitor signs in again, and shows a refused form again with its errors. A plain app.post() works without this plugin.
-// The plugin also adds `app.handovers` and `app.notices`, which pass a value to the next page (handover.ts).
+// visitor signs in again, and shows a refused form again with its errors. An ordinary app.post() works without this
+// plugin. The plugin also adds `app.handovers` and `app.notices`, which pass a value to the next page (handover.ts).
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
