@@ -60,6 +60,9 @@ async function expectSameAddresses(context: CheckContext, headers: Record<string
     )
 }
 
+/** Parameters of a login path that clients often pass on to a portal. */
+const passedOn = ['lang', 'language', 'locale', 'hl', 'email', 'user', 'hint', 'idp', 'connection', 'theme', 'screen']
+
 export const stateAndVerifier: CheckDefinition[] = [
   {
     id: 'state-unique',
@@ -226,6 +229,13 @@ export const stateAndVerifier: CheckDefinition[] = [
           `The client took ${name} from the query of the login path.`,
           ...(page ? [page] : []),
         )
+      // A client may also pass a parameter on under another name.
+      const named = Object.fromEntries(passedOn.map(name => [name, `conformance-${name}`]))
+      const other = await startWithQuery(context, named)
+      for (const [sent, value] of other?.url.searchParams ?? []) {
+        const name = passedOn.find(one => value.includes(`conformance-${one}`))
+        expect(!name, `The client took ${sent} from the parameter ${name} of the login path.`, other!.page)
+      }
     },
   },
   ...outsiders.map(([id, what, headers]) => ({

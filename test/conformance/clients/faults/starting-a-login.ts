@@ -155,6 +155,13 @@ export const startingALogin = [
     }),
   ),
   fault(
+    'lang-passed-on-as-ui-locales',
+    'start-not-chosen',
+    startWith((query, visit) => {
+      if (visit.query.has('lang')) query.set('ui_locales', visit.query.get('lang')!)
+    }),
+  ),
+  fault(
     'start-of-the-query',
     'start-not-chosen',
     startWith((query, visit) => {
