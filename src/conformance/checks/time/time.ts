@@ -216,10 +216,11 @@ export const time: CheckDefinition[] = [
       // Makes some requests first, because a program needs more memory during its first requests.
       for (let warmUp = 0; warmUp < 50; warmUp++)
         await context.request(context.settings.login, { headers: typedAddress })
-      const before = usageOf(pid)!
+      const before = usageOf(pid)
       const begun = await leaveLogins(context)
       await context.pause(300)
-      const after = usageOf(pid)!
+      const after = usageOf(pid)
+      if (!before || !after) throw new Undecided('The process of the client ended during the measurement.')
       const grown = Math.round(after.megabytes - before.megabytes)
       expect(
         grown <= mostGrowthMb,
