@@ -48,7 +48,7 @@ const refusals = {
   503: answer('The sandbox is too busy, or cannot reach its database. See Retry-After.', 'Error'),
 }
 
-/** The error answers that every call can get, and the error answers with the given statuses. */
+/** Describes the error answers that every call can get, and also the error answers with the given statuses. */
 export function refuse(...statuses: (keyof typeof refusals)[]) {
   return Object.fromEntries(
     [400, 401, 403, 422, ...statuses, 500, 503].map(status => [status, refusals[status as 400]]),

@@ -14,10 +14,10 @@ const loopbackNames = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 export const takesForms: { config: object } = { config: { takesForms: true } }
 
 /**
- * `urls` are the laboratory's public addresses. Loopback names are always allowed. A request with any other name in its
- * Host header may come from a page whose host name resolves to this machine (DNS rebinding). A POST must be JSON,
- * because the HTML forms of other sites cannot send JSON. Such forms cannot send a DELETE either. A route with
- * `takesForms` accepts a form only if the browser says that the form comes from a page of the laboratory.
+ * `urls` are the laboratory's public addresses. In the Host header, the guard accepts only the hosts of these addresses
+ * and loopback names. A request with another name may come from a page whose host name resolves to this machine (DNS
+ * rebinding). A POST must be JSON, because an HTML form on another site can send neither JSON nor a DELETE. A route
+ * with `takesForms` accepts a form only if the browser says that the form comes from a page of the laboratory.
  */
 export function guardLab(urls: readonly string[], token: Secret | undefined): onRequestHookHandler {
   const hosts = new Set(urls.map(url => new URL(url).host))
@@ -72,8 +72,8 @@ function isEqual(given: string, expected: string): boolean {
 
 /**
  * A preHandler hook that refuses a request with a body if the route does not read bodies. Without this check, a DELETE
- * with the body {"clientId": …} would remove everybody's faults, because the laboratory would ignore the body. Throws
- * LabError 422.
+ * with the body {"clientId": …} would remove the faults of all clients, because the laboratory would ignore the body.
+ * Throws LabError 422.
  */
 export async function refuseUnreadBody({ routeOptions, body }: FastifyRequest): Promise<void> {
   const { body: schema, querystring } = (routeOptions.schema ?? {}) as Record<

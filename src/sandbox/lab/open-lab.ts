@@ -20,9 +20,9 @@ import type { SetUpServices } from './set-up/set-up.ts'
 
 interface LabServices extends Omit<SetUpServices, 'askPortal'> {
   logger: FastifyBaseLogger
-  /** Pass a function, because the portal does not exist yet when the laboratory is built. */
+  /** This is a function, because the portal does not exist yet when the laboratory is built. */
   portal: () => FastifyInstance
-  /** Called with every step, after the laboratory has recorded it. */
+  /** The laboratory calls this function with every step that it has recorded. */
   onStep: ((step: LabStep) => void) | undefined
 }
 

@@ -1,4 +1,4 @@
-// The security headers of every answer of the laboratory, and the headers that only its pages set.
+// The security headers of the laboratory's answers, and the values that differ on its pages.
 
 export const labHeaders = {
   'cache-control': 'no-store',
@@ -9,7 +9,7 @@ export const labHeaders = {
   'x-frame-options': 'DENY',
 }
 
-/** The laboratory's pages also set these headers. */
+/** On the laboratory's pages, these values replace the values of the same two headers in `labHeaders`. */
 export const labPageHeaders = {
   'content-security-policy': [
     "default-src 'none'",

@@ -213,7 +213,7 @@ const rows: Record<Mistake, Row> = {
     is: 'neither',
     visit: mixHosts,
     sentence:
-      'Never exchanged: the portal gave a code at step 4, and no client has exchanged it. The login began at OTHER_ORIGIN, and came back to ORIGIN. Nothing has happened for two minutes.',
+      'Never exchanged: the portal issued a code at step 4, and no client has exchanged it. The login began at OTHER_ORIGIN, and came back to ORIGIN. Nothing has happened for two minutes.',
     fix: 'Open the client at ORIGIN, or register a redirect URI at OTHER_ORIGIN: a browser keeps the cookies of localhost and 127.0.0.1 apart, so the client does not find the login that it began.',
   },
   'PKCE challenge sent as the verifier': refusedExchange('verifier-differs'),

@@ -55,7 +55,7 @@ t.test('the diagram of a login shows the status, the content and the duration of
   )
   t.match(code!.answer, { mark: '✓', status: '303', words: /to the client, with a code/, afterMs: 7 })
   t.match(error!.answer, { words: /to the client, with an error/ })
-  t.match(tokens!.answer, { status: '200', words: 'Gives tokens' })
+  t.match(tokens!.answer, { status: '200', words: 'Issues tokens' })
   t.match(refused!.answer, { mark: '✗', status: '401', words: 'Unauthorized' })
   t.match(cut!.answer, { mark: '⚡', status: 'no answer', words: '' })
 })

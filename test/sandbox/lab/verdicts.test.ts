@@ -71,7 +71,7 @@ t.test('however a login ends, its verdict has a status, and one sentence that na
       login(withCode(), exchange({ status: 500, answer: {} })),
       long,
     ],
-    ['never exchanged', /Never exchanged: the portal gave a code at step 2/, login(authorize(), withCode()), long],
+    ['never exchanged', /Never exchanged: the portal issued a code at step 2/, login(authorize(), withCode()), long],
     ['declined', /^Declined at step 2: The visitor did not allow/, login(authorize(), declined()), long],
     [
       'refused',
@@ -139,7 +139,7 @@ t.test('if a redirect URI differs from the registered URI, the verdict of the lo
     ],
     [
       'http://localhost:3000/CB',
-      `Refused at step 1: redirect_uri has other capital letters, but the registered address is ${registered}.`,
+      `Refused at step 1: redirect_uri has different capital letters, but the registered address is ${registered}.`,
     ],
     [
       'https://elsewhere.test/',

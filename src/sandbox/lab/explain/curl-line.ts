@@ -32,7 +32,7 @@ export function addressOf(
   return (listener === 'api' ? apiUrl : portalUrl) + request.path + (search && `?${search}`)
 }
 
-/** The values as pairs of a name and a value. A hidden value is replaced with its name in angle brackets. */
+/** Returns pairs of a name and a value. If a value is hidden, the pair contains the name in angle brackets instead. */
 export function entriesOf(values: Values): [string, string][] {
   return Object.entries(values).flatMap(([name, value]) =>
     [value].flat().map((one): [string, string] => [name, textOf(name, one)]),

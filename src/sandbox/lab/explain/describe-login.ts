@@ -145,7 +145,7 @@ const summary = {
 export const loginSchemas: Record<string, Schema> = {
   Value: {
     description:
-      'A value that cannot be secret is a text, as it was sent. Any other value is an object with its hash and its length. For a state, the object also says how hard the state is to guess.',
+      'If a value cannot be secret, this is the text that was sent. If a value may be secret, this is an object with its hash and its length. For a state, the object also says how hard the state is to guess.',
     anyOf: [
       text,
       object(

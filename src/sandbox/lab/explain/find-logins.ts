@@ -50,8 +50,8 @@ export const loginQueryParameters = {
 } as const
 
 /**
- * Reads the parameters above. Ignores invalid values, because a page must not fail. A call never has invalid values
- * here, because its schema refuses them.
+ * Reads the parameters above. It ignores invalid values, so that a page never fails because of its address. For a call
+ * under /lab/v1/, all values are valid here: its schema has already refused invalid values.
  */
 export function readLoginQuery(given: Record<string, string | undefined>): LoginQuery {
   const minutes = Number(given.minutes)
@@ -78,7 +78,7 @@ export function isFoundBy(query: LoginQuery, login: RecordedLogin, now: Date): b
 export type NamesOf = (clientIds: string[]) => Promise<Map<string, string>>
 
 /**
- * The logins that contain every word of the text, the newest first. A word is compared with all texts that the
+ * Returns the logins that contain every word of the text, newest first. A word is compared with all texts that the
  * laboratory can show. The hash of the word is compared with the hashes of hidden values: states, codes and tokens.
  */
 export async function searchLogins(

@@ -47,7 +47,7 @@ function differenceOf(received: string, expected: string): { received: string; e
   if (received === `${expected}/`) return { received: 'ends with /', expected: 'does not' }
   if (`${received}/` === expected) return { received: 'does not end with /', expected: 'does' }
   if (received.toLowerCase() === expected.toLowerCase())
-    return { received: 'has other capital letters', expected: `is ${withoutQuery(expected)}` }
+    return { received: 'has different capital letters', expected: `is ${withoutQuery(expected)}` }
   if (!URL.canParse(received) || !URL.canParse(expected)) return undefined
   const [sent, registered] = [new URL(received), new URL(expected)]
   for (const [part, words] of urlParts) {
@@ -87,7 +87,7 @@ function fieldFound({ reason, listener, response }: RecordedStep): string | unde
   return problems.length > 0 ? problems.join(' ') : undefined
 }
 
-/** What an answer of the application API says about each field, such as `name: Not a valid string.` */
+/** Returns what an answer of the application API says about each field, such as `name: Not a valid string.` */
 function problemsOf(body: Values): string[] {
   return Object.entries(body).flatMap(([path, value]) => {
     const [, field] = /^error\.message\.(.+)$/.exec(path) ?? []

@@ -73,8 +73,7 @@ export function loginCalls({
             type: 'string',
             pattern: '^(0*([12]?\\d|30))?$',
             title: 'a whole number from 0 to 30',
-            description:
-              'If no login matches yet, the call waits until a login matches, but at most this number of seconds.',
+            description: 'If no login matches yet, the call waits for one. It waits at most this number of seconds.',
           },
           ...loginQueryParameters,
           page,

@@ -12,8 +12,8 @@ export const outcomes = [
 ] as const
 
 /**
- * After two minutes without a request, the outcome is `never exchanged` if the portal gave a code, and `abandoned` if
- * it did not. The outcome is `no login` for requests that need no login.
+ * After two minutes without a request, the outcome is `never exchanged` if the portal issued a code, and `abandoned`
+ * if it did not. The outcome is `no login` for requests that need no login.
  */
 export type LoginOutcome = (typeof outcomes)[number]
 
@@ -52,7 +52,8 @@ export function statusOf({ steps }: Pick<RecordedLogin, 'steps'>, now: Date): Lo
 }
 
 /**
- * Whether the visitor made a mistake in the portal's form. The portal then shows the form again, and the login continues.
+ * Whether the visitor made a mistake in the portal's form. The portal then shows the form again, and the login
+ * continues.
  */
 export function isAskedAgain({ kind, reason }: RecordedStep): boolean {
   const typed = ['password-wrong', 'fields-invalid', 'field-missing', 'field-too-long']

@@ -16,7 +16,7 @@ const secureCookie: LoopCause = {
   cause:
     'The client uses http, but its session cookie is Secure, or the name of the cookie begins with __Host- or __Secure-.',
   check:
-    'Look at the cookies of the client in the developer tools of the browser. If the session cookie is missing, use https, or use a browser that keeps Secure cookies at http://localhost.',
+    'Look at the client’s cookies in the browser’s developer tools. If the session cookie is missing, use https, or use a browser that keeps Secure cookies at http://localhost.',
 }
 const twoHosts: LoopCause = {
   cause: 'The login begins at localhost and ends at 127.0.0.1, or begins at 127.0.0.1 and ends at localhost.',
@@ -35,8 +35,7 @@ const changedKeys: LoopCause = {
 }
 
 /**
- * Returns the possible causes. The redirect URI rules out some causes: at https, for example, a Secure cookie is no
- * problem.
+ * Returns the possible causes. The redirect URI rules out some causes: at https, for example, a Secure cookie works.
  */
 export function causesOfLoop({ steps }: Pick<RecordedLogin, 'steps'>): LoopCause[] {
   const address = steps

@@ -103,7 +103,7 @@ function sayUnfinished({ outcome, step }: LoginStatus, login: Pick<RecordedLogin
   if (hasCode(step)) {
     const { found, fix } = explainUnusedCode(step, login)
     return {
-      sentence: `${name}: the portal gave a code at ${at}, and no client has exchanged it.${found}${since}`,
+      sentence: `${name}: the portal issued a code at ${at}, and no client has exchanged it.${found}${since}`,
       fix,
       step,
       faulted,
@@ -169,7 +169,7 @@ const causedBy: [place: RegExp, reasons: RegExp][] = [
   ],
 ]
 
-/** The step whose fault caused the refusal of this step. */
+/** Returns the step whose fault caused the refusal of this step. */
 function causeOf(step: RecordedStep, { steps }: Pick<RecordedLogin, 'steps'>): RecordedStep | undefined {
   if (step.fault) return step
   return steps

@@ -94,7 +94,7 @@ const listKinds: Kinds = {
     run: ({ answer }) => ({ ...answer, body: `{"ItemList":${'['.repeat(deepLevels)}${']'.repeat(deepLevels)}}` }),
   },
   'long-list': {
-    ...change('The list contains as many applications as you specify.', (answer, { count }) => ({
+    ...change('You choose how many applications the list contains.', (answer, { count }) => ({
       ...(answer as Members),
       ItemList: Array.from({ length: count as number }, (_, index) => makeApplication(index)),
     })),
@@ -104,7 +104,7 @@ const listKinds: Kinds = {
   'not-a-list': change('ItemList is an object.', answer => ({ ...(answer as Members), ItemList: { first: {} } })),
 }
 
-/** The fault kinds of a place in the application API, in addition to the kinds that all places have. */
+/** Returns the fault kinds that a place in the application API has in addition to the kinds that all places have. */
 export function apiKindsAt(place: Place): Kinds {
   const hasContent = place !== 'remove' && place !== 'unlink' && place !== 'api'
   return { ...refusalKinds, ...(hasContent && contentKinds), ...(place === 'list' && listKinds) }

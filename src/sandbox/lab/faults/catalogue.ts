@@ -12,13 +12,13 @@ import { tokenKinds } from './token-kinds.ts'
 export interface Fault {
   /**
    * `<place>-<kind or preset>`. If a fault kind is possible both before and after the platform acts, there are two
-   * faults. The name of the second fault ends in `-after`.
+   * faults. The name of the fault that happens later has the ending `-after`.
    */
   name: string
   place: Place
   kind: string
   when: When
-  /** One sentence. */
+  /** What happens, in one sentence. */
   does: string
   /** What a good client does after the fault, in one or two short sentences. */
   goodClient: string
@@ -42,7 +42,7 @@ export function kindsAt(place: Place): Kinds {
   }
 }
 
-/** The presets of a kind by name. The first preset has the name of the kind, and fixes no option. */
+/** Returns the presets of a kind by name. The first preset has the name of the kind, and does not fix any option. */
 export function presetsOf(name: string, { does, presets }: Kind): [name: string, Preset][] {
   return [[name, { does, fixed: {} }], ...Object.entries(presets ?? {})]
 }
@@ -96,7 +96,7 @@ function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** At most three names that are similar to the wrong name, the most similar first. */
+/** Returns at most three names that are similar to the wrong name, the most similar first. */
 export function nearestNames(wrong: string, names: Iterable<string>): string[] {
   // A caller may send a name of 64 KB, and comparing long texts takes time.
   const text = wrong.slice(0, 60)

@@ -17,7 +17,10 @@ import {
 } from './kind.ts'
 
 const both: Kind['when'] = ['before', 'after']
-/** For calls that only read, these faults happen after the platform has made its answer, and damage the real body. */
+/**
+ * For a call that only reads, only the first entry counts: the fault happens after the platform has made its answer, so
+ * it damages the real body.
+ */
 const bothWithOwnBody: Kind['when'] = ['after', 'before']
 const after: Kind['when'] = ['after']
 
@@ -81,7 +84,7 @@ export const connectionKinds: Kinds = {
     run: ({ answer, connection }) => stream(answer, cut(half(answer.body), connection), Buffer.byteLength(answer.body)),
   },
   late: {
-    does: 'The answer comes late. If the fault happens before the platform acts, the platform acts after the delay. It does not act if the client has closed the connection by then.',
+    does: 'The answer comes late. If the fault happens before the platform acts, the platform first waits for the delay, and then acts. If the client closes the connection during the delay, the platform does not act.',
     when: both,
     options: {
       seconds: numberFrom(0, longestSeconds, { about: 'The delay in seconds.', default: 5, unit: 'seconds' }),
@@ -156,12 +159,12 @@ export const connectionKinds: Kinds = {
     }),
   },
   'endless-body': {
-    does: `The body is endless: it ends only when the client closes the connection, or after ${longestSeconds} seconds.`,
+    does: `The body does not end until the client closes the connection, or until ${longestSeconds} seconds have passed.`,
     when: both,
     run: ({ answer, connection }) => stream(answer, endless('{"endless":"', connection)),
   },
   'endless-header': {
-    does: `A header of the answer is endless: it ends only when the client closes the connection, or after ${longestSeconds} seconds.`,
+    does: `A header of the answer does not end until the client closes the connection, or until ${longestSeconds} seconds have passed.`,
     when: both,
     async run({ connection }): Promise<FaultResult> {
       for await (const piece of endless('HTTP/1.1 200 OK\r\nx-endless: ', connection)) await connection.write(piece)
@@ -169,7 +172,7 @@ export const connectionKinds: Kinds = {
     },
   },
   'slow-header': {
-    does: `A header of the answer comes one byte at a time and is endless: it ends only when the client closes the connection, or after ${longestSeconds} seconds.`,
+    does: `A header of the answer comes one byte at a time. It does not end until the client closes the connection, or until ${longestSeconds} seconds have passed.`,
     when: both,
     options: {
       seconds: numberFrom(0.001, 30, { about: 'The seconds between two bytes.', default: 0.5, unit: 'seconds' }),
@@ -228,7 +231,7 @@ async function* cut(text: string, connection: Connection): AsyncGenerator<string
   connection.reset()
 }
 
-/** The same answer, but its body arrives one byte at a time. */
+/** Returns the same answer, but its body arrives one byte at a time. */
 export function dripped(answer: Answer & { body: string }, seconds: number, connection: Connection): Answer {
   const bytes = Buffer.from(answer.body)
   return stream(answer, drip(bytes, seconds, connection), bytes.length)

@@ -73,8 +73,8 @@ export function actAtEdge(
     return goNoFurther()
   })
 
-  // If the platform refuses a request, the platform has not acted. A fault that happens only after the platform has
-  // acted then waits for another request.
+  // If the platform refuses a request, the platform has not acted. A fault with the time `after` then waits for another
+  // request.
   server.addHook('onSend', async (request, reply, payload) => {
     if (orderedFaults.isEmpty() || reply.statusCode >= 400 || withFault.has(request)) return payload
     const headers = toTexts(reply.getHeaders())
@@ -110,8 +110,8 @@ export function actAtEdge(
 
   /**
    * Finds the client and the login of a request. The portal has not authenticated the client yet, so this function
-   * authenticates it if one of the faults is only for one client. A login request does not contain a client secret, but
-   * the claimed client is enough there, because the fault affects only the browser that sent the request.
+   * authenticates it if one of the faults is limited to one client. A login request does not contain a client secret,
+   * but the claimed client is enough there, because the fault affects only the browser that sent the request.
    */
   async function findSource(
     request: FastifyRequest,

@@ -1,4 +1,4 @@
-// What a good client does after each fault, for the catalogue and the page of faults.
+// Says what a good client does after each fault. The catalogue and the page of faults show these texts.
 import type { When } from './kind.ts'
 import { type Place, type PlaceWords, places } from './places.ts'
 
@@ -48,7 +48,7 @@ function afterLoss({ place, when }: Happening): string {
   if (place === 'metadata' || place === 'keys')
     return 'The client continues with its previous copy, or tries again later.'
   if (place === 'api')
-    return 'The client repeats a GET at most once. It does not repeat any other request by itself, because the platform may already have carried out the request.'
+    return 'The client repeats a GET at most once. It does not repeat a request with another method by itself, because the platform may already have carried out this request.'
   if (!isWrite) return 'The client tries again at most once. If this fails, it says that it cannot show the page now.'
   return when === 'after'
     ? 'The client does not send the request again by itself, because the platform has carried it out. First it reads the current data from the platform.'
@@ -77,7 +77,7 @@ function afterStatus(happening: Happening): string {
   if (place === 'refresh')
     return 'The client ends the session only after invalid_grant. After any other error it keeps the session and logs the error.'
   if (Number.isNaN(status))
-    return 'The client decides by the status: it never takes an error for a success, and never repeats a write by itself.'
+    return 'The client goes by the status: it never takes an error for a success, and never repeats a write by itself.'
   return 'The client logs the status and the error code, tells the visitor that the action failed, and does not send the same request again.'
 }
 
@@ -108,7 +108,7 @@ const byKind: Record<string, string | ((happening: Happening) => string)> = {
   redirect:
     'The client does not follow the redirect, because it would send its secret or its token to another address.',
   status: afterStatus,
-  answer: 'The client decides by the status and checks the body. It does not trust the content type.',
+  answer: 'The client goes by the status, and checks the body. It does not trust the content type.',
 
   member:
     'The client checks the types of all members before it stores any of them. If a type is wrong, the client does not sign anybody in.',
@@ -117,9 +117,9 @@ const byKind: Record<string, string | ((happening: Happening) => string)> = {
   'state-other':
     'The client compares the state with the state of the login, and does not store any token if they differ.',
   'unknown-member': 'The client ignores members that it does not know.',
-  'tokens-with-status': 'The client decides by the status, and never stores tokens from an error answer.',
+  'tokens-with-status': 'The client goes by the status, and never stores tokens from an error answer.',
   'large-access-token':
-    'The client stores the token where there is enough room. If there is not enough room, it says why the visitor cannot sign in.',
+    'The client stores the token in a place that is large enough, or says why the visitor cannot sign in.',
   'early-end-of-access-token':
     'The client renews the access token after the first 401, and does not rely only on expires_in.',
   'short-session': 'The client ends the session when expires_in has passed, and asks the visitor to sign in again.',

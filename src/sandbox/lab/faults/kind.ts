@@ -27,7 +27,9 @@ export interface Preset {
 export type Kinds = Record<string, Kind>
 
 export interface FaultContext {
-  /** The platform's own answer. If the platform has not acted, a made-up answer takes its place. */
+  /**
+   * The platform's own answer. If the platform has not acted, there is no real answer, so the laboratory makes one up.
+   */
   answer: Answer & { body: string }
   options: Record<string, unknown>
   dialect: PlaceWords['dialect']
@@ -51,7 +53,7 @@ export interface Answer {
   body: string | Buffer | Readable
 }
 
-/** There is no answer: the kind has handled the connection itself. */
+/** This result means that there is no answer, because the fault has handled the connection itself. */
 export const noAnswer: unique symbol = Symbol('no answer')
 
 /** If the result is undefined, the platform answers as if there were no fault. */
@@ -76,15 +78,15 @@ export interface Connection {
   /** Sends a TCP reset, so that the client certainly sees an error. */
   reset(): void
   /**
-   * Call this for an answer that is never complete. When the fault ends, the connection is reset, even if the client
-   * does not read.
+   * Call this for an answer that is never complete. When the fault ends, the connection is reset, whether or not the
+   * client reads.
    */
   resetAtEnd(): void
 }
 
 /** An option of a fault kind. The allowed values are given in words, as JSON Schema and as a function. */
 export interface Option {
-  /** One sentence. */
+  /** What the option sets, in one sentence. */
   about: string
   /** Completes the sentence that begins with "This must be". */
   allowed: string
@@ -171,7 +173,7 @@ export function json(status: number, value: unknown, headers: Record<string, str
   }
 }
 
-/** The same answer, but with this many MiB of spaces before its body. */
+/** Returns the same answer, but with this number of MiB of spaces before its body. */
 export function enlarged(answer: Answer & { body: string }, mebibytes: number, connection: Connection): Answer {
   connection.resetAtEnd()
   return { ...answer, body: Readable.from(spacesBefore(answer.body, mebibytes), { objectMode: false }) }

@@ -16,7 +16,10 @@ export interface OrderedFault extends Order {
   id: string
   status: 'waiting' | 'used up' | 'dropped'
   orderedAt: Date
-  /** While the fault waits: when the order arrived, or when the last request matched. Later: when the fault ended. */
+  /**
+   * While the fault waits, this is the time of the order or of the last matching request. Later, it is the time at
+   * which the fault ended.
+   */
   since: Date
   skipped: number
   consumed: number
@@ -40,7 +43,7 @@ export type OrderedFaults = ReturnType<typeof createOrderedFaults>
  * the requests of the login.
  */
 export function createOrderedFaults({ clock, hashState }: { clock: () => Date; hashState: (state: string) => string }) {
-  /** Oldest first. */
+  /** The kept faults, oldest first. */
   let all: OrderedFault[] = []
 
   /**
@@ -99,11 +102,11 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
       return before - all.length
     },
 
-    /** The faults that wait at these places, for any client or login. */
+    /** Returns all faults that wait at these places. Some may be limited to one client or one login. */
     waitingAt: (places: readonly Place[], when: When): OrderedFault[] =>
       waiting().filter(({ fault }) => fault.when === when && places.includes(fault.place)),
 
-    /** Called for every request, so it must be fast. */
+    /** Whether no faults are kept. The hooks call this function for every request, so it must be fast. */
     isEmpty: (): boolean => all.length === 0,
 
     /**
@@ -129,7 +132,7 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
   }
 }
 
-/** Describes the fault in the step to which the fault happened. */
+/** Describes the fault as the laboratory records it in the step of the request to which the fault happened. */
 export function stepFaultOf({ id, fault: { name, when } }: OrderedFault): StepFault {
   return { id, name, acted: when }
 }

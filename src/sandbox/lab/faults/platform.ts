@@ -83,7 +83,7 @@ export async function endAccessTokenIn(
 /** How many opaque tokens are kept. The platform refuses older opaque tokens. */
 const mostOpaqueTokens = 1000
 
-/** Opaque texts that replace access tokens, like the tokens that a platform without JWTs would issue. */
+/** Replaces access tokens with opaque texts. A platform without JWTs would issue such tokens. */
 export function createOpaqueTokens() {
   const tokens = new Map<string, string>()
   const random = (bytes: number) => randomBytes(bytes).toString('base64url')

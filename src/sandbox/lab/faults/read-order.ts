@@ -37,8 +37,8 @@ export const orderBody = {
       type: 'string',
       enum: ['before', 'after'],
       description:
-        'Whether the fault happens before or after the platform has acted. Send this only with place and kind. The default is before, unless the kind needs the ' +
-        'platform’s own answer.',
+        'Whether the fault happens before or after the platform has acted. Send this only with place and kind. The default is before. If the kind needs the ' +
+        'platform’s own answer, the default is after.',
     },
     clientId: {
       ...textOrNull,
@@ -48,7 +48,7 @@ export const orderBody = {
     state: {
       ...textOrNull,
       description:
-        'The fault matches only requests of the login with this state, including the renewals and API calls of this login.',
+        'The fault matches only requests of the login that began with this state. The renewals and API calls of this login also match.',
     },
     skip: {
       type: 'integer',

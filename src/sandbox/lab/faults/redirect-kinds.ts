@@ -71,7 +71,7 @@ export const redirectKinds: Kinds = {
   },
 }
 
-/** The option that names the parameter, and a preset for each of these parameters. */
+/** Returns the option `name`, which selects one of the parameters, and a preset for each parameter. */
 function about(names: string[], ending: string, does: (name: string) => string) {
   const presets: [string, Preset][] = names.map(name => [
     `${hyphens(name)}-${ending}`,
@@ -106,7 +106,9 @@ function change(does: string, to: Change): Kind {
   }
 }
 
-/** The address that the answer sends the browser back to, if this address contains a code. Otherwise undefined. */
+/**
+ * Returns the address that the answer sends the browser back to. If this address contains no code, returns undefined.
+ */
 export function findRedirectBack({ headers, body }: Pick<Answer, 'headers'> & { body: unknown }): string | undefined {
   const isInBody = typeof body === 'string' && body.startsWith('{"redirectUrl":')
   const address = headers.location ?? (isInBody ? (JSON.parse(body) as { redirectUrl: string }).redirectUrl : undefined)

@@ -76,7 +76,7 @@ export function statusKinds(dialect: Dialect): Kinds {
         body: bodyText({ about: 'The body. Answers with the status 204 or 304 have no body.', default: '' }),
         type: oneOf(bodyTypes, { about: 'The content type.', default: bodyTypes[0] }),
         seconds: numberFrom(0, longestSeconds, { about: 'The delay of the answer.', default: 0, unit: 'seconds' }),
-        largeMiB: numberFrom(0, 32, { about: 'The amount of spaces before the body.', default: 0, unit: 'MiB' }),
+        largeMiB: numberFrom(0, 32, { about: 'How many MiB of spaces come before the body.', default: 0, unit: 'MiB' }),
         byteSeconds: numberFrom(0, 30, {
           about: 'The seconds between two bytes of the body. With 0, the body arrives at once.',
           default: 0,

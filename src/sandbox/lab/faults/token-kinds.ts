@@ -85,7 +85,7 @@ export const tokenKinds: Kinds = {
     },
   },
   'early-end-of-access-token': {
-    does: 'The access token expires after the number of seconds that you give, even if expires_in is longer.',
+    does: 'The access token expires after the number of seconds that you give. The fault does not change expires_in.',
     when: ['after'],
     options: { seconds: wholeNumberFrom(1, 86_400, { about: 'How long the access token works.', unit: 'seconds' }) },
     async run({ answer, options, endTokenIn }) {

@@ -86,7 +86,7 @@ function answerOf(step: RecordedStep): Message & { mark: string; status: string;
   }
 }
 
-/** The mark of an answer. A refused request gets the mark ✗, even if a fault has happened to it. */
+/** Returns the mark of an answer. A refused request gets the mark ✗, whether or not a fault happened to it. */
 function markOf({ reason, fault, response }: RecordedStep): string {
   if (reason) return '✗'
   if (fault) return '⚡'
@@ -97,7 +97,7 @@ function answerWords(step: RecordedStep): string {
   const { status, location } = step.response
   if (location.error) return 'Sends the browser to the client, with an error'
   if (location.code) return 'Sends the browser to the client, with a code'
-  if (gaveTokens(step)) return 'Gives tokens'
+  if (gaveTokens(step)) return 'Issues tokens'
   if (status >= 300 && status < 400)
     return senderOf(step) === 'browser' ? 'Redirects the browser' : 'Redirects the client'
   return STATUS_CODES[status] ?? ''
@@ -116,8 +116,8 @@ function pauseBefore(step: RecordedStep, previous: RecordedStep | undefined): st
 }
 
 /**
- * The laboratory sees only requests to the portal and the API. The diagram shows any other message only if one of these
- * requests proves that the message was sent.
+ * The laboratory sees only requests to the portal and the API. The diagram shows a message between the browser and the
+ * client only if a request to the portal proves that the message was sent.
  */
 function inferredBefore(step: RecordedStep, earlier: RecordedStep[]): Message | undefined {
   if (step.kind !== 'authorize' || earlier.some(({ kind }) => kind === 'authorize')) return undefined

@@ -62,7 +62,10 @@ export function faultPage({ logins, orderedFaults, namesOf }: Sources) {
       })
     },
 
-    /** Orders the fault of a form, and redirects back to that form. If a field is wrong, the page shows the form as it was sent. */
+    /**
+     * Orders the fault of a form, and redirects back to that form. If a field is wrong, the page shows the form as it
+     * was sent.
+     */
     async order(request: FastifyRequest, reply: FastifyReply) {
       const sent = textsIn(request.body)
       const view = readView(sent)
@@ -194,7 +197,10 @@ function addressOf({ clientId, place, words }: View, more: Record<string, string
   return `/faults?${new URLSearchParams(query)}`
 }
 
-/** Returns the values that were sent exactly once. An empty value counts as missing, except in a field of the order. */
+/**
+ * Returns the values that were sent exactly once. An empty value counts as missing. There is one exception: `skip`,
+ * `times` and the options may be empty.
+ */
 function textsIn(values: unknown): Sent {
   return Object.fromEntries(
     Object.entries((values ?? {}) as Record<string, unknown>).filter(

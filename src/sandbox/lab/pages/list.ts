@@ -1,5 +1,5 @@
-// The list of logins: filters, search and pages. The address of the page contains everything that the visitor has
-// chosen, except the text of a search.
+// The list of logins: filters, search and pages. The address of the list contains the filters, the id of the search and
+// the number of the page. It does not contain the text of the search, because this text may be a secret.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { describeSummary, faultsOf, type LoginReader } from '../explain/describe-login.ts'
 import {
@@ -143,7 +143,7 @@ function readPage(text: string | undefined): number {
   return text !== undefined && /^[1-9]\d{0,3}$/.test(text) ? Number(text) : 1
 }
 
-/** The address of a list. `changes` override the query. The value undefined removes a parameter. */
+/** Returns the address of a list. `changes` override the query. A change to undefined removes the parameter. */
 function addressFor(
   { clientId, noClient, outcome, reason, minutes, search }: LoginQuery & { search?: string | undefined },
   changes: Record<string, string | undefined>,

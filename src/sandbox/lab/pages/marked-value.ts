@@ -7,7 +7,8 @@ export interface MarkedPart {
 }
 
 /**
- * Compares a text with another text, and splits it into the common beginning, the different middle and the common end.
+ * Splits `text` into three parts: the beginning that it has in common with `other`, the different middle, and the
+ * common end.
  */
 export function markDifference(text: string, other: string | undefined): MarkedPart[] {
   if (other === undefined || text === other) return [{ words: wordsOf(text), isDifferent: false }]

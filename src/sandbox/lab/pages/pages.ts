@@ -17,8 +17,8 @@ export function pageRoutes({ namesOf, ...reader }: PageSources) {
   const { logins, addresses } = reader
   return {
     /**
-     * Error pages and refused calls of the portal link to this address. The address contains the id of a step, because
-     * the portal does not know the id of the login.
+     * The portal's error pages, and its answers to refused calls, contain a link to this address. The address contains
+     * the id of a step, because the portal does not know the id of the login.
      */
     async showRequest(request: FastifyRequest, reply: FastifyReply) {
       const found = logins.findStep((request.params as { id: string }).id)

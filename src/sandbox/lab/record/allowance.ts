@@ -38,7 +38,7 @@ export function createAllowance({ bytes = mostStepBytes, values = mostStepValues
 /** Printable ASCII without the quotation mark and the backslash. JSON does not escape these characters. */
 const plain = /^[ !#-[\]-~]*$/
 
-/** In bytes. */
+/** Returns the value's size as JSON, in bytes. */
 export function sizeInJson(value: unknown): number {
   if (typeof value === 'string' && plain.test(value)) return value.length + 2
   return Buffer.byteLength(JSON.stringify(value))

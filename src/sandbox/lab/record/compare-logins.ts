@@ -20,19 +20,17 @@ export type LoginComparison = ReturnType<typeof createLoginComparison>
 
 /** What is known about the other logins of the same client. */
 export interface OtherLogins {
-  /**
-   * Whether one of the other logins was started with this state, or with this PKCE challenge. Both are
-   * hashes.
-   */
+  /** Whether one of the other logins was started with the state that has this hash. */
   haveState(hash: string): boolean
+  /** Whether one of the other logins was started with the PKCE challenge that has this hash. */
   haveChallenge(hash: string): boolean
   /** Whether one of the other logins has a different state with the same beginning. */
   haveStateLike(state: { hash: string; beginning: string }): boolean
-  /** Whether one of the other logins gave this user a refresh token after this time. */
+  /** Whether the portal issued a refresh token for this user after this time, in one of the other logins. */
   signedInAfter(userId: string, time: Date): boolean
   /**
-   * How many logins, including this login, were completed one after another without a call of the client in between.
-   * The result is 0 unless this login is one of three such logins within a minute.
+   * How many logins, including this login, were completed one after another while the client made no call. The result
+   * is 0 if this login is not one of three such logins within a minute.
    */
   timesInLoop(): number
 }
@@ -59,14 +57,14 @@ export function createLoginComparison() {
   const marksOfLogin = new Map<string, Set<string>>()
   const counts = new Map<string, number>()
   /**
-   * The sign-ins by client and user. `newest` contains the two newest sign-ins. If `newest` is undefined, the two
-   * newest sign-ins must be found again.
+   * All sign-ins. The key names the client and the user. `newest` contains the two newest sign-ins. If `newest` is
+   * undefined, the two newest sign-ins must be found again.
    */
   const signIns = new Map<string, { byLogin: Map<string, SignIn>; newest?: SignIn[] | undefined }>()
   const userOfLogin = new Map<string, string>()
   /**
-   * Logins in which the portal gave tokens, by client and portal session. When a login gets a later step, its object
-   * here also gets the step.
+   * All logins in which the portal issued tokens. The key names the client and the portal session. When a login gets a
+   * later step, its object here also gets the step.
    */
   const completed = new Map<string, { byLogin: Map<string, Completed>; inTime?: Completed[] | undefined }>()
   const sessionOfLogin = new Map<string, string>()
@@ -113,9 +111,9 @@ export function createLoginComparison() {
   }
 
   /**
-   * The login and its neighbours in the same portal session, from the first to the last. In both directions, the
-   * neighbours end before the nearest login after which the client made a call. Empty if the client made a call after
-   * this login.
+   * Returns the login and its neighbours in the same portal session, from the first to the last. In both directions,
+   * the neighbours end before the nearest login after which the client made a call. If the client made a call after
+   * this login, the result is empty.
    */
   function unusedAround(login: Login): Completed[] {
     const ofSession = completed.get(sessionOfLogin.get(login.id) ?? '')

@@ -1,5 +1,5 @@
-// Estimates how many random bits a value can have. The estimates are upper bounds, because nobody can see whether a text is
-// random.
+// Estimates how many random bits a value can have. The estimates are upper bounds, because nobody can see whether a
+// text is random.
 
 /**
  * A UUID of version 4: six of its 128 bits are fixed. The hyphens are required, because without them any 32 hexadecimal
@@ -24,7 +24,9 @@ export function bitsOf(text: string): number {
   return text.length * Math.log2(letters <= fewLetters && text.length >= 8 ? Math.max(letters, 1) : alphabetSize(text))
 }
 
-/** Estimates the bits from several values of the same origin. Only the positions at which the values differ count. */
+/**
+ * Estimates the bits from several values of the same origin. It looks only at the positions at which the values differ.
+ */
 export function changingBitsOf(texts: string[]): number {
   const length = Math.min(...texts.map(text => text.length))
   const columns = Array.from({ length }, (_, at) => texts.map(text => text[at]).join(''))

@@ -90,7 +90,7 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
 
 const deepest = 4
 
-/** A generator, so that no more values are made after the allowance is used up. */
+/** This is a generator, so that it makes no more values after the allowance is used up. */
 function* flatten(fields: Iterable<[string, unknown]>, prefix = '', depth = 0): Generator<[string, string]> {
   for (const [name, value] of fields) {
     const path = prefix + name.slice(0, 100)

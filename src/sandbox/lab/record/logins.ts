@@ -56,11 +56,11 @@ type Kept = RecordedLogin & {
  */
 const mostKeys = 50
 
-/** Anybody can make up client ids. So logins of clients that the portal does not know share one allowance. */
+/** Anyone can make up client ids. So logins of clients that the portal does not know share one allowance. */
 const unknownClients = ''
 
 export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: mostBytes }: Bounds = usualBounds) {
-  /** Oldest first. */
+  /** The kept logins by id, oldest first. */
   const all = new Map<string, Kept>()
   /** The logins of each client, oldest first. */
   const shares = new Map<string, Set<Kept>>()
@@ -188,7 +188,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     return login.lastStep > after
   }
 
-  /** Newest first. */
+  /** Returns the logins that the filter selects, newest first. */
   function list(filter: LoginFilter): RecordedLogin[] {
     const found = [...all.values()].filter(login => isSelected(login, filter))
     return found.sort((one, other) => other.lastStep - one.lastStep)
@@ -222,7 +222,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
       return kept !== undefined && isSelected(kept, filter)
     },
 
-    /** Whether the token belongs to a login that began with this state. Both are hashes. */
+    /** Whether the token belongs to a login that began with this state. The token and the state are given as hashes. */
     isOfState(token: string, state: string): boolean {
       const key = `token ${token}`
       const login = byKey.get(key)
@@ -308,8 +308,8 @@ function cluesOf(step: RecordedStep): string[] {
 }
 
 /**
- * The keys by which a later step finds this login request: its state, or, if it has no state, its client and its
- * challenge.
+ * Returns the key by which a later step finds this login request. The key contains the state of the request. If the
+ * request has no state, the key contains the client and the challenge.
  */
 function startKeys({ start }: RecordedStep): string[] {
   if (!start) return []

@@ -98,8 +98,9 @@ const leftOut = new Set([
 const leftOutFamilies = ['cross-origin-', 'sec-ch-']
 
 /**
- * Removes the scheme before a token, so that the token has the same hash wherever it is sent. The header with the token
- * comes first, because the token shows which login a call belongs to.
+ * Returns the headers that the laboratory keeps. It removes the scheme, such as Bearer, from the Authorization header,
+ * so that a token has the same hash wherever it is sent. This header comes first, because the token shows which login a
+ * call belongs to.
  */
 function readHeaders(headers: Record<string, string>): [string, string][] {
   const { authorization, referer, ...others } = headers

@@ -93,18 +93,18 @@ export interface RecordedLogin {
   leftOut: number
 }
 
-/** The first value with this name, or undefined. */
+/** Returns the first value with this name, or undefined. */
 export function firstOf(values: Values, name: string): Value | undefined {
   const value = values[name]
   return Array.isArray(value) ? value[0] : value
 }
 
-/** Returns a text with which two values can be compared, even if they are hidden. */
+/** Returns a text with which two values can be compared. For a hidden value, this is its hash. */
 export function identityOf(value: Value | undefined): string | undefined {
   return typeof value === 'object' ? value.hash : value
 }
 
-/** The steps of these kinds. */
+/** Returns the login's steps of these kinds. */
 export function stepsOf({ steps }: Pick<RecordedLogin, 'steps'>, ...kinds: RecordedStep['kind'][]): RecordedStep[] {
   return steps.filter(({ kind }) => kinds.includes(kind))
 }
@@ -120,7 +120,7 @@ export function challengeOf({ request }: RecordedStep): string | undefined {
 }
 
 /**
- * Whether the answer has tokens. The status alone is not enough: a fault may answer 200 without tokens before
+ * Whether the answer contains tokens. The status alone is not enough: a fault may answer 200 without tokens before
  * the platform has acted.
  */
 export function gaveTokens({ kind, response, fault }: RecordedStep): boolean {
@@ -128,7 +128,7 @@ export function gaveTokens({ kind, response, fault }: RecordedStep): boolean {
   return (kind === 'exchange' || kind === 'refresh') && response.status === 200 && hasActed
 }
 
-/** The first exchange of a login that gave a refresh token. */
+/** Returns the first exchange in which the portal issued a refresh token. */
 export function firstSignIn(login: Pick<RecordedLogin, 'steps'>): RecordedStep | undefined {
   return stepsOf(login, 'exchange').find(
     ({ response }) => response.status === 200 && firstOf(response.body, 'refresh_token') !== undefined,

@@ -33,7 +33,7 @@ const applicationBody = {
     ...personProperties,
     groupId: storableText(1, 64, {
       description:
-        'The id of a group of the person. If groupId is left out, the call uses the oldest group that the person made. If the person has made no group, the call makes one.',
+        'The id of one of the person’s groups. If groupId is left out, the call uses the oldest group that the person created. If the person has not created a group, the call creates one.',
     }),
     lifetimes: lifetimesBody,
     suite: suiteProperty,
@@ -111,7 +111,7 @@ export function applicationCall(services: ApplicationServices) {
   }
 }
 
-/** Throws LabError and ApiError 422. */
+/** Throws LabError 422 or ApiError 422 if a field is wrong. */
 function readFields({ redirectUri, redirectUris = [], name = 'Test client' }: ApplicationBody) {
   const uris = redirectUri === undefined ? redirectUris : [redirectUri, ...redirectUris]
   if (uris.length === 0) throw new LabError(422, { redirectUri: ['Name at least one redirect URI.'] })

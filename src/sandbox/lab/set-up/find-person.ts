@@ -13,11 +13,11 @@ export interface PersonFields {
 
 export const personProperties = {
   userId: storableText(1, 64, { description: 'The id of the person. Send either userId or email.' }),
-  email: storableText(3, 254, { description: 'E-mail address of the person.' }),
+  email: storableText(3, 254, { description: 'The e-mail address of the person.' }),
 } as const
 
 /**
- * Throws LabError 422 unless exactly one of the two fields is given. Throws LabError 404 if no such person was made.
+ * Throws LabError 422 if both fields are given, or neither. Throws LabError 404 if no such person was made.
  */
 export async function findPerson(
   { store }: Pick<Services, 'store'>,

@@ -40,7 +40,7 @@ const person = {
     password: text,
     firstName: text,
     lastName: text,
-    suite: { ...text, description: 'Empty if the call named no suite.' },
+    suite: { ...text, description: 'Empty if the call did not name a suite.' },
   },
 } as const satisfies JSONSchema
 
@@ -66,7 +66,7 @@ export function personCall(services: PersonServices) {
   }
 }
 
-/** Throws LabError 422. */
+/** Makes up values for the missing fields. Throws LabError 422 if a field is wrong. */
 export async function makePerson({ store, passwords, clock }: PersonServices, given: PersonBody): Promise<Person> {
   const random = randomBytes(8).toString('hex')
   const { suite = '', ...asked } = given

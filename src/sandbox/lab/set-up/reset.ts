@@ -1,5 +1,5 @@
-// POST /lab/v1/reset: removes what the laboratory made for a test suite, or resets everything to the seeds. Other
-// records stay.
+// POST /lab/v1/reset: removes the records that the laboratory made for one test suite or for all suites, and can reset
+// the seeds. Other records stay.
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { answer, object } from '../../http/describe.ts'
@@ -56,7 +56,7 @@ export function resetCall(
       summary: 'Remove the records that were made for a test suite',
       description:
         'Removes the people, groups and applications of the suite, with all tokens and consents of these people. Also removes all groups and applications that these people made. ' +
-        'Records of other suites stay. If somebody outside the suite made an application in such a group, the application and the group stay, and another member becomes the maker of the group.',
+        'Records of other suites stay. If somebody outside the suite made an application in such a group, the application and the group stay, and another member counts as the creator of the group.',
       body: resetBody,
       response: { 200: answer('How many records were removed.', 'Reset'), ...refuse(413, 415) },
     },

@@ -1,4 +1,4 @@
-// POST /lab/v1/sign-in: gives a person's tokens without a browser, or completes a login that a client began.
+// POST /lab/v1/sign-in: issues tokens for a person without a browser, or completes a login that a client began.
 import { randomUUID } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
@@ -75,7 +75,7 @@ export function signInCall(services: SignInServices, explain: (requestId: string
   }
 }
 
-/** The path and query at the portal. Throws LabError 422. */
+/** Returns the path and the query of the address. Throws LabError 422 if the address does not begin a login. */
 function readStart({ addresses }: SignInServices, url: string): string {
   const start = URL.canParse(url) ? new URL(url) : undefined
   if (start?.origin !== addresses.portalUrl || start.pathname !== '/')
@@ -94,7 +94,7 @@ async function givePortalToken({ addresses, store, keyRing, clock }: SignInServi
   return { accessToken: await signUserToken(keyRing, order), expiresIn: userTokenLifetime }
 }
 
-/** Returns the same tokens as a login: the call makes a code and redeems it at once. */
+/** Issues the same tokens as a login: it makes a code and redeems the code at once. */
 async function giveTokens(services: SignInServices, { userId, clientId }: { userId: string; clientId: string }) {
   const { store, lifetimes, clock } = services
   const application = isId(clientId) ? await findApplication(store.read, clientId) : undefined
@@ -121,7 +121,7 @@ function bindingOf({ id, defaultRedirectUri }: Application, code: string) {
 
 /**
  * Opens the address in a new session of a person who has allowed the application. The portal treats the request like a
- * request of a browser: the steps are recorded, and faults happen.
+ * browser's request: the laboratory records the steps, and faults can happen.
  */
 async function finishLogin(
   { store, clock, askPortal }: SignInServices,

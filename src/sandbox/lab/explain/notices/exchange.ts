@@ -9,7 +9,7 @@ export const exchangeNotices: Notice[] = [
   {
     id: 'exchange-after-refusal',
     severity: 'error',
-    found: 'The visitor declined, but the client called the portal for tokens anyway.',
+    found: 'The visitor declined, but the client asked the portal for tokens anyway.',
     why: 'A redirect with an error ends the login. If the redirect also contains a code, this code cannot be trusted.',
     fix: 'First look for the error parameter in the redirect. If it is there, tell the visitor that the login failed, and do not send anything to the portal.',
     reference: 'RFC 6749 4.1.2.1',
@@ -17,8 +17,8 @@ export const exchangeNotices: Notice[] = [
       steps.filter((step, index) => {
         const before = steps.slice(0, index)
         const declined = before.findLastIndex(isDeclined)
-        // If the visitor starts again after declining, ignore the earlier answer: the visitor may now allow the
-        // application.
+        // If the visitor started another login after declining, the exchange is not a mistake: the visitor may now have
+        // allowed the application.
         return step.kind === 'exchange' && declined !== -1 && !before.slice(declined + 1).some(goesOnAtPortal)
       }),
   },

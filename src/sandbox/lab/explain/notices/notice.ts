@@ -16,19 +16,22 @@ export interface Notice extends Guidance {
   id: string
   severity: Severity
   /**
-   * Finds the steps of the login that show the mistake. The result must depend only on the arguments, because the function
-   * runs each time somebody reads the login.
+   * Finds the steps of the login that show the mistake. The result must depend only on the arguments, because the
+   * function runs each time somebody reads the login.
    */
   find(login: Pick<RecordedLogin, 'steps'>, others: OtherLogins): RecordedStep[]
 }
 
-/** Returns three texts of a refusal, for a notice about the same mistake: why it matters, the fix and the reference. */
+/**
+ * Returns three texts of a refusal: why it matters, the fix and the reference. A notice about the same mistake uses
+ * these texts.
+ */
 export function asFor(reason: keyof typeof reasons): Omit<Guidance, 'found'> {
   const { why, fix, reference } = reasons[reason]
   return { why, fix, reference }
 }
 
-/** The calls that a client makes from its server, not through a browser. */
+/** Whether the step is a call that a client makes from its server, not through a browser. */
 export function isServerCall({ kind }: RecordedStep): boolean {
   return kind === 'exchange' || kind === 'refresh' || kind === 'revoke' || kind === 'api'
 }

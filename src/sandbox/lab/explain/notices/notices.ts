@@ -12,7 +12,10 @@ export const notices: readonly Notice[] = [...startNotices, ...exchangeNotices, 
 /** A notice of one login, with the ids of the steps that show it. */
 export type Noticed = Omit<Notice, 'find'> & { steps: string[] }
 
-/** Finds the notices about a login, errors first. The number of other logins does not make this slower. */
+/**
+ * Finds the notices about a login, errors first. The time that this takes does not depend on the number of other
+ * logins.
+ */
 export function findNotices(login: Pick<RecordedLogin, 'steps'>, others: OtherLogins): Noticed[] {
   const found = notices.flatMap(({ find, ...words }) => {
     const steps = find(login, others)

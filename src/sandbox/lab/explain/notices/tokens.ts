@@ -75,7 +75,7 @@ export const tokenNotices: Notice[] = [
     id: 'token-in-query',
     severity: 'error',
     found: 'An access token was sent in the address of a call.',
-    why: 'Logs and browser histories contain addresses. Anybody who reads them could act for the visitor.',
+    why: 'Logs and browser histories contain addresses. Anyone who reads them could act as the visitor.',
     fix: 'Send the access token in the header Authorization: Bearer.',
     reference: 'RFC 6750 2.3 and 5.3',
     find: ({ steps }) => steps.filter(({ request }) => request.query.access_token !== undefined),
@@ -133,7 +133,9 @@ function isSameToken(one: RecordedStep, other: RecordedStep): boolean {
   return token !== undefined && token === same
 }
 
-/** True if two renewals with the same token came at the same time, and the second is not a retry after a lost answer. */
+/**
+ * True if two renewals with the same token came at the same time, and the second is not a retry after a lost answer.
+ */
 function isTogether(first: RecordedStep, second: RecordedStep): boolean {
   // Steps are recorded in the order of their answers, so the second may have started before the first.
   const isSoon = Math.abs(second.at.getTime() - first.at.getTime()) < togetherMs
