@@ -13,7 +13,7 @@ const sandbox = 'src/sandbox'
 /** For these reasons the portal shows a message next to the form instead of an error page. */
 const besideForms: Reason[] = ['password-wrong', 'too-many-failures', 'fields-invalid']
 
-/** Returns the reasons that occur in these files, and in the files of these folders. */
+/** Returns the reasons that occur in these files and folders. */
 function reasonsIn(...paths: string[]): Reason[] {
   const files = paths.flatMap(path =>
     path.endsWith('.ts')
@@ -27,7 +27,7 @@ function reasonsIn(...paths: string[]): Reason[] {
 }
 
 t.test(
-  'the application API has an answer for every refusal reason in the code for applications and groups',
+  'the application API can answer with every refusal reason that occurs in the folders applications and groups',
   async t => {
     const found = reasonsIn('applications', 'groups')
     t.ok(found.includes('last-member'))
@@ -38,7 +38,7 @@ t.test(
 )
 
 t.test(
-  'the portal’s calls for clients have an OAuth error for every refusal reason in the code for codes and tokens',
+  'the portal’s calls for clients have an OAuth error for every refusal reason that occurs in the code for codes and tokens',
   async t => {
     const found = reasonsIn(
       'grants/clients.ts',
@@ -54,7 +54,7 @@ t.test(
   },
 )
 
-t.test('the pages for groups have a message for every refusal reason in the code for groups', async t => {
+t.test('the pages for groups have a message for every refusal reason that occurs in the folder groups', async t => {
   // Only the API changes applications, so the pages do not need these reasons.
   const ofApplications: Reason[] = ['too-many-applications', 'too-many-bytes']
   for (const reason of reasonsIn('groups').filter(reason => !ofApplications.includes(reason)))
@@ -62,7 +62,7 @@ t.test('the pages for groups have a message for every refusal reason in the code
 })
 
 t.test(
-  'the other pages of the portal have a message for every refusal reason in the code for accounts, consents and clients',
+  'the pages of the portal that are not for groups have a message for every refusal reason that occurs in the code for accounts, consents and clients',
   async t => {
     const found = reasonsIn(
       'people',

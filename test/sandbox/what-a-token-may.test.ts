@@ -49,7 +49,7 @@ function readPermissions(body: string): string[] {
   )
 }
 
-/** Returns the routes that answer with another status if the request has the token. */
+/** Returns the routes whose answer has one status with the token, and another status without it. */
 async function listGuarded(server: FastifyInstance, routes: Route[], accessToken: string): Promise<Route[]> {
   const guarded: Route[] = []
   for (const { method, url } of routes) {

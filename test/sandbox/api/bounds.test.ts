@@ -153,7 +153,7 @@ for (const database of await openDatabases(t)) {
       t.equal(
         (await call('PUT', path, { name, redirectUris, description: '' })).statusCode,
         200,
-        'an update without growth must be accepted',
+        'an update that does not make the application larger must be accepted',
       )
       t.equal((await call('PUT', path, { name: 'Less', redirectUris })).statusCode, 200)
       t.equal((await call('PUT', path, { name, redirectUris })).statusCode, 200)
@@ -162,7 +162,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `for the size limit of a group, each character counts with its number of bytes in JSON (${database.name})`,
+    `towards the size limit of a group, each character counts with the number of bytes that it takes in JSON (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const developer = await callAsDeveloper(sandbox)

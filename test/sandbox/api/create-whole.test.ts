@@ -50,7 +50,7 @@ async function failEverywhere(t: Test, sandbox: TestSandbox, send: () => Promise
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `AP-14: if any SQL statement fails while an application is created, nothing of the application is stored (${database.name})`,
+    `AP-14: if any SQL statement fails while an application is created, no part of the application is stored (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)
@@ -61,13 +61,13 @@ for (const database of await openDatabases(t)) {
       t.equal(
         (await call('GET', '/apps/v1')).json().ItemList.length,
         2,
-        'there must be two applications: the seeded and the new one',
+        'there must be two applications: the seeded one and the new one',
       )
     },
   )
 
   t.test(
-    `AP-14: if any SQL statement of an update, a new secret or a new group fails, nothing of the change is stored (${database.name})`,
+    `AP-14: if any SQL statement of an update, a new secret or a new group fails, no part of the change is stored (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)

@@ -188,7 +188,7 @@ for (const { name, meet } of opened) {
   )
 
   t.test(
-    `if an invited user joins a group at the moment when the last member leaves, the user is then a member only if the call to join succeeded (${name})`,
+    `if an invited user joins a group at the moment when its last member leaves, the user becomes a member if the call to join succeeded, and otherwise does not (${name})`,
     async t => {
       const { makers, friends } = await meet()
       for (let round = 0; round < 4; round += 1) {

@@ -136,7 +136,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `AP-18, AZ-16: if an application is removed just before a consent or a code for it is stored, the portal stores neither consent nor code (${database.name})`,
+    `AP-18, AZ-16: if an application is removed just before the portal stores a consent or a code for it, the portal stores neither of them (${database.name})`,
     async t => {
       const { email, password } = seeded
       const post = ({ portal }: TestSandbox, path: string, payload: object) =>

@@ -95,7 +95,7 @@ t.test('AP-02: the API does not accept an access token in a form body', async t 
 })
 
 t.test(
-  'AP-03: a token expires after exactly 24 hours, and even an instance whose clock is a minute behind accepts a new token',
+  'AP-03: a token expires after exactly 24 hours, and an instance whose clock is a minute behind accepts a new token',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { accessToken } = await callAsDeveloper(sandbox)
@@ -132,7 +132,7 @@ for (const database of await openDatabases(t))
   )
 
 t.test(
-  'SE-06: tokens that were signed with an older key stay valid, and the sandbox finds a new key from another process',
+  'SE-06: tokens that were signed with an older key stay valid, and the sandbox finds a new key that another process uses',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { accessToken } = await callAsDeveloper(sandbox)

@@ -66,7 +66,7 @@ for (const database of await openDatabases(t)) {
       for (const [place, text] of Object.entries(places)) {
         t.ok(text.length > 50, `${place} was read`)
         for (const [name, value] of Object.entries(told))
-          t.notOk(text.includes(value), `${place} does not hold ${name}`)
+          t.notOk(text.includes(value), `${place} must not contain ${name}`)
         t.notMatch(text, /"(clientSecrets?|tokens?|access_token)":/, place)
       }
       for (const token of [told['an access token of the application'], told['its other access token']])

@@ -208,7 +208,7 @@ function* badTokens(call: Call, tokens: ApiScene['tokens']): Generator<BadReques
   for (const [who, authorization] of Object.entries(authorizations))
     for (const [words, payload] of Object.entries(bodies)) {
       if (who === "a client's token" && call.token === tokens.developer) continue
-      // A stranger may make these calls.
+      // The API accepts these calls from a stranger, so leave them out.
       if (who === "a stranger's token" && (url === '/identities/v1' || (method === 'GET' && url === '/apps/v1')))
         continue
       const { authorization: _, ...others } = jsonWith('')
@@ -220,7 +220,7 @@ function* badTokens(call: Call, tokens: ApiScene['tokens']): Generator<BadReques
   yield { name: `${title}: a token in the address, too`, method, url: withToken, headers: jsonWith(tokens.developer) }
 }
 
-/** Only for applications. */
+/** Bad requests that only the calls for applications can get. */
 function* badApplications({ title, method, url, token, fields, envelope }: Call, ids: ApiScene['ids']) {
   const send = (name: string, data: object): BadRequest => ({
     name: `${title}: ${name}`,

@@ -25,7 +25,7 @@ const usualHeaders: Record<string, string> = {
 }
 const otherHeaders = ['www-authenticate', 'retry-after', 'allow', 'etag', 'location', 'pragma']
 
-/** Longer texts are cut. */
+/** A text that is longer than this is cut. */
 const longestText = 300
 
 type Test = Parameters<typeof buildTestSandbox>[0]
@@ -53,7 +53,7 @@ export async function replayAll(t: Test, makeDatabase = makeSqliteDatabase): Pro
       if (answers[key]) throw new Error(`two requests are called ${key}`)
       // The sandbox counts failures, and after too many failures every answer would be 429.
       await sandbox.store.write(forgetAllFailures)
-      // A millisecond passes on the clock of this sandbox.
+      // Move the clock of this sandbox by a millisecond.
       sandbox.passTime(1)
       const answer = await send(sandbox[listener]!, request)
       check(request.method, request.url, answer)

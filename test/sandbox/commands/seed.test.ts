@@ -52,7 +52,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `if the seeded user has changed the password, sandbox:seed says so, and with --force restores the password (${database.name})`,
+    `if the seeded user has changed the password, sandbox:seed says so, and sandbox:seed --force restores the password (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl })

@@ -142,7 +142,7 @@ t.test(
 )
 
 t.test(
-  'F-37: even if the sandbox cannot open any more files, it can show a page that it has not shown before',
+  'F-37: if the sandbox cannot open any more files, it can still show a page that it has not shown before',
   async t => {
     const { portal } = await buildTestSandbox(t)
     await portal.inject('/health/live')

@@ -44,7 +44,7 @@ t.test('a sandbox on free ports keeps the addresses and ports that are set in it
 })
 
 t.test(
-  'if another program has taken a free port, the sandbox tries another port, but it never replaces a port from the settings',
+  'if another program has just taken a port that was free, the sandbox tries another port, but it never replaces a port from the settings',
   async t => {
     const settings = readConfig(free)
     const tried: number[] = []
@@ -67,7 +67,7 @@ t.test(
 )
 
 t.test(
-  'if processes search for free ports at the same time, each process finds different ports, outside the range that the system gives to other programs',
+  'if processes search for free ports at the same time, each process finds different ports; these ports are outside the range that the system gives to other programs',
   async t => {
     // A second copy of the module behaves like a second process: both copies start to search at the same port.
     const copy = (await import(`../../support/free-port.ts${'?copy'}`)) as { findFreePort: typeof findFreePort }

@@ -6,7 +6,7 @@ import { fillDisk, preload } from '../../support/start-conditions.ts'
 import { makeSqliteUrl } from '../support/build-test-sandbox.ts'
 import { startSandbox } from '../support/start-sandbox.ts'
 
-/** Requests a page that does not exist `times` times. Returns how many answers were 404. */
+/** Sends `times` requests for a page that does not exist. Returns the number of 404 answers. */
 async function askInVain(port: number, times: number): Promise<number> {
   const answers = await askOften(`http://127.0.0.1:${port}`, '/nowhere', times)
   return answers.match(/HTTP\/1\.1 404 /g)?.length ?? 0

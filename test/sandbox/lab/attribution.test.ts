@@ -78,7 +78,7 @@ t.test(
     await listWith(sandbox, created.tokens[0].token)
     await listWith(sandbox, created.tokens[0].token)
     const [ofAppToken, ...others] = await readLogins(lab, clientId)
-    t.same(others, [], 'calls with one token are together')
+    t.same(others, [], 'calls with the same token must be steps of the same entry')
     t.match(ofAppToken, { outcome: 'no login', steps: [{ route: '/apps/v1' }, { route: '/apps/v1' }] })
 
     const made = (await lab('POST', 'applications', { redirectUri: seeded.redirectUri })).json()

@@ -287,7 +287,7 @@ t.test('a fault can answer with any other status from 400 to 599', async t => {
 })
 
 t.test(
-  'if a fault has changed a step, its name is in the login’s JSON, in the HAR, in the event stream and on the page',
+  'if a fault has changed a step, the login’s JSON, the HAR, the event stream and the page contain the name of the fault',
   async t => {
     const { sandbox, order, call } = await buildFaultLab(t)
     await sandbox.lab!.listen({ host: '127.0.0.1', port: 0 })

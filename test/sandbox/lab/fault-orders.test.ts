@@ -218,7 +218,7 @@ t.test('every call of the laboratory refuses unknown parameters', async t => {
 })
 
 t.test(
-  'a fault first skips as many requests as its order says, then happens as often as its order says, and the changed steps name the fault',
+  'the fields skip and times of an order say how many requests a fault skips, and how often it then happens; each changed step names the fault',
   async t => {
     const { order, show, sandbox, steps } = await buildFaultLab(t)
     const { id } = await order('exchange-503', { ...own, skip: 1, times: 2, options: { retryAfter: 7 } })
@@ -263,7 +263,7 @@ t.test('if many requests arrive at the same time, each fault happens exactly as 
 })
 
 t.test(
-  'if an order is for one client, a request with this client’s ID but a wrong secret does not consume the fault',
+  'if an order is limited to one client, a request with this client’s ID but a wrong secret does not consume the fault',
   async t => {
     const { order, show, sandbox } = await buildFaultLab(t)
     const other = await makeOtherClient(sandbox)
@@ -287,7 +287,7 @@ t.test(
 )
 
 t.test(
-  'to find the faults of a client, the laboratory reads client_id and client_secret in the body, even if a library adds an Authorization header',
+  'if a library adds an Authorization header to a call, the laboratory still finds the faults of the client by client_id and client_secret in the body',
   async t => {
     const { order, sandbox } = await buildFaultLab(t)
     await order('exchange-503', own)
@@ -303,7 +303,7 @@ t.test(
 )
 
 t.test(
-  'if an order contains a state value, its fault happens only in the login with this state value, including the later calls of this login',
+  'if an order contains a state value, its fault happens only to requests of the login with this value; the later calls of this login also match',
   async t => {
     const { order, sandbox } = await buildFaultLab(t)
     const [one, two] = ['state-of-one-suite-0123456789', 'state-of-the-other-0123456789']
@@ -357,7 +357,7 @@ t.test('at most two hundred faults can wait at the same time', async t => {
 })
 
 t.test(
-  'a fault that changes the answer to an accepted request is not consumed by a request that the platform refuses',
+  'if the platform refuses a request, the request does not consume a fault that changes the answer to an accepted request',
   async t => {
     const { order, show, sandbox } = await buildFaultLab(t)
     const { id } = await order('exchange-state-other', own)
@@ -370,7 +370,7 @@ t.test(
 )
 
 t.test(
-  'if a fault is removed while the laboratory finds out who sent a request, the fault does not happen in this request',
+  'if a fault is removed while the laboratory finds out who sent a request, the fault does not happen to this request',
   async t => {
     const ordered = createOrderedFaults({ clock: () => new Date(), hashState: state => state })
     const everybody = { clientId: undefined, isOfState: () => false }

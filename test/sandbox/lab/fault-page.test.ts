@@ -48,7 +48,7 @@ const decode = (html: string) =>
     .replaceAll('&#39;', "'")
     .replaceAll('&amp;', '&')
 
-/** The form of a fault: the values that a browser would send, and the types of its fields. */
+/** Reads the form of a fault. Returns the values that a browser would send, and the types of the fields. */
 function readForm(page: string, name: string) {
   const start = page.indexOf(`data-fault="${name}"`)
   if (start === -1) throw new Error(`the page has no form for ${name}`)

@@ -18,7 +18,7 @@ interface Wire {
   options?: object
   /** Returns true when the client has read enough of the answer. */
   enough?: (text: string, pieces: number) => boolean
-  /** The fault sends no answer. The client closes the connection when it is certain that no answer will come. */
+  /** True if the fault sends no answer. The client then closes the connection when it is certain of this. */
   isSilent?: true
   isRight(raw: Raw): boolean
 }

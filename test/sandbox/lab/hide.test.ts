@@ -40,7 +40,7 @@ t.test(
 )
 
 t.test(
-  'if a request contains a field twice, the laboratory keeps both values, and any text can be the name of a field',
+  'if a request contains a field twice, the laboratory keeps both values; any text can be the name of a field',
   async t => {
     const values = createHide().values(
       [
@@ -75,7 +75,7 @@ t.test('the laboratory gives an upper limit for the number of random bits in a s
   }
 })
 
-t.test('except for state values, the laboratory keeps only the hash and the length of a secret', async t => {
+t.test('if a secret is not a state value, the laboratory keeps only its hash and its length', async t => {
   const value = createHide().value('code_verifier', randomBytes(32).toString('base64url'), at)
   t.same(Object.keys(value), ['hash', 'length'])
 })
@@ -209,7 +209,7 @@ t.test('whatever a client sends, the laboratory keeps at most 200 values and 8 K
 })
 
 t.test(
-  'if a step is too long, the laboratory shortens it and says so, and keeps the values that identify the login',
+  'if a step is too long, the laboratory shortens it and says so; the values that identify the login are kept',
   async t => {
     const record = (body: object) =>
       recordStep(

@@ -85,7 +85,7 @@ t.test('when the laboratory stops, it ends its live streams', async t => {
 })
 
 t.test(
-  'an event of the live stream says how many changed logins the laboratory has already removed to make room for newer logins',
+  'if the laboratory has removed new logins to make room for newer ones, an event of the live stream says how many it has removed',
   async t => {
     const logins = createLogins({ ...usualBounds, logins: 10 })
     const begin = () =>

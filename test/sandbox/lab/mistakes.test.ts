@@ -253,7 +253,7 @@ const mistakes: Record<string, Mistake> = {
     notice: 'old-refresh-token',
     check: 'refresh_token',
   },
-  'a refresh token that nobody gave': {
+  'a refresh token that the portal did not issue': {
     make: sandbox => refresh(sandbox, 'a'.repeat(30)),
     reason: 'refresh-token-unknown',
     check: 'refresh_token',

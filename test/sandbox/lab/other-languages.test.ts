@@ -51,7 +51,7 @@ async function runSessions(t: Test, env: Record<string, string>): Promise<void> 
 }
 
 t.test(
-  'the example sessions print the output in docs/clients-in-other-languages.md, even if all sessions run at once on one sandbox',
+  'all example sessions, run at once on one sandbox, print the output in docs/clients-in-other-languages.md',
   async t => {
     await runSessions(t, { LAB: await startWithLab(t) })
   },

@@ -356,7 +356,7 @@ t.test(
       'a call between them': [complete(0), used(3_000), complete(6_000)],
       'three visitors': [0, 3_000, 6_000].map(atMs => complete(atMs, { session: random() })),
       'three logins within an hour': [0, 1_200_000, 2_400_000].map(atMs => complete(atMs)),
-      'logins that gave no tokens': [0, 3_000, 6_000].map(unfinished),
+      'logins in which the portal issued no tokens': [0, 3_000, 6_000].map(unfinished),
       'answers with a fault, after which a client starts again': [0, 3_000, 6_000].map(faulted),
       'logins of three clients': [0, 3_000, 6_000].map((atMs, index) => ({
         ...complete(atMs),

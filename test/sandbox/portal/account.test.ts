@@ -550,7 +550,7 @@ for (const database of databases) {
 }
 
 t.test(
-  'the notice that a consent was withdrawn is shown once, and no forged address can show such a notice',
+  'after a withdrawal of consent, the portal shows a notice once; a forged address cannot show this notice',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const browser = openBrowser(sandbox)

@@ -62,13 +62,13 @@ async function countEndedGrants({ store }: TestSandbox): Promise<number> {
 
 interface Owner {
   userId: string
-  /** Null if the access token was made on the portal's own page. */
+  /** The client of the grant. Null for an access token from the portal's own page. */
   clientId: string | null
 }
 
 /**
- * Stores `count` grants in one transaction, because a hundred logins take long. Unlike a login, this function does not
- * end grants beyond the limit, so the next login ends them.
+ * Stores `count` grants in one transaction, because a hundred logins take a long time. Unlike a login, this function
+ * does not end grants beyond the limit, so the next login ends them.
  */
 async function storeGrants(
   sandbox: TestSandbox,

@@ -133,7 +133,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `RF-06: if a refresh token was replaced while the clock was ahead, and is used after the clock is right again, its family is ended (${database.name})`,
+    `RF-06: if a refresh token was replaced while the clock was ahead, and is used after the clock is right again, the portal ends its family (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { refresh_token: first } = await getTokens(sandbox)

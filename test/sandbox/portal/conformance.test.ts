@@ -156,7 +156,11 @@ t.test('oidcc-ensure-post-request-succeeds: a client can start a login with a fo
   const end = new URL(locationOf(await browser.submit(consent, { decision: 'allow' })))
   t.match(end.searchParams.get('code'), /^\w{30}$/)
   const refused = await browser.post('/', { ...fields, redirect_uri: 'https://evil.test/' }, { headers })
-  t.equal((await browser.get(locationOf(refused))).statusCode, 400, 'the redirect URI must be checked like any other')
+  t.equal(
+    (await browser.get(locationOf(refused))).statusCode,
+    400,
+    'the portal must also check a redirect URI that a form sends',
+  )
 })
 
 t.test(

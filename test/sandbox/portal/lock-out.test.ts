@@ -39,7 +39,7 @@ for (const database of await openDatabases(t))
   )
 
 t.test(
-  'PS-06: the first ten wrong passwords from a known browser count only for this browser, and later ones count as from an unknown browser',
+  'PS-06: the first ten wrong passwords from a known browser count only for this browser; later ones count like wrong passwords from an unknown browser',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const [own, stranger] = [await openAsDeveloper(sandbox), openBrowser(sandbox)]

@@ -7,7 +7,7 @@ import { buildTestSandbox, seeded } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
 import { newcomer, readHiddenFields } from '../support/forms.ts'
 
-// One letter with thousands of accents. Unicode normalisation must sort the accents, which takes long.
+// One letter with thousands of accents. Unicode normalisation must sort the accents, which takes a long time.
 const accents = `a${'\u0315\u0300\u05ae\u0301'.repeat(3_900)}`
 
 interface Call {
@@ -43,7 +43,7 @@ async function timeOf({ listener, url, fields, browser }: Call): Promise<{ ms: n
   return { ms, statusCode: result.statusCode }
 }
 
-/** Whichever field contains the accents, the call must take less time than it takes to normalise the accents once. */
+/** Whichever field contains the accents, the call must be faster than one normalisation of the accents. */
 async function takesNoLonger(t: Test, call: Call, names: string[], statuses: number[]): Promise<void> {
   const { ms: limitMs } = await measure(() => accents.normalize('NFC'))
   for (const name of names) {

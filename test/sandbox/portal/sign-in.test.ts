@@ -30,7 +30,7 @@ t.test(
       { ...right, formToken },
       { headers: { 'sec-fetch-site': undefined, origin: portalUrl } },
     )
-    t.equal(old.statusCode, 303, 'a browser without Sec-Fetch-Site is known by its Origin')
+    t.equal(old.statusCode, 303, 'if the browser does not send Sec-Fetch-Site, the portal must check Origin')
   },
 )
 
@@ -226,7 +226,7 @@ t.test(
 )
 
 t.test(
-  'if the other cookies of a browser expire while the sign-in page is open, the browser can still sign in',
+  'if the cookie of an old session expires while the sign-in page is open, the browser can still sign in',
   async t => {
     const browser = openBrowser(await buildTestSandbox(t))
     browser.cookies.set('__Host-portal-session', { value: 'of a session that has ended' })

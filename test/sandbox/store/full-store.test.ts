@@ -20,7 +20,7 @@ async function fillUp(t: Test, sandbox: Pick<TestSandbox, 'portal' | 'api'>, fau
   t.equal(
     list.json().ItemList.length,
     created + 1,
-    'the list must have exactly the applications that were answered with 201',
+    'the list must have exactly the applications whose creation got a 201 answer',
   )
   for (const listener of [sandbox.portal, sandbox.api]) {
     const ready = await listener.inject('/health/ready')

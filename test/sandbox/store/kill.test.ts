@@ -17,7 +17,7 @@ if (kills > 5) t.setTimeout(0)
 const clock = () => new Date()
 
 /**
- * Starts a sandbox that ends itself like kill -9, as soon as the database has carried out a statement that begins with
+ * Starts a sandbox that ends as after kill -9, as soon as the database has carried out a statement that begins with
  * `statement`.
  */
 async function startEndingAfter(t: Test, databaseUrl: string, statement: string): Promise<SandboxProcess> {

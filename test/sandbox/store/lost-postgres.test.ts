@@ -65,7 +65,7 @@ const refusals: Record<string, (at: RoleAndDatabase) => { refuse: string; accept
     refuse: `alter role ${role} nologin`,
     accept: `alter role ${role} login`,
   }),
-  'the password is another': ({ role }) => ({
+  'the password has changed': ({ role }) => ({
     refuse: `alter role ${role} password 'another'`,
     accept: `alter role ${role} password 'own'`,
   }),

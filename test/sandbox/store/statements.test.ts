@@ -20,7 +20,7 @@ async function during(recorder: Recorder, work: () => Promise<unknown>): Promise
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `a list of many applications needs as many SQL statements as a list of one application (${database.name})`,
+    `the number of SQL statements for a list of applications is the same for one application and for many (${database.name})`,
     async t => {
       const recorder = await recordStatements(t, await database.make(t))
       const { call, groupId } = await callAsDeveloper(await buildTestSandbox(t, { databaseUrl: recorder.databaseUrl }))

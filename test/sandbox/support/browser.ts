@@ -49,7 +49,7 @@ export async function logIn(
   return new URL(locationOf(answer)).searchParams
 }
 
-/** Where a redirect leads. */
+/** Returns the address to which the answer redirects the browser. */
 export function locationOf(response: LightMyRequestResponse): string {
   const { location } = response.headers
   if (typeof location !== 'string') throw new Error(`no redirect: ${response.statusCode} ${response.body}`)

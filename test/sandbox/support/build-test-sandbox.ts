@@ -111,8 +111,8 @@ export async function buildTestSandbox(
 let newDatabase: Promise<Buffer> | undefined
 
 /**
- * Makes a new SQLite database for a sandbox, with tables and keys and no other rows. Resolves to the address of the
- * database.
+ * Makes a new SQLite database with the tables and the keys of a sandbox, but without any other rows. Resolves to the
+ * address of the database.
  */
 export async function makeSqliteDatabase(t: Test): Promise<string> {
   const url = await makeSqliteUrl(t)

@@ -100,7 +100,7 @@ export function makeCreateBody(groupId: string, fields: Record<string, unknown> 
   }
 }
 
-/** Fields that only the API sets. The API ignores the values of a caller (AP-06). */
+/** Fields that only the API sets. If a caller sends these fields, the API ignores them (AP-06). */
 export const forbiddenFields = {
   id: 'mine',
   '@id': 'mine',

@@ -12,29 +12,30 @@ export async function findBrokenPromises(sandbox: SandboxProcess, promises: Prom
   // Check the refresh tokens first, because a replaced refresh token can be used again for only ten seconds.
   for (const refreshToken of promises.refreshTokens) {
     const { statusCode } = await refresh(sandbox, refreshToken)
-    if (statusCode !== 200) broken.push(`a refresh token that was given answers ${statusCode}`)
+    if (statusCode !== 200) broken.push(`a renewal with an issued refresh token got ${statusCode}`)
   }
   for (const { id, clientSecret, tokens } of promises.applications) {
     for (const token of tokens) {
       const headers = { authorization: `Bearer ${token}` }
       const { statusCode, body } = await api.inject({ url: `/apps/v1/${id}`, headers })
-      if (statusCode !== 200) broken.push(`application ${id} was created, and now answers ${statusCode} ${body}`)
+      if (statusCode !== 200)
+        broken.push(`application ${id} was created, but a request for it now got ${statusCode} ${body}`)
     }
     // The code does not exist, so the error shows whether the portal accepts the secret.
     const payload = { grant_type: 'authorization_code', code: 'none', redirect_uri: 'none', client_id: id }
     const url = '/api/exchangeToken'
     const answer = await portal.inject({ method: 'POST', url, payload: { ...payload, client_secret: clientSecret } })
-    if (answer.json().error !== 'invalid_grant') broken.push(`the secret of ${id} answers ${answer.body}`)
+    if (answer.json().error !== 'invalid_grant') broken.push(`a request with the secret of ${id} got ${answer.body}`)
   }
   for (const token of promises.accessTokens) {
     const { statusCode } = await api.inject({ url: '/apps/v1/none', headers: { authorization: `Bearer ${token}` } })
-    if (statusCode !== 404) broken.push(`an access token that was given answers ${statusCode}`)
+    if (statusCode !== 404) broken.push(`a call with an issued access token got ${statusCode}`)
   }
   // Check the codes last, because a code that is used twice ends its token family.
   for (const [code, outcome] of promises.codes) {
     const statuses = [(await exchange(sandbox, { code })).statusCode, (await exchange(sandbox, { code })).statusCode]
     const allowed = outcome === 'unanswered' ? ['200,401', '401,401'] : ['401,401']
-    if (!allowed.includes(String(statuses))) broken.push(`a code (${outcome}) answers ${statuses}`)
+    if (!allowed.includes(String(statuses))) broken.push(`two exchanges of a code (${outcome}) got ${statuses}`)
   }
   return broken
 }
@@ -51,9 +52,9 @@ const halves = {
     where not exists (select 1 from applications where id = app_access_tokens.application_id)`,
   'a grant without its application': `select count(*) as found from grants
     where not exists (select 1 from applications where id = grants.application_id)`,
-  'a code half redeemed': `select count(*) as found from grants
+  'a code that is only partly redeemed': `select count(*) as found from grants
     where (redeemed_at is null) <> (refresh_token_hash is null)`,
-  'a refresh token that follows none': `select count(*) as found from grants
+  'a refresh token whose predecessors are not all stored': `select count(*) as found from grants
     where case when generation < 100 then generation else 100 end <> (select count(*) from spent_refresh_tokens where grant_id = grants.id)`,
 }
 

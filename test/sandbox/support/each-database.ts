@@ -9,8 +9,8 @@ import { newDatabase, startPostgres } from './start-postgres.ts'
 export interface TestDatabase {
   name: 'SQLite' | 'PostgreSQL'
   /**
-   * Makes a new database for a sandbox, with tables and keys and no other rows. Resolves to the address of the
-   * database. The database is removed after the test.
+   * Makes a new database with the tables and the keys of a sandbox, but without any other rows. Resolves to the address
+   * of the database. The database is removed after the test.
    */
   make(t: Test): Promise<string>
   /** Makes an empty database, without tables, and resolves to its address. */

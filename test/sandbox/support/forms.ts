@@ -35,7 +35,7 @@ export async function askToWithdraw(browser: Browser): Promise<LightMyRequestRes
   return path === undefined ? list : browser.get(path)
 }
 
-/** Every field good. */
+/** The fields of a sign-up form, with good values. */
 export const newcomer = {
   email: 'newcomer@example.test',
   password: 'a new pass phrase',
@@ -44,7 +44,7 @@ export const newcomer = {
   termsAccepted: 'true',
 }
 
-/** Opens a browser that signs up as a new user. The user is signed in at the portal, and at no client. */
+/** Opens a browser that signs up as a new user. The user is signed in at the portal, but not at any client. */
 export async function openAsNewcomer(sandbox: { portal: FastifyInstance }, fields = newcomer): Promise<Browser> {
   const browser = openBrowser(sandbox)
   const answer = await submitForm(browser, await browser.get('/account'), '/sign-up', fields)
@@ -52,7 +52,7 @@ export async function openAsNewcomer(sandbox: { portal: FastifyInstance }, field
   return browser
 }
 
-/** Opens a browser that signs in as the seeded user at the portal, and at no client. */
+/** Opens a browser that signs in as the seeded user at the portal, but not at any client. */
 export async function openAsDeveloper(sandbox: { portal: FastifyInstance }): Promise<Browser> {
   const browser = openBrowser(sandbox)
   const { email, password } = seeded

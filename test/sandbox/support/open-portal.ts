@@ -1,5 +1,5 @@
-// For tests in a browser: opens the sandbox on real ports, and a client on another site that records the requests to
-// it.
+// Opens the sandbox on real ports, for tests in a browser. Also opens a client on another site, which records the
+// requests that it receives.
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'

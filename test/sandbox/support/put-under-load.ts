@@ -12,8 +12,8 @@ export interface Visitor {
   browser: Browser
   accessToken: string
   /**
-   * The ids of as many groups as a user may have. One group is not enough, because a group can have only 100
-   * applications.
+   * The ids of the user's groups. The user has the largest allowed number of groups, because one group can have only
+   * 100 applications.
    */
   groupIds: string[]
 }

@@ -11,7 +11,7 @@ import { readSetCookie } from '../../support/read-set-cookie.ts'
 import { portalUrl, seeded } from './build-test-sandbox.ts'
 
 export interface SandboxProcess {
-  /** `portal` and `api` have an `inject` like Fastify's, but send the request over a real connection. */
+  /** `inject` of `portal` and `api` is like Fastify's, but it sends the request over a real connection. */
   portal: FastifyInstance
   api: FastifyInstance
   portalPort: number
@@ -25,7 +25,7 @@ export interface SandboxProcess {
   stop(): Promise<number | null>
   /** Resolves when the process has ended, for whatever reason. */
   ended: Promise<Exit>
-  /** From now on, the test does not read the output of the process any more. */
+  /** After this call, the test no longer reads the output of the process. */
   neglectLog(): void
 }
 
@@ -160,7 +160,7 @@ function spawnSandbox(
 
 function overHttp(port: number, agent: Agent): FastifyInstance {
   const inject = (call: InjectOptions | string) => send(port, agent, typeof call === 'string' ? { url: call } : call)
-  // Tests use only `inject`.
+  // `inject` is enough, because tests do not use other functions of the server.
   return { inject } as unknown as FastifyInstance
 }
 

@@ -31,7 +31,7 @@ function record(kind: Step['kind'], query: Record<string, string>, body: unknown
   logins.record(recordStep(step, hide))
 }
 
-/** As many fields as a JSON request may have. They take 21 KB. */
+/** The largest number of fields that a JSON request may have. The fields take 21 KB. */
 const manyFields = () =>
   Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`f${index}`, Array.from({ length: 100 }, () => 1)]))
 /**

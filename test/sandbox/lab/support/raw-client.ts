@@ -7,7 +7,7 @@ import type { PlatformCall } from './platform-calls.ts'
 export interface Raw {
   status: number
   headers: Record<string, string>
-  /** As latin1. */
+  /** The bytes of the body, as latin1 text. */
   body: string
   /** The whole answer, with its headers. */
   text: string
