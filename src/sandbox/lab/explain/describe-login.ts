@@ -17,12 +17,12 @@ export interface LoginReader {
   clock: () => Date
 }
 
-/** The names of the faults that happened to the login. */
+/** Returns the names of the faults that happened to the login. */
 export function faultsOf({ steps }: RecordedLogin): string[] {
   return [...new Set(steps.flatMap(({ fault }) => fault?.name ?? []))]
 }
 
-/** A login as one line of the list. */
+/** Describes a login for one line of the list. */
 export function describeSummary(login: RecordedLogin, { logins, addresses: { labUrl }, clock }: LoginReader) {
   const { id, clientId, steps, leftOut } = login
   const verdict = verdictOf(login, logins.othersOf(login), clock())
@@ -79,8 +79,8 @@ export function describeStep(step: RecordedStep, addresses: LabAddresses) {
 }
 
 /**
- * The notices about the client. The fields `wrong`, `mend` and `source` keep their old names, because programs read
- * them.
+ * Describes the notices about the client. The fields `wrong`, `mend` and `source` keep their old names, because
+ * programs read them.
  */
 export function describeNotices(login: RecordedLogin, logins: Logins) {
   return findNotices(login, logins.othersOf(login)).map(({ id, severity, found, why, fix, reference, steps }) => {

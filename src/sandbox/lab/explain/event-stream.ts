@@ -16,7 +16,7 @@ export function eventStream(reader: LoginReader) {
   /** The open streams. If a stream shows only the steps of one client, the value is the id of this client. */
   const open = new Map<PassThrough, string | undefined>()
 
-  // The laboratory makes the JSON of a step only once, even if many pages are open.
+  // The laboratory makes the JSON of a step only once for all open streams.
   logins.listen((login, step, number) => {
     const listeners = [...open].filter(([, clientId]) => clientId === undefined || clientId === login.clientId)
     if (listeners.length === 0) return

@@ -195,7 +195,7 @@ export function loginCalls({
 
 type Given = Record<string, string | undefined>
 
-/** The query parameters that are not empty. */
+/** Returns the query parameters that are not empty. */
 function givenIn({ query }: { query: unknown }): Given {
   return Object.fromEntries(Object.entries(query as Given).filter(([, value]) => value !== ''))
 }

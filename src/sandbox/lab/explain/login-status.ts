@@ -77,7 +77,7 @@ function endOf({ at, durationMs }: RecordedStep): number {
   return at.getTime() + durationMs
 }
 
-/** The status in a few words. */
+/** Describes the status in a few words. */
 export function wordsFor({ outcome, refusedCalls }: LoginStatus, timesInLoop: number): string {
   if (timesInLoop > 0) return 'signed in, possibly in a loop'
   const count = refusedCalls.length

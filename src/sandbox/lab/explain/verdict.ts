@@ -123,7 +123,7 @@ function sayUnfinished({ outcome, step }: LoginStatus, login: Pick<RecordedLogin
   return { sentence: `${name}: ${doing}${since}`, fix, step, faulted }
 }
 
-/** Why the client may not have used its code. */
+/** Says why the client may not have used its code, and what to do. */
 function explainUnusedCode(
   { response }: RecordedStep,
   { steps }: Pick<RecordedLogin, 'steps'>,

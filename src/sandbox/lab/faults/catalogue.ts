@@ -72,7 +72,10 @@ export const catalogue: ReadonlyMap<string, Fault> = new Map(
   (Object.keys(places) as Place[]).flatMap(faultsAt).map(fault => [fault.name, fault]),
 )
 
-/** A fault of the catalogue as JSON. The member `acted` always equals `when`. It is kept because programs read it. */
+/**
+ * Describes a fault of the catalogue as JSON. The member `acted` always equals `when`. It is kept because programs read
+ * it.
+ */
 export function describeFault({ name, place, kind, when, does, goodClient, fixed, options }: Fault) {
   return {
     fault: name,
@@ -108,7 +111,10 @@ export function nearestNames(wrong: string, names: Iterable<string>): string[] {
     .map(({ name }) => name)
 }
 
-/** How many characters must be added, removed or replaced to turn one text into the other (Levenshtein distance). */
+/**
+ * Returns how many characters must be added, removed or replaced to turn one text into the other (Levenshtein
+ * distance).
+ */
 function countEdits(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index)
   for (const [index, character] of [...from].entries()) {

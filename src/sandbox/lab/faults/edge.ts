@@ -28,7 +28,7 @@ export interface PlatformAccess {
   enlargeToken: FaultContext['enlargeToken']
   endTokenIn: FaultContext['endTokenIn']
   makeOpaque: FaultContext['makeOpaque']
-  /** The access token for which makeOpaque has made this text. */
+  /** Returns the access token that `makeOpaque` has replaced with this text. */
   tokenBehind(opaque: string): string | undefined
   noteFault(request: FastifyRequest, fault: StepFault): void
   noteTrap(request: FastifyRequest, fault: StepFault): void
@@ -55,7 +55,7 @@ export function actAtEdge(
 ): void {
   const isOfState = stateReader(recorded)
   const connections = trackConnections()
-  /** A request has at most one fault. */
+  /** The requests to which a fault has happened. A request has at most one fault. */
   const withFault = new WeakSet<FastifyRequest>()
 
   server.addHook('onRequest', async ({ headers }) => {

@@ -69,7 +69,7 @@ export const longestSeconds = 60
 export interface Connection {
   /** Resolves after this many seconds, or when the fault ends. */
   wait(seconds: number): Promise<void>
-  /** False after the fault has ended. */
+  /** Whether the fault has not ended yet. */
   isOpen(): boolean
   /** Whether the connection is closed. */
   isLeft(): boolean
@@ -164,7 +164,7 @@ function requiredWithoutDefault<Words extends { default?: unknown }>(words: Word
   return { ...words, ...(words.default === undefined && { isRequired: true as const }) }
 }
 
-/** A JSON answer. */
+/** Makes a JSON answer. */
 export function json(status: number, value: unknown, headers: Record<string, string> = {}): Answer {
   return {
     status,

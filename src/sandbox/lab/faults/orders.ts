@@ -141,7 +141,7 @@ function isMeant({ clientId, state }: Order, source: RequestSource): boolean {
   return (clientId === undefined || clientId === source.clientId) && (state === undefined || source.isOfState(state))
 }
 
-/** A fault as JSON. The JSON says whether the order has a state, but does not contain the state. */
+/** Describes a fault as JSON. The JSON says whether the order has a state, but does not contain the state. */
 export function describeOrdered({ id, fault, clientId, state, skip, times, options, status, ...rest }: OrderedFault) {
   const { orderedAt, since, consumed, requestIds } = rest
   return {

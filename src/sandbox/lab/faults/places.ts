@@ -116,8 +116,8 @@ for (const [place, words] of Object.entries(places) as [Place, PlaceWords][])
   if (words.route && place !== 'refresh') byRoute.set(`${words.listener} ${words.route}`, place)
 
 /**
- * The places to which a request belongs, the most specific first. Call this after the body of the request has been
- * read.
+ * Returns the places to which a request belongs, the most specific first. Call this after the body of the request has
+ * been read.
  */
 export function placesOf(request: FastifyRequest, listener: Listener): Place[] {
   const route = `${listener} ${request.method} ${request.routeOptions.url}`
@@ -130,7 +130,7 @@ export function placesOf(request: FastifyRequest, listener: Listener): Place[] {
   return [place === 'exchange' && grantType === 'refresh_token' ? 'refresh' : place]
 }
 
-/** The client_id of a request that starts a login. Nothing proves that the client sent the browser here. */
+/** Returns the client_id of a request that starts a login. Nothing proves that the client sent the browser here. */
 export function startedBy({ query }: FastifyRequest): string | undefined {
   const { client_id: clientId } = query as Record<string, unknown>
   return typeof clientId === 'string' ? clientId : undefined

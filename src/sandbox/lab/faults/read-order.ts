@@ -61,7 +61,7 @@ export const orderBody = {
       anyOf: [{ type: 'integer', minimum: 1, maximum: mostTimes }, { enum: ['always'] }],
       default: 1,
       description:
-        'How often the fault happens. It happens to exactly this number of requests, even if several requests arrive at the same time.',
+        'The number of requests to which the fault happens. If several requests arrive at the same time, the number is still exact.',
     },
     options: {
       type: 'object',

@@ -16,7 +16,7 @@ import {
 export const lanes = { browser: 'Browser', client: 'Client', portal: 'Portal', api: 'API' } as const
 export type Lane = keyof typeof lanes
 
-/** One arrow. */
+/** One arrow of the diagram. */
 interface Message {
   from: Lane
   to: Lane
@@ -24,8 +24,8 @@ interface Message {
 }
 
 /**
- * The steps of a login as the page draws them. `leftOutAtEnd` is the number of steps that were left out after the last
- * row.
+ * Returns the steps of a login as the page draws them. `leftOutAtEnd` is the number of steps that were left out after
+ * the last row.
  */
 export function diagramOf(login: RecordedLogin, addresses: LabAddresses) {
   const { steps } = login
@@ -47,8 +47,8 @@ export function diagramOf(login: RecordedLogin, addresses: LabAddresses) {
 }
 
 /**
- * The sender of a request. Browsers send the kinds of requests in this list. The client's server sends all other
- * requests.
+ * Returns the sender of a request. Browsers send the kinds of requests in the list below. The client's server sends all
+ * other requests.
  */
 function senderOf({ kind }: RecordedStep): Lane {
   return ['authorize', 'sign-in', 'sign-up', 'consent', 'page'].includes(kind) ? 'browser' : 'client'
@@ -104,8 +104,9 @@ function answerWords(step: RecordedStep): string {
 }
 
 /**
- * The time from the answer of the previous step to this request. Undefined for the first step. The steps are in the
- * order of their answers, so a request may have come before the previous answer. Times are rounded to a millisecond.
+ * Returns the time from the answer of the previous step to this request. For the first step, returns undefined. The
+ * steps are in the order of their answers, so a request may have come before the previous answer. Times are rounded to
+ * a millisecond.
  */
 function pauseBefore(step: RecordedStep, previous: RecordedStep | undefined): string | undefined {
   if (!previous) return undefined
@@ -143,7 +144,7 @@ function isArrivalUnknown(step: RecordedStep, later: RecordedStep[]): boolean {
   return (code !== undefined || error !== undefined) && !isExchanged(step, later)
 }
 
-/** Tables of names and values. Empty tables are left out. */
+/** Returns tables of names and values, without empty tables. */
 function tablesOf({ request, response }: RecordedStep) {
   const rows = (values: Values) =>
     Object.entries(values).flatMap(([name, value]) => [value].flat().map(one => [name, one] as const))

@@ -172,7 +172,7 @@ function describeEntry(fault: Fault, { open, sent, problems, problem, ordered }:
   }
 }
 
-/** The problem of an order field for which the form has no input. */
+/** Returns the problem of an order field for which the form has no input. */
 function otherProblem(problems: FieldMessages): string | undefined {
   const { fault, clientId, options } = problems
   return fault?.[0] ?? clientId?.[0] ?? options?.[0]

@@ -130,7 +130,7 @@ export function listRoutes({ hide, namesOf, ...reader }: ListSources) {
   }
 }
 
-/** The parameters that were sent once and are not empty. */
+/** Returns the parameters that were sent only once and are not empty. */
 function textsIn(values: unknown): Record<string, string | undefined> {
   return Object.fromEntries(
     Object.entries(values ?? {}).filter(
@@ -157,7 +157,7 @@ function addressFor(
 }
 
 /**
- * The reasons that the filter offers: the reasons of all refusals and the selected reason, in the order of the
+ * Returns the reasons that the filter offers: the reasons of all refusals and the selected reason, in the order of the
  * catalogue.
  */
 function reasonsIn(all: RecordedLogin[], { reason }: LoginQuery): string[] {

@@ -59,7 +59,7 @@ export function liveStream(logins: Logins) {
   }
 }
 
-/** A page stores its cursor as a text. */
+/** Turns a cursor into the text that a page stores. */
 export function textOf({ steps, logins }: Cursor): string {
   return `${steps}.${logins}`
 }

@@ -45,7 +45,7 @@ function differentLetters(parts: MarkedPart[]): number {
     .join('').length
 }
 
-/** A line of an address may break only after one of these characters. */
+/** Splits a text after each of these characters, because a line of an address may break only there. */
 function wordsOf(text: string): string[] {
   return text.split(/(?<=[/?&=:.,;\s])/)
 }

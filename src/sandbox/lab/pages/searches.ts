@@ -16,7 +16,7 @@ export function createSearches() {
       return id
     },
 
-    /** The ids of the logins that the search found. Undefined if the search was forgotten. */
+    /** Returns the ids of the logins that the search found, or undefined if the search was forgotten. */
     find: (id: string): ReadonlySet<string> | undefined => kept.get(id),
   }
 }

@@ -65,7 +65,7 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
   }
 
   return {
-    /** Hides one value, unless values with this name are readable. */
+    /** Hides one value. A value with a readable name stays readable, but is cut if it is long. */
     value: hideUnlessReadable,
 
     /**

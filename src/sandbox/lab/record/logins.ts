@@ -235,8 +235,8 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     cursor: (): Cursor => ({ steps: stepsSoFar, logins: loginsSoFar }),
 
     /**
-     * The changes since the cursor: the ids of the logins with a new step, and the number of new logins that the
-     * laboratory has already dropped. If the cursor is from an earlier run of the sandbox, everything is new.
+     * Returns the changes since the cursor: the ids of the logins with a new step, and the number of new logins that
+     * the laboratory has already dropped. If the cursor is from an earlier run of the sandbox, everything is new.
      */
     changesSince(cursor: Cursor): { changed: string[]; dropped: number; isRestarted: boolean; cursor: Cursor } {
       const isRestarted = cursor.steps > stepsSoFar || cursor.logins > loginsSoFar
@@ -264,7 +264,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
   }
 }
 
-/** How many steps were left out before the last kept step. */
+/** Returns the number of steps that were left out before the last kept step. */
 export function leftOutSoFar({ steps }: Pick<RecordedLogin, 'steps'>): number {
   return steps.reduce((sum, { leftOutBefore }) => sum + leftOutBefore, 0)
 }
@@ -278,8 +278,8 @@ function isOfAnotherClient({ about: { provenClientId } }: RecordedStep, { client
 }
 
 /**
- * The keys by which later steps find this login: values that the platform issued in this step, and a token that the
- * platform accepted.
+ * Returns the keys by which later steps find this login: values that the platform issued in this step, and a token that
+ * the platform accepted.
  */
 function keysOf(step: RecordedStep): string[] {
   const { about, request, response } = step
@@ -292,7 +292,7 @@ function keysOf(step: RecordedStep): string[] {
   ]
 }
 
-/** The keys with which the step may find its login, the most reliable first. */
+/** Returns the keys with which the step may find its login, the most reliable first. */
 function cluesOf(step: RecordedStep): string[] {
   const { request } = step
   return [

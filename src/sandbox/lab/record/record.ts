@@ -6,7 +6,7 @@ import { identityOf, type LabStep, type RecordedStep } from './recorded.ts'
 /** The maximum number of bytes of an id. Longer ids of clients or users are cut. The platform's own ids are shorter. */
 const longestId = 200
 
-/** The result never exceeds mostStepBytes and mostStepValues, whatever was sent. */
+/** Records a step. The result never exceeds mostStepBytes and mostStepValues, whatever was sent. */
 export function recordStep(step: LabStep, hide: Hide): RecordedStep {
   const { at, request, response, checks, about, ...rest } = step
   const { startPath, ...who } = about
@@ -55,7 +55,7 @@ export function recordStep(step: LabStep, hide: Hide): RecordedStep {
   return recorded
 }
 
-/** A hash of the session cookie of the portal (portal/session.ts), so that logins of one browser can be recognised. */
+/** Returns a hash of the portal session cookie (portal/session.ts), which shows which logins come from one browser. */
 function portalSessionOf(cookies: string | undefined, { at, listener }: LabStep, hide: Hide): string | undefined {
   if (listener !== 'portal') return undefined
   const [, value] = /(?:^|; *)__Host-portal-session=([^;]+)/.exec(cookies ?? '') ?? []
@@ -76,8 +76,8 @@ function splitUrl(url: string): { path: string; query: URLSearchParams } {
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /**
- * The path of a request. An id in the path is shown only if it is a UUID. Any other text could be a secret, so the
- * parameter's name from the route takes its place.
+ * Returns the path of a request. An id in the path is shown only if it is a UUID. A text that is not a UUID could be a
+ * secret, so the parameter's name from the route takes its place.
  */
 function readPath(route: string, path: string): string {
   const segments = path.split('/')
@@ -114,8 +114,8 @@ function readHeaders(headers: Record<string, string>): [string, string][] {
 }
 
 /**
- * The address and the parameters of a redirect. A redirect to a path of the portal is left out, because the next step
- * shows this path.
+ * Returns the address and the parameters of a redirect. A redirect to a path of the portal is left out, because the
+ * next step shows this path.
  */
 function readLocation(location: string | undefined): [string, string][] {
   if (location === undefined || !URL.canParse(location)) return []
@@ -124,7 +124,7 @@ function readLocation(location: string | undefined): [string, string][] {
   return [['redirect_uri', origin + pathname], ...[...searchParams].filter(([name]) => name !== 'redirect_uri')]
 }
 
-/** The fields of a body: a form, a JSON object, or a text that is JSON. Any other body has no fields. */
+/** Returns the fields of a body: a form, a JSON object, or a text that is JSON. Any other body has no fields. */
 function fieldsOf(body: unknown): [string, unknown][] {
   const value = typeof body === 'string' ? parseJson(body) : body
   return typeof value === 'object' && value !== null ? Object.entries(value) : []

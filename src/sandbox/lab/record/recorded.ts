@@ -62,7 +62,7 @@ export interface RecordedStep {
   route: string
   durationMs: number
   request: { method: string; path: string; headers: Values; query: Values; body: Values }
-  response: { status: number; headers: Values; body: Values /** Of the Location header. */; location: Values }
+  response: { status: number; headers: Values; body: Values /** From the Location header. */; location: Values }
   about: Omit<About, 'startPath'> & {
     /** A hash of the portal's session cookie, if the browser sent one. */
     portalSession?: string | undefined
@@ -109,7 +109,7 @@ export function stepsOf({ steps }: Pick<RecordedLogin, 'steps'>, ...kinds: Recor
   return steps.filter(({ kind }) => kinds.includes(kind))
 }
 
-/** The state that starts the login. Undefined if the state is missing or empty. */
+/** Returns the state with which the step starts a login, or undefined if the state is missing or empty. */
 export function stateOf({ request }: RecordedStep): HiddenState | undefined {
   const state = firstOf(request.query, 'state')
   return typeof state === 'object' && 'bits' in state && state.length > 0 ? state : undefined

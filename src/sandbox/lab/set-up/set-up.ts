@@ -31,7 +31,7 @@ export const suiteProperty = {
 } as const
 
 /**
- * Turns a Refusal into a LabError with the status and the text of the application API. Throws any other error
+ * Turns a Refusal into a LabError with the status and the text of the application API. Throws errors of other types
  * unchanged.
  */
 export async function inLabWords<T>(work: () => Promise<T>): Promise<T> {

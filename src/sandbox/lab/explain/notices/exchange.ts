@@ -136,8 +136,8 @@ function goesOnAtPortal({ kind, reason }: RecordedStep): boolean {
 }
 
 /**
- * The state of an exchange. A state in the address also counts, because another notice reports fields in the wrong
- * place.
+ * Returns the state of an exchange. A state in the address also counts, because another notice reports fields in the
+ * wrong place.
  */
 function sentState({ request }: RecordedStep): string | undefined {
   const state = firstOf(request.body, 'state') ?? firstOf(request.query, 'state')
