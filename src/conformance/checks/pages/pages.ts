@@ -85,6 +85,13 @@ const headers: {
   },
 ]
 
+/** Headers of a request that comes from another site. */
+const fromOtherSites: Record<string, string>[] = [
+  { 'sec-fetch-site': 'cross-site' },
+  { 'sec-fetch-site': 'same-site' },
+  { 'sec-fetch-site': 'cross-site', referer: 'https://elsewhere.example/' },
+]
+
 export const pages: CheckDefinition[] = [
   {
     id: 'page-needs-login',
@@ -164,24 +171,24 @@ export const pages: CheckDefinition[] = [
     async run(context) {
       const { browser, person } = await context.signedIn()
       const { page } = context.settings
-      const visit = async (site: string) => {
+      const visit = async (from: Record<string, string>) => {
         await context.platform.settle()
         const before = context.arrived('api', 'me').length
-        const headers = { ...typedAddress, 'sec-fetch-site': site, cookie: cookieHeader(context, browser, page) }
+        const headers = { ...typedAddress, ...from, cookie: cookieHeader(context, browser, page) }
         const answer = await context.request(page, { headers })
         await context.platform.settle()
         const calls = context.arrived('api', 'me').slice(before)
         return { answer, isShown: calls.some(({ about }) => about.userId === person.id) }
       }
-      if (!(await visit('none')).isShown)
+      if (!(await visit({ 'sec-fetch-site': 'none' })).isShown)
         throw new Undecided('The client does not show the page even for a typed address.')
-      for (const site of ['cross-site', 'same-site']) {
-        const { answer, isShown } = await visit(site)
+      for (const from of fromOtherSites) {
+        const { answer, isShown } = await visit(from)
         const location = headerOf(answer, 'location')
         const said = `status ${statusOf(answer)}${location === undefined ? '' : ` and a redirect to ${location.split('?')[0]}`}`
         expect(
           isShown,
-          `With Sec-Fetch-Site: ${site} and the session cookies, the client answers with ${said}.`,
+          `With the session cookies and the headers ${JSON.stringify(from)}, the client answers with ${said}.`,
           answer,
         )
       }

@@ -405,6 +405,13 @@ export const pages = [
       return isLink && right.readSession(visit) ? right.askToSignIn(visit) : next()
     },
   }),
+  fault('referer-of-another-site-before-the-session', 'page-cookie-from-another-site', {
+    async around(visit, next) {
+      const { referer = visit.settings.publicUrl } = visit.headers
+      const isLink = !referer.startsWith(visit.settings.publicUrl) && visit.url.pathname === '/applications'
+      return isLink && right.readSession(visit) ? right.askToSignIn(visit) : next()
+    },
+  }),
   fault('form-without-a-session-leads-to-the-login', 'create-no-session-says-so', {
     async around(visit, next) {
       const isLost = visit.method === 'POST' && visit.url.pathname === '/applications' && !right.readSession(visit)
