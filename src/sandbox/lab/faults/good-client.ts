@@ -75,7 +75,7 @@ function afterStatus(happening: Happening): string {
   if (status === 422 || status === 413)
     return 'The client shows each problem next to its field, and keeps the visitor’s input.'
   if (place === 'refresh')
-    return 'If the error is invalid_grant, the client ends the session. After a different error, it keeps the session and logs the error.'
+    return 'The client ends the session if the error is invalid_grant. After a different error, it keeps the session and logs the error.'
   if (Number.isNaN(status))
     return 'The client goes by the status: it never takes an error for a success, and never repeats a write by itself.'
   return 'The client logs the status and the error code, tells the visitor that the action failed, and does not send the same request again.'
