@@ -15,7 +15,7 @@ The paths of the client. If the client lacks a feature, pass an empty path, such
   --page PATH          a page that needs a login and calls the API (/applications)
   --logout "POST PATH" method and path of the request that signs out (POST /logout)
   --create PATH        the page with the form that creates an application (/applications/new)
-  --return-to NAME     the parameter of the login path that contains the page to return to (returnTo)
+  --return-to NAME     the parameter of the login path that says which page to open after the login (returnTo)
   --replica URL        another instance of the client
 
 For a client whose pages need JavaScript
@@ -97,8 +97,8 @@ export function readArguments(args: string[]) {
 }
 
 /**
- * Returns the arguments without the options that a command for one check must not repeat. For example, this command
- * must not overwrite the report files of the whole run.
+ * Returns the arguments for a command that repeats one check. Leaves out some options: for example, this command must
+ * not overwrite the report files of the whole run.
  */
 export function argumentsToRepeat(args: string[]): string[] {
   const { tokens } = parseArgs({ args, options, tokens: true })

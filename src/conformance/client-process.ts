@@ -23,7 +23,10 @@ export interface ClientProcess {
    * if the shell has replaced itself with the client.
    */
   pid?(): number | undefined
-  /** One text for each time that the client ended by itself, such as `with exit code 1` or `by SIGSEGV`. */
+  /**
+   * One string for each time that the client ended although the suite was not stopping it, such as `with exit code 1`
+   * or `by SIGSEGV`.
+   */
   unexpectedEnds(): string[]
   /**
    * Stops the client and starts it again. Resolves when the client answers. Rejects after stop(). `changed`: settings

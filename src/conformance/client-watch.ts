@@ -62,7 +62,7 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
      */
     async makeReady(): Promise<string | undefined> {
       let isThere = await isTrueSoon(isAnswering)
-      // Counts the silence now, because the client may answer again before the running checks notice it.
+      // Counts the silence now, because the client may answer again before the running checks notice the silence.
       const isSilent = !isThere && running.size > 0 && clientProcess?.isRunning() !== false && !(await isAlive())
       if (isSilent) silences++
       const hasEndedTooOften = countEnds() >= mostEnds

@@ -120,7 +120,7 @@ export function createContext({
   }
 
   /**
-   * Whether a step belongs to this check. If so, the user of the step is one of the check's people, or the step
+   * Whether a step belongs to this check. It does if the user of the step is one of the check's people, or if the step
    * contains a state or a code of one of the check's logins.
    */
   function isOurs(step: LabStep): boolean {

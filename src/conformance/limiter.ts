@@ -4,8 +4,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 /** A check waits with these functions, so that other checks can run while it waits. */
 export interface Slot {
   /**
-   * Waits, and frees the slot while waiting. After the pause, the function gets a slot earlier than functions that have
-   * not begun.
+   * Waits, and frees the slot while waiting. After the pause, the calling function gets a slot earlier than functions
+   * that have not begun.
    */
   pause(ms: number): Promise<void>
   /**

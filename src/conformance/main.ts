@@ -17,7 +17,8 @@ import { readSettings, type Settings } from './settings.ts'
 
 const say = (text: string) => void process.stdout.write(text)
 const isTerminal = Boolean(process.stdout.isTTY)
-// A program that reads the output may end early, for example `head`. The run continues, and its exit code stays right.
+// A program that reads the output may end early, for example `head`. The run continues, and its exit code is still
+// correct.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
 })

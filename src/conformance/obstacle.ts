@@ -12,8 +12,8 @@ import type { Settings } from './settings.ts'
 import { describeScript, mayGoOnByScript } from './steps/page-content.ts'
 
 /**
- * The ids of the checks that can report the cause, by the stage at which the login stopped. If several of these checks
- * fail, the report names the first as the cause of the others.
+ * The ids of the checks that can report the cause, keyed by the stage at which the login stopped. If several of these
+ * checks fail, the report names the first as the cause of the others.
  */
 const causes: Record<Obstacle['stage'], string[]> = {
   start: ['start-leads-to-portal'],
@@ -60,8 +60,8 @@ export async function findObstacle(parts: ChecksOptions): Promise<Obstacle | und
 const endingMs = 2000
 
 /**
- * Whether the process has ended by itself, or ends soon. The connections of a process close before the suite sees that
- * the process has ended.
+ * Whether the process has ended although the suite was not stopping it, or ends soon. The connections of a process
+ * close before the suite sees that the process has ended.
  */
 async function endsSoon(clientProcess: ClientProcess): Promise<boolean> {
   for (const end = performance.now() + endingMs; clientProcess.isRunning(); await wait(50))
@@ -168,8 +168,8 @@ export function nameCause(results: Result[], obstacle: Obstacle): Result[] {
 }
 
 /**
- * Returns the error for a check whose own login has failed. If a plain login also fails at one of these stages, the
- * obstacle is the error. Otherwise `failure` is the error.
+ * Returns the error for a check whose own login has failed. If the plain login also failed, at one of the given stages,
+ * the error names this obstacle. Otherwise the error is `failure`.
  */
 export function failureOrObstacle(
   failure: Failed,

@@ -19,7 +19,7 @@ import type { Settings } from './settings.ts'
 export class CannotRun extends Error {}
 
 export interface RunOptions {
-  /** Called with the settings that the client needs, by name. */
+  /** Called with the settings that the client needs, keyed by their names. */
   onSettings?: (values: Record<string, string>) => void
   onWaiting?: () => void
   onResult?: (result: Result) => void
@@ -152,7 +152,7 @@ function askLoginPath(url: string) {
      * even if the client is busy.
      */
     isAlive: async () => ![502, 504].includes(await status()),
-    /** Returns a sentence if the client was too slow to answer, and otherwise an empty text. */
+    /** Returns a sentence if the client was too slow to answer, and otherwise an empty string. */
     whySilent: () =>
       isSlow
         ? `The client is too slow: it did not answer ${url} within ${longestAnswerMs / 1000} seconds. Find out what the client waits for, for example a DNS answer or a connection to another server.`

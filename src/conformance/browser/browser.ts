@@ -284,7 +284,7 @@ function begin(method: string, address: string, from: Page | undefined, policy =
 
 /**
  * Returns the next request if the answer is a redirect. If browsers refuse the redirect, the function returns the
- * reason as a text.
+ * reason as a string.
  */
 function redirect(navigation: Navigation, { request, response }: Exchange): Navigation | string | undefined {
   if (!('status' in response) || ![301, 302, 303, 307, 308].includes(response.status)) return undefined

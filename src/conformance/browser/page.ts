@@ -1,4 +1,4 @@
-// A page as a browser sees it: its links, its forms, and the address of its refresh.
+// A page as a browser sees it: its links, its forms, and the target of its refresh.
 import { type ContentPolicy, readContentPolicy } from './content-policy.ts'
 import { type Form, readForms } from './form.ts'
 import { attribute, type Element, parsePage, textOf } from './html.ts'

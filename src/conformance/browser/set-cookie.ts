@@ -69,8 +69,8 @@ export function parseSetCookie(line: string, from: URL): SetCookie | undefined {
 }
 
 /**
- * Returns an empty text for a cookie that belongs only to this host, and undefined for a domain that this host may not
- * set.
+ * Returns an empty string for a cookie that belongs only to this host, and undefined for a domain that this host may
+ * not set.
  */
 function readDomain(attribute: string, host: string): string | undefined {
   if (attribute === '') return ''

@@ -1,6 +1,6 @@
 // Makes the report for CI systems: JUnit's XML, with one suite for each group. The report contains a failure or an
-// error exactly when the exit code is not 0. A warning counts as passed, and its test case contains a text. A known
-// failure counts as skipped, and an undecided check as an error.
+// error exactly when the exit code is not 0. A warning counts as passed, and its test case contains the text of the
+// warning. A known failure counts as skipped, and an undecided check as an error.
 
 import { groups } from '../checks.ts'
 import { describeRule } from '../rules/rules.ts'
@@ -30,7 +30,7 @@ function suite(title: string, results: Result[], report: Report): string {
   return `  <testsuite name="${escapeXml(title)}" ${toAttributes(countKinds(results, report))} time="${time}">\n${cases.join('')}  </testsuite>\n`
 }
 
-/** Returns a suite with a failure for each id on the list of known failures that does not belong to a check. */
+/** Returns a suite with one failure for each id that is on the list of known failures, but is not the id of a check. */
 function unknownSuite(ids: string[]): string {
   if (ids.length === 0) return ''
   const cases = ids.map(

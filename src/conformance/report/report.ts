@@ -17,7 +17,7 @@ export interface Report {
   command: string
   results: Result[]
   outcome: Outcome
-  /** The reasons for the expected failures, by the id of the check. */
+  /** The reasons for the expected failures, keyed by the id of the check. */
   expected: Map<string, string>
   allowUndecided: boolean
   exitCode: number

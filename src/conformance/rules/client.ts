@@ -522,7 +522,11 @@ export const applications = {
   'create-application': platform(
     '`POST /apps/v1` creates an application, and returns the application with its OAuth client.',
   ),
-  'create-envelope': should(platform('The body of a new application is an envelope with context, type and data.')),
+  'create-envelope': should(
+    platform(
+      'The body of the request that creates an application is an envelope with the fields `context`, `type` and `data`.',
+    ),
+  ),
   'secret-shown': should(
     decision('The client shows the secret of a new application once, to the person who created it.'),
   ),

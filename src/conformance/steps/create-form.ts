@@ -124,5 +124,5 @@ export async function submitCreate(context: CheckContext, open: OpenForm): Promi
     throw new Undecided(
       'The form created no application, although the client has created an application in another check.',
     )
-  throw new NotApplicable('the form creates no application, which another check reports')
+  throw new NotApplicable('the form creates no application. Another check reports this')
 }

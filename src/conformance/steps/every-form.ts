@@ -77,7 +77,7 @@ export async function sendAgain(
   return { found: open, page, calls: context.arrived('api', 'trap').filter(step => !before.has(step)) }
 }
 
-/** The API calls that change an application, by the names that the catalogue of faults uses for them. */
+/** The API calls that change an application, with the names that the catalogue of faults uses for these calls. */
 export const changes = ['update', 'remove', 'secret']
 
 export const isWrite = ({ request: { method } }: LabStep) => !['GET', 'HEAD', 'OPTIONS'].includes(method)

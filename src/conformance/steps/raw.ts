@@ -90,7 +90,7 @@ function isOwnFault({ status }: RawAnswer): boolean {
 export async function expectOwnStatus(context: CheckContext, all: Odd[]): Promise<void> {
   const answers = await sendOdd(context, all).catch(error => {
     throw error instanceof Failed
-      ? new NotApplicable('the client does not answer all of these requests, which another check reports')
+      ? new NotApplicable('the client does not answer all of these requests. Another check reports this')
       : error
   })
   for (const answer of answers)

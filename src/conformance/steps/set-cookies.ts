@@ -19,7 +19,7 @@ export interface ReadCookie {
    */
   maxAge: number | undefined
   isDeletion: boolean
-  /** The values as written, by the names in lower case. */
+  /** The unchanged values, keyed by the attributes' names in lower case. */
   attributes: Map<string, string>
 }
 

@@ -67,7 +67,7 @@ export function signOutPathByPost({ settings }: CheckContext): string {
 export async function expectWorkingSignOut(context: CheckContext, browser: Browser): Promise<void> {
   await signOut(context, browser)
   if (await context.isSignedIn(browser))
-    throw new NotApplicable('signing out does not work, which another check reports')
+    throw new NotApplicable('signing out does not work. Another check reports this')
 }
 
 /** Whether the client accepted the request, and deletes cookies in its answer. */

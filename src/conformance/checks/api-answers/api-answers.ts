@@ -23,7 +23,7 @@ const other = 'other.example'
 
 const ids: [id: string, what: string, rule: CheckDefinition['rule'], values: unknown[]][] = [
   ['path', 'leads to another path or host', 'PG-23', ['../logout', '%2e%2e/%2e%2e/logout', `//${other}/x`, 'a/b/c']],
-  ['query', 'begins a query or a fragment', 'PG-23', ['?x=1&y=2', '#x', 'a?x=1']],
+  ['query', 'contains a query or a fragment', 'PG-23', ['?x=1&y=2', '#x', 'a?x=1']],
   [
     'markup',
     'is markup, or a script behind a link',
@@ -31,7 +31,7 @@ const ids: [id: string, what: string, rule: CheckDefinition['rule'], values: unk
     ['<script>conformance()</script>', '"><img src=x onerror=conformance()>', 'javascript:conformance()'],
   ],
   ['long', 'has 9,000 characters', 'UP-06', ['a'.repeat(9000)]],
-  ['type', 'is not a text', 'UP-06', [7, null, { a: 1 }, ['a']]],
+  ['type', 'is not a string', 'UP-06', [7, null, { a: 1 }, ['a']]],
 ]
 
 const idRows: CheckDefinition[] = ids.map(([id, what, rule, values]) => ({
@@ -49,7 +49,11 @@ const idRows: CheckDefinition[] = ids.map(([id, what, rule, values]) => ({
       const said = JSON.stringify(value).slice(0, 60)
       expectAnswer(page)
       expect(page.status !== 500, `With the id ${said}, the page has status 500.`, page)
-      expect(!holdsMarkup(page), `The page does not escape the id ${said}: it is markup, or a script in a link.`, page)
+      expect(
+        !holdsMarkup(page),
+        `The page does not escape the id ${said}, so the id becomes markup, or a script in a link.`,
+        page,
+      )
       for (const url of links)
         expect(
           usual.includes(new URL(url).origin),
@@ -154,8 +158,8 @@ async function linksUnder(context: CheckContext, { browser, empty }: OpenedList,
 }
 
 /**
- * Returns the new links on the page, which may lead to the application. Returns no links of an error page, because its
- * links, such as a link to sign in again, do not depend on the id.
+ * Returns the new links on the page, which may lead to the application. Returns an empty list for an error page,
+ * because the links of an error page, such as a link to sign in again, do not depend on the id.
  */
 function linksOfApplications({ settings, url }: CheckContext, empty: Page, page: Page): string[] {
   if (page.status >= 400) return []
@@ -247,7 +251,7 @@ const createdRows: CheckDefinition[] = createdIds.map(([id, what, values]) => ({
         stopAt: ({ hostname }) => hostname === other,
       })
       if ((await created(context, open.person)).length === 0)
-        throw new NotApplicable('the form creates no application, which another check reports')
+        throw new NotApplicable('the form creates no application. Another check reports this')
       const said = JSON.stringify(value)
       // The check reads the Location header itself, because a browser does not follow a redirect that the page's
       // Content-Security-Policy forbids.
@@ -454,7 +458,7 @@ const errorRows: CheckDefinition[] = [
       const page = await open.browser.submit(open.page, open.form, open.values)
       await context.platform.settle()
       if (!context.arrived('api').some(step => step.fault?.name === 'create-422-body'))
-        throw new NotApplicable('the form creates no application, which another check reports')
+        throw new NotApplicable('the form creates no application. Another check reports this')
       expectAnswer(page)
       expect(!holdsMarkup(page), 'The page does not escape the error text of the API.', page)
       await submitCreate(context, await openCreateForm(context))
@@ -485,7 +489,7 @@ const headerRows: CheckDefinition[] = [
       await context.order('exchange-headers', { options: { headers: foreignHeaders } })
       const page = await followCallback(context, browser, callback, ({ hostname }) => hostname === other)
       if (!(await context.codeExchanges()).some(({ fault }) => fault))
-        throw new NotApplicable('the client makes no exchange for the callback, which another check reports')
+        throw new NotApplicable('the client makes no exchange for the callback. Another check reports this')
       expectAnswer(page)
       expectOwnHeaders(page.trail)
     },

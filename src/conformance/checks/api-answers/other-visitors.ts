@@ -87,7 +87,7 @@ export const otherVisitors: CheckDefinition[] = [
     title: "No page about an application contains any field of another visitor's application",
     rule,
     why,
-    fix: 'Do not keep answers of the API, or make the id of the visitor part of the cache key. Do not keep anything about a request in a global variable.',
+    fix: 'Do not cache answers of the API. If you must cache them, make the id of the visitor part of the cache key. Do not keep anything about a request in a global variable.',
     needs,
     async run(context) {
       const owner = await openVisitor(context, await context.person())
@@ -137,7 +137,7 @@ export const otherVisitors: CheckDefinition[] = [
     title: 'While the API is down, no page contains the data of another visitor',
     rule,
     why: 'Some clients show an older answer while the API is down. If they keep this answer for all visitors, they show it to the wrong visitor.',
-    fix: 'Do not keep answers of the API. If you show older answers, make the id of the visitor part of the cache key.',
+    fix: 'Do not cache answers of the API. If you must show older answers, make the id of the visitor part of the cache key.',
     needs,
     async run(context) {
       const owner = await openVisitor(context, await context.person())

@@ -107,7 +107,7 @@ async function createUnder(context: CheckContext, fault: string, options: Record
     .arrived('api')
     .filter(({ request }) => request.method === 'POST' && request.url === '/apps/v1')
   if (!creations.some(step => step.fault?.name === fault) && page.status !== 0)
-    throw new NotApplicable('the form creates no application, which another check reports')
+    throw new NotApplicable('the form creates no application. Another check reports this')
   return { browser: open.browser, name, page, creations, hasMade: (await created(context, open.person)).length > 0 }
 }
 

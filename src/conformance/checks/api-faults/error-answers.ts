@@ -32,7 +32,7 @@ const errorAnswer = (status: number) => ({
   }),
 })
 
-/** The status of the slow error answer to each call. */
+/** For each call, the status of the error answer that the API sends slowly. */
 const slowErrors: Record<string, number> = { get: 404, change: 409, create: 422, groups: 500 }
 
 const slowWhy =
@@ -57,8 +57,9 @@ const slow: CheckDefinition[] = places.map(([place, what]) => ({
 }))
 
 /**
- * Returns the steps of this check that met one of the faults. Waits first, because the step of an incomplete answer
- * exists only after the client has closed the connection. If the client keeps the connection open, there is no step.
+ * Waits a moment, and then returns the steps of this check that met one of the faults. It waits because the step of an
+ * incomplete answer exists only after the client has closed the connection. If the client keeps the connection open,
+ * there is no step.
  */
 async function metFault(context: CheckContext, ...names: string[]): Promise<LabStep[]> {
   await context.platform.settle(2000)
@@ -393,7 +394,7 @@ export const errorAnswers: CheckDefinition[] = [
         const steps = context.arrived('api', 'refresh').filter(step => !known.has(step))
         const refused = steps.filter(({ fault }) => fault?.name === `${place}-401`)
         if (refused.length === 0)
-          throw new NotApplicable('the client does not make this call, which another check reports')
+          throw new NotApplicable('the client does not make this call. Another check reports this')
         const renewals = steps.filter(({ kind }) => kind === 'refresh')
         expectAnswer(page)
         expect(refused.length <= 3, `For one request, the client made the call ${refused.length} times.`, page)
@@ -420,7 +421,7 @@ export const errorAnswers: CheckDefinition[] = [
       const page = await open.browser.submit(open.page, open.form, open.values, undefined, context.beforePortal)
       await context.platform.settle()
       if (!context.arrived('api').some(({ fault }) => fault?.name === 'create-401'))
-        throw new NotApplicable('the form creates no application, which another check reports')
+        throw new NotApplicable('the form creates no application. Another check reports this')
       expectAnswer(page)
       expect((await created(context, open.person)).length === 0, 'The application was created.', page)
       expect(context.arrived('api').filter(isWrite).length <= 3, 'The client repeated the call again and again.', page)

@@ -177,7 +177,7 @@ export const places: [place: string, what: string][] = [
 ]
 
 const noGroups = 'the form does not ask the API for groups'
-export const noCreation = 'the form creates no application, which another check reports'
+export const noCreation = 'the form creates no application. Another check reports this'
 
 /**
  * Orders the fault for one of the calls in `places`, and lets the client make this call. Returns the pages. Ends the

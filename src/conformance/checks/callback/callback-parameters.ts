@@ -370,7 +370,7 @@ export const callbackParameters: CheckDefinition[] = [
     title: 'When a callback contains an error, the client makes no exchange and shows a page',
     rule: 'CL-13',
     why: 'The parameter error means that the login has failed and that the portal issued no code.',
-    fix: 'Read the parameter error before code. If error is present, show a page that offers to sign in again.',
+    fix: 'Read the parameter "error" before the parameter "code". If "error" is present, show a page that offers to sign in again.',
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
       const page = await expectRefused(
@@ -386,7 +386,7 @@ export const callbackParameters: CheckDefinition[] = [
     title: 'When a callback contains both an error and a code, the client does not use the code',
     rule: 'CL-13',
     why: 'If the portal reports an error, the login has failed. The client must not use a code of a failed login.',
-    fix: 'Read the parameter error before code, and refuse the callback if it is present.',
+    fix: 'Read the parameter "error" before the parameter "code". If "error" is present, refuse the callback.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       callback.searchParams.set('error', 'server_error')
@@ -442,8 +442,7 @@ export const callbackParameters: CheckDefinition[] = [
           if (withState && start.state !== undefined) cancelled.searchParams.set('state', start.state)
           cancelled.searchParams.set(name, markup)
           const page = await followCallback(context, browser, cancelled)
-          if (page.status === 404)
-            throw new NotApplicable('there is no page at cancel_url, which another check reports')
+          if (page.status === 404) throw new NotApplicable('there is no page at cancel_url. Another check reports this')
           expect(
             !runsScript(page, 'conformance()'),
             `The page does not escape the markup in the parameter ${name}.`,
@@ -499,7 +498,7 @@ export const callbackParameters: CheckDefinition[] = [
     title:
       'In a browser that has begun a login, the client answers the callback with a page, whatever value a parameter has',
     rule: 'oauth-sanitize',
-    why: 'Anybody can make visitors open such a callback. Functions that compare or parse texts throw errors for some values, for example for a letter outside ASCII, a text of unexpected length or a broken address.',
+    why: 'Anybody can make visitors open such a callback. Functions that compare or parse strings throw errors for some values, for example for a letter outside ASCII, a string of unexpected length or a broken address.',
     fix: 'Check the type, the length and the characters of each parameter before you use it. Answer a wrong value with status 400.',
     async run(context) {
       for (const name of ['state', 'client_id', 'iss', 'subject', 'redirect_uri', 'error', 'error_description'])
@@ -611,7 +610,7 @@ async function expectSimilarRefused(
   unrelated.callback.searchParams.set(name, 'https://evil.example')
   await followCallback(context, unrelated.browser, unrelated.callback)
   if ((await context.codeExchanges()).length > 0)
-    throw new NotApplicable(`the client accepts every ${name}, which another check reports`)
+    throw new NotApplicable(`the client accepts every ${name}. Another check reports this`)
   for (const [change, make] of changes) {
     const { browser, callback } = await beginLogin(context)
     if (make(right) === right) continue

@@ -77,7 +77,7 @@ export const callback: CheckDefinition[] = [
     fix: 'Answer the callback with a redirect or with a meta refresh. Both replace the entry in the history.',
     async run(context) {
       const landed = await context.signIn(context.browser())
-      if (landed.status >= 400) throw new NotApplicable('a plain login fails, which another check reports')
+      if (landed.status >= 400) throw new NotApplicable('a plain login fails. Another check reports this')
       const left = ['code', 'state'].filter(name => new URL(landed.url).searchParams.has(name))
       if (left.length > 0 && mayGoOnByScript(landed)) throw new Undecided(describeScript(landed, context.settings))
       expect(

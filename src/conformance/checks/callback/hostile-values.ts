@@ -39,7 +39,7 @@ const unknown: [name: string, value: string][] = [
   ['address', evil],
 ]
 
-/** Names that clients often use for the parameter that contains the page after the login. */
+/** Common names of the parameter that says which page to open after the login. */
 const targets = [
   'next',
   'redirect',
@@ -205,7 +205,7 @@ export const hostileValues: CheckDefinition[] = [
     title: 'The page for a refused callback does not show a long text from the address',
     rule: 'CL-13',
     why: "Anybody can make a visitor open a callback address. A page that shows a whole text from the address presents a stranger's words as the client's own words.",
-    fix: 'Choose the text of the page according to the value of error. Do not show error_description, or show at most a few hundred characters of it.',
+    fix: 'Choose the text of the page according to the value of the parameter "error". Do not show error_description, or show at most a few hundred characters of it.',
     async run(context) {
       const text = 'Your account is locked. Call 555 0100 and read out your password. '.repeat(40)
       for (const name of ['error', 'error_description'])

@@ -226,8 +226,7 @@ export const refused: CheckDefinition[] = [
       const stopAt = context.isPortal
       for (const cancelled of [address, withError.href]) {
         const linked = await followCallback(context, browser, cancelled, stopAt)
-        if (linked.status === 404)
-          throw new NotApplicable('there is no page at cancel_url, which another check reports')
+        if (linked.status === 404) throw new NotApplicable('there is no page at cancel_url. Another check reports this')
         const typed = await browser.newTab().visit(cancelled, { stopAt })
         expect(
           await context.isSignedIn(browser),

@@ -141,7 +141,7 @@ async function decline(
   const cancelled = new URL(address)
   for (const [name, value] of Object.entries(query)) cancelled.searchParams.set(name, value)
   const page = await followCallback(context, browser, cancelled)
-  if (page.status === 404) throw new NotApplicable('there is no page at cancel_url, which another check reports')
+  if (page.status === 404) throw new NotApplicable('there is no page at cancel_url. Another check reports this')
   return page
 }
 
@@ -260,7 +260,7 @@ export const returnTo: CheckDefinition[] = [
     title: 'When the return address is repeated or is a list, the client does not send the visitor to another site',
     rule: 'CL-25',
     why: 'If a client checks the first value and uses the last value, an attacker can send visitors to another site.',
-    fix: 'Read the parameter once, and check the value that you use. Ignore the parameter if it is repeated or is not a text.',
+    fix: 'Read the parameter once, and check the value that you use. Ignore the parameter if it is repeated or is not a string.',
     needs: ['returnTo'],
     async run(context) {
       const { client, login, returnTo } = context.settings
@@ -309,7 +309,7 @@ export const returnTo: CheckDefinition[] = [
     id: 'return-to-odd',
     title: 'Whatever the return address is, the login path and the callback answer with a page',
     rule: 'stays-up',
-    why: 'Anybody can make visitors open such an address. Functions that parse addresses throw errors for some texts, and headers cannot contain every character.',
+    why: 'Anybody can make visitors open such an address. Functions that parse addresses throw errors for some strings, and headers cannot contain every character.',
     fix: 'Catch the errors of the function that parses the address, and begin the login without the address. Encode the path before you write it into a header.',
     needs: ['returnTo'],
     async run(context) {

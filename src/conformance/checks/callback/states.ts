@@ -91,7 +91,7 @@ const similarStates: [what: string, change: (state: string, query: URLSearchPara
   ],
 ]
 
-/** Texts that programming languages write for a missing value. */
+/** Strings into which programming languages convert a missing value. */
 const missingValues = ['None', 'null', 'nil', '<nil>', 'undefined', 'false', '0', '[object Object]']
 
 const stateChecks: CheckDefinition[] = wrongStates.map(([id, title, change]) => ({
@@ -168,7 +168,7 @@ async function failWith(context: CheckContext, browser: Browser, callback: URL):
   const known = context.arrived('exchange').length
   await followCallback(context, browser, callback)
   if ((await context.codeExchanges()).length > known)
-    throw new NotApplicable('the client accepts the callback, which another check reports')
+    throw new NotApplicable('the client accepts the callback. Another check reports this')
 }
 
 /**
@@ -220,7 +220,7 @@ export const states: CheckDefinition[] = [
     id: 'state-missing-values',
     title: 'The client refuses a callback whose state is the name of a missing value, such as None or null',
     rule: 'CL-04',
-    why: 'If no login has begun, many languages turn the missing state into such a text. A client that compares texts then accepts a forged callback.',
+    why: 'If no login has begun, many languages turn the missing state into such a string. A client that compares strings then accepts a forged callback.',
     fix: 'If this browser has not begun a login, refuse the callback before you compare.',
     async run(context) {
       for (const value of missingValues) {

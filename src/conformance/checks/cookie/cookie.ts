@@ -283,8 +283,8 @@ export const cookie: CheckDefinition[] = [
         throw new NotApplicable('the cookies are too short to hold the refresh token, so the server keeps it')
       if (cookies.some(({ cookie }) => (cookie.maxAge ?? 0) > lifetime + 60)) return
       // A client that never renews a session does not need such a cookie, so the check tests whether this client
-      // renews. When the token expires, the browser may delete all cookies. Therefore the check makes the first visit
-      // before the token expires, but the API already refuses the token.
+      // renews. At the first visit, the API refuses the token although it has not expired, because the browser may
+      // delete all cookies when the token expires. The second visit uses an expired token.
       const early = await context.signedIn()
       await context.platform.endAccessTokens(early.person)
       if (!(await visitPage(context, early.browser)).steps.some(({ kind }) => kind === 'refresh'))

@@ -246,7 +246,7 @@ export const exchange: CheckDefinition[] = [
         const known = context.arrived('exchange').length
         await followCallback(context, tab, await context.authorize(start))
         const [step] = (await context.codeExchanges()).slice(known)
-        if (!step) throw new NotApplicable('several logins at the same time do not work, which another check reports')
+        if (!step) throw new NotApplicable('several logins at the same time do not work. Another check reports this')
         const verifier = `${fieldsOf(step).code_verifier}`
         expect(
           createHash('sha256').update(verifier).digest('base64url') === start.url.searchParams.get('code_challenge'),
@@ -377,7 +377,7 @@ export const exchange: CheckDefinition[] = [
     id: 'api-call-own-headers',
     title: "API calls contain no header or cookie that the visitor's browser sent",
     rule: 'UP-12',
-    why: 'If visitors can set headers of an API call, they can change what the call does. Their cookies are only for the client.',
+    why: 'If visitors can set headers of an API call, they can change what the call does. The cookies of a visitor are meant only for the client, so the API must not get them.',
     fix: 'In each call, send only the headers that the call needs.',
     needs: ['page'],
     async run(context) {

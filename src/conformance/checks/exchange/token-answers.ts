@@ -118,7 +118,7 @@ const lifetimes: [id: string, what: string, value?: unknown][] = [
   ['exponent', 'is so large that it is written with an exponent', 1e21],
   ['list', 'is a list', [3600]],
   ['object', 'is an object', { seconds: 3600 }],
-  ['empty', 'is an empty text', ''],
+  ['empty', 'is an empty string', ''],
 ]
 
 /** Runs a login with a fault in the token response. */
@@ -291,10 +291,10 @@ export const tokenAnswers: CheckDefinition[] = [
   ...['null', 'empty', 'number', 'with-newline'].map(
     (fault): CheckDefinition => ({
       id: `token-answer-refresh-token-${fault}`,
-      title: `If the refresh token in the token response is ${fault === 'with-newline' ? 'a text of two lines' : fault === 'number' ? 'a number' : fault}, the visitor gets a page, and the client does not put the value into a cookie`,
+      title: `If the refresh token in the token response is ${fault === 'with-newline' ? 'a string of two lines' : fault === 'number' ? 'a number' : fault}, the visitor gets a page, and the client does not put the value into a cookie`,
       rule: 'oauth-sanitize',
       why: 'A value that is not a token can break a cookie or a header. The client also cannot renew the session with such a value.',
-      fix: 'Use a refresh token only if it is a text of visible ASCII characters. Otherwise treat it as missing.',
+      fix: 'Use a refresh token only if it is a string of visible ASCII characters. Otherwise treat it as missing.',
       async run(context) {
         const { page } = await loginWith(context, `refresh-token-${fault}`)
         expect(page.status !== 0, `There was no answer: ${page.fault}.`, page)
@@ -439,7 +439,7 @@ export const tokenAnswers: CheckDefinition[] = [
         const { browser } = await loginWith(context, 'short-session', { seconds })
         if (!(await context.isSignedIn(browser)))
           throw new NotApplicable(
-            'the client does not sign anyone in without a refresh token, which another check reports',
+            'the client does not sign anyone in without a refresh token. Another check reports this',
           )
         if (id === 'expired') await context.pause(seconds * 1000 + 300)
         await context.platform.endAccessTokens(await context.person())

@@ -18,7 +18,7 @@ const needs = ['process' as const]
 const secretsWhy = 'Many people can read a log, and logs are kept for a long time. These people must not know the code.'
 const fixLog = 'Log the path without its query. From headers and bodies, log only the fields in a fixed list.'
 
-/** All forms in which a log line can contain a secret: plain, URL-encoded, in a Basic header, and with JSON escapes. */
+/** All spellings of a secret in a log line: plain, URL-encoded, in a Basic header, and with JSON escapes. */
 function spellings(context: CheckContext, secret: string): string[] {
   const { clientId } = context.platform
   const basic = Buffer.from(`${clientId}:${secret}`).toString('base64')
@@ -251,7 +251,7 @@ export const log: CheckDefinition[] = [
         await open.browser.submit(open.page, open.form, open.values)
         await context.platform.settle()
         if (!context.arrived('api').some(step => step.fault?.name === fault))
-          throw new NotApplicable('the form creates nothing, which another check reports')
+          throw new NotApplicable('the form creates nothing. Another check reports this')
         await context.dropFaults()
       }
       expectUnprinted(context, 'a token', tokensIn(context))
@@ -354,8 +354,8 @@ export const log: CheckDefinition[] = [
     needs: ['process', 'create'],
     async run(context) {
       const { open } = await create(context)
-      // Ignores hidden values that are ids or paths. They are also in addresses, and the client may log the path of an
-      // address.
+      // Ignores the values of hidden form fields if they are ids or paths. Addresses also contain ids and paths, and
+      // the client may log the path of an address.
       const isOfThisForm = (text: string) =>
         !/^(\/|https?:)/.test(text) && ![open.person.id, open.person.groupId].includes(text)
       const hidden = open.form.controls.filter(({ type }) => type === 'hidden').flatMap(({ values }) => values)

@@ -620,7 +620,7 @@ export const metadata: CheckDefinition[] = [
         const landed = await context.signIn(browser)
         await expectMet(context, met)
         if (!(await context.isSignedIn(browser)))
-          throw new NotApplicable('nobody can sign in, which another check reports')
+          throw new NotApplicable('nobody can sign in. Another check reports this')
         await signOut(context, browser, landed)
         await context.platform.settle()
         await context.dropFaults()

@@ -79,7 +79,7 @@ async function nextPerson(
 async function createAndLeave(context: CheckContext, open: OpenForm): Promise<{ page: Page; secrets: string[] }> {
   const page = await open.browser.submit(open.page, open.form, open.values, undefined, { stopAt: () => true })
   const steps = await created(context, open.person)
-  if (steps.length !== 1) throw new Undecided('The form created nothing, which another check reports.')
+  if (steps.length !== 1) throw new Undecided('The form created nothing. Another check reports this.')
   const body = JSON.parse(String(steps[0]!.response.body)) as {
     client?: { clientSecrets?: string[] }
     tokens?: { token?: string }[]
@@ -223,7 +223,7 @@ export const nextVisitor: CheckDefinition[] = [
     title: 'If the API refuses a form, no other visitor sees the text that was typed into the form',
     rule: 'next-visitor',
     why: 'If a client keeps a refused form but does not store who sent it, the next visitor sees this form, in any browser.',
-    fix: 'Answer a refused form with a page that contains the filled form, and do not keep any part of the form on the server.',
+    fix: 'Answer a refused form with a page that contains the filled-in form, and do not keep any part of the form on the server.',
     needs: ['page', 'create'],
     async run(context) {
       // Clients often have separate code for each status of a refusal.
@@ -252,7 +252,7 @@ export const nextVisitor: CheckDefinition[] = [
       title: `If the client refuses a form ${what}, no other visitor sees the text that was typed into the form`,
       rule: 'next-visitor',
       why: 'Many clients check some fields themselves, before they call the API. Often they handle their own refusals and the refusals of the API in separate code, and each of the two can keep the form on the server.',
-      fix: 'Answer a refused form with a page that contains the filled form, and do not keep any part of the form on the server.',
+      fix: 'Answer a refused form with a page that contains the filled-in form, and do not keep any part of the form on the server.',
       needs: ['page', 'create'],
       async run(context) {
         const { browser, person } = await context.signedIn()
@@ -322,7 +322,7 @@ export const nextVisitor: CheckDefinition[] = [
         const pages = await lookAround(context, one, page)
         await context.dropFaults()
         if (!(await context.isSignedIn(one, { person: next })))
-          throw new NotApplicable('nobody can sign in without a name, which another check reports')
+          throw new NotApplicable('nobody can sign in without a name. Another check reports this')
         expectNobody(pages, person)
       }
     },
@@ -391,7 +391,7 @@ export const nextVisitor: CheckDefinition[] = [
       const open = await openCreateForm(context)
       const page = await open.browser.submit(open.page, open.form, open.values)
       const [step] = await created(context, open.person)
-      if (!step) throw new Undecided('The form created nothing, which another check reports.')
+      if (!step) throw new Undecided('The form created nothing. Another check reports this.')
       const body = JSON.parse(String(step.response.body)) as { client?: { clientSecrets?: string[] } }
       const isShown = (body.client?.clientSecrets ?? []).some(secret => page.body.includes(secret))
       expect(!isShown || isNoStore(page), 'The page with the secret has no Cache-Control: no-store.', page)

@@ -68,9 +68,9 @@ export const creating: CheckDefinition[] = [
   },
   {
     id: 'create-envelope',
-    title: 'The API call that creates an application has the fields context, type and data',
+    title: 'The API call that creates an application has the fields "context", "type" and "data"',
     rule: 'create-envelope',
-    why: 'The documentation of the API describes the body of this call: the fields context and type, and an object data with the fields of the application. An API may refuse any other body.',
+    why: 'The documentation of the API describes the body of this call: it has the fields "context" and "type", and an object "data" with the fields of the application. An API may refuse any other body.',
     fix: 'Send {context, type, data: {…}} as JSON.',
     needs,
     async run(context) {
@@ -138,7 +138,7 @@ export const creating: CheckDefinition[] = [
           .filter(
             step => !known.has(step) && step.request.method === 'POST' && /^\/apps\/v1(\?|$)/.test(step.request.url),
           )
-      if (creations().length === 0) throw new NotApplicable('the form creates nothing, which another check reports')
+      if (creations().length === 0) throw new NotApplicable('the form creates nothing. Another check reports this')
       const again = await open.browser.newTab().submit(open.page, open.form, open.values)
       await context.platform.settle()
       expect(
@@ -276,7 +276,7 @@ export const creating: CheckDefinition[] = [
     title: 'If a form arrives without a session, the visitor sees the typed text again, or a message',
     rule: 'PG-14',
     why: 'If the client only redirects to the login path, the visitor believes that the application was created. The typed text is also lost.',
-    fix: 'Show the filled form with a message and a link to the login path. Or keep the form until the visitor has signed in, and then show it again.',
+    fix: 'Show the filled-in form with a message and a link to the login path. Or keep the form until the visitor has signed in, and then show it again.',
     needs,
     async run(context) {
       const typed = `Typed before the session ended ${Date.now()}`

@@ -135,8 +135,8 @@ const rows: { id: string; title: string; rule: RuleId; why: string; fix: string;
 const needs: Check['needs'] = ['page']
 
 /**
- * Each check looks at the headers in `names`. If the page behind the login has some of them, each error answer must
- * have at least one of those that the page has.
+ * Each check looks at the headers in `names`. If the page behind the login has some of these headers, each error answer
+ * must also have at least one of the headers that the page has.
  */
 export const errorHeaders: CheckDefinition[] = rows.map(
   ({ names, ...definition }): CheckDefinition => ({

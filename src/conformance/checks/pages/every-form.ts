@@ -57,7 +57,7 @@ async function readField(context: CheckContext, { person, id }: OwnApplication, 
   return { ...data, ...client }[field]
 }
 
-/** The longest values that the API accepts, by the name of the field. */
+/** The longest values that the API accepts, keyed by the name of the field. */
 const atLimits: Record<string, string> = {
   name: `${'n'.repeat(199)}z`,
   description: `${'d'.repeat(1999)}z`,

@@ -57,14 +57,14 @@ const versions =
 /** A meta element that names the program that made the page, with its version. */
 const generator = /<meta\s+name=["']?generator["']?\s+content=["']([^"'>]*\d+\.\d+[^"'>]*)/i
 
-/** All forms in which a page can contain the secret: plain, encoded, or only the signature of a token. */
+/** All spellings of the secret in a page: plain, encoded, or only the signature of a token. */
 function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret)
   const signature = secret.split('.').length === 3 ? [secret.split('.')[2]!] : []
   return [secret, encodeURIComponent(secret), bytes.toString('base64'), bytes.toString('base64url'), ...signature]
 }
 
-/** The tokens of all visitors of this check, and the client secret, in all forms. */
+/** All spellings of the tokens of all visitors of this check, and of the client secret. */
 function secretsOf(context: CheckContext): string[] {
   const tokens = context.arrived('exchange', 'refresh').flatMap(step => {
     const { access_token: access, refresh_token: refresh } = tokensOf(step) ?? {}

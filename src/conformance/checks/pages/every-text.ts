@@ -20,7 +20,7 @@ const script = 'conformance()'
 const quotes = `Marker'"\``
 
 /**
- * A text that closes every place in which a page can contain the text: attributes with and without quotes, elements,
+ * A text that ends everything in which a page can contain the text: attributes with and without quotes, elements,
  * scripts and comments.
  */
 const markup = `${quotes}\${${script}}></textarea></title></option></script></style>--><img src=x onerror=${script}> onmouseover=${script} x='`
@@ -116,8 +116,8 @@ const parameters = [
 const shownCookies = ['flash', 'message', 'notice', 'error', 'lang', 'locale', 'theme', 'name', 'user', 'username']
 
 /**
- * Requests every known page with the text in every parameter, and with the headers, first without a session and then
- * with one.
+ * Requests every known page twice, with the text in every parameter, and with the headers: once without a session, and
+ * once with a session.
  */
 async function requestWith(context: CheckContext, text: string, headers: Record<string, string>): Promise<Exchange[]> {
   const { login, callback, page, create, returnTo, logout } = context.settings
@@ -152,8 +152,8 @@ function everywhere(form: Form, text: string): Record<string, string> {
 }
 
 /**
- * Sends the form for a new application and the form for changes. First the text is in all fields. Then it is only in
- * the name and, for a new application, in the description.
+ * Sends the form for a new application and the form for changes, several times: with the text in all fields, and with
+ * the text only in the name and, for a new application, in the description.
  */
 async function typeText(context: CheckContext, text: string): Promise<Page[]> {
   const pages: Page[] = []

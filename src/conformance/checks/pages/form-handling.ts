@@ -52,8 +52,8 @@ const allowedAddresses = [
 ]
 
 /**
- * The longest values that the API accepts, by the name of the field. For redirect URIs, the API limits the length of
- * each address, not of the whole list.
+ * The longest values that the API accepts, keyed by the name of the field. For redirect URIs, the API limits the length
+ * of each address, not of the whole list.
  */
 const limits: Record<string, number> = {
   name: 200,
@@ -111,7 +111,7 @@ export const formHandling: CheckDefinition[] = [
       const second = await openFormIn(context, first.browser.newTab(), first.person, 'Second of two forms')
       for (const open of [first, second]) await open.browser.newTab().submit(open.page, open.form, open.values)
       const made = (await created(context, first.person)).length
-      if (made === 0) throw new NotApplicable('the form creates no application, which another check reports')
+      if (made === 0) throw new NotApplicable('the form creates no application. Another check reports this')
       if (made !== 2) throw new NotApplicable('the client keeps only one open form for each visitor')
       await first.browser.newTab().submit(first.page, first.form, first.values)
       const steps = await created(context, first.person)
@@ -128,7 +128,7 @@ export const formHandling: CheckDefinition[] = [
       const open = await openCreateForm(context, 'Sent before another login')
       await open.browser.newTab().submit(open.page, open.form, open.values)
       if ((await created(context, open.person)).length !== 1)
-        throw new NotApplicable('the form creates nothing, which another check reports')
+        throw new NotApplicable('the form creates nothing. Another check reports this')
       const tab = open.browser.newTab()
       await followCallback(context, tab, await context.authorize(await context.startLogin(tab), open.person))
       if (!(await context.isSignedIn(open.browser))) throw new Undecided('The visitor could not sign in again.')
@@ -188,7 +188,7 @@ export const formHandling: CheckDefinition[] = [
         const known = (await created(context, person)).length
         const page = await open.browser.submit(open.page, open.form, { ...open.values, [field.name]: group })
         const step = (await created(context, person))[known]
-        if (!step) throw new NotApplicable('the form creates nothing, which another check reports')
+        if (!step) throw new NotApplicable('the form creates nothing. Another check reports this')
         expect(
           dataOf(step).groupId === group,
           'The application does not belong to the group that the visitor chose.',
@@ -261,7 +261,7 @@ export const formHandling: CheckDefinition[] = [
           const plain = await openFormIn(context, browser.newTab(), person)
           await plain.browser.submit(plain.page, plain.form, plain.values)
           if ((await created(context, person)).length === 0)
-            throw new NotApplicable('the form creates nothing, which another check reports')
+            throw new NotApplicable('the form creates nothing. Another check reports this')
         }
         expectWithFix(
           'Use the URL parser only to check the address. Send the address exactly as it was typed, because the portal compares redirect URIs byte by byte.',
@@ -307,11 +307,11 @@ export const formHandling: CheckDefinition[] = [
       const open = await openCreateForm(context)
       const page = await open.browser.submit(open.page, open.form, open.values)
       const steps = await created(context, open.person)
-      if (steps.length === 0) throw new NotApplicable('the form creates nothing, which another check reports')
+      if (steps.length === 0) throw new NotApplicable('the form creates nothing. Another check reports this')
       const secret = secretOf(steps)
       if (!page.body.includes(secret))
         throw new NotApplicable(
-          'the page that follows the form does not show the secret, which create-shows-secret reports',
+          'the page that follows the form does not show the secret. The check create-shows-secret reports this',
         )
       const { '@id': id } = JSON.parse(String(steps[0]!.response.body)) as { '@id': string }
       const later = [

@@ -20,7 +20,10 @@ const forwarded = {
   forwarded: `for=192.0.2.1;host=${evil};proto=https`,
 }
 
-/** Requests every known page with the headers, without a session and with one. Returns the answers. */
+/**
+ * Requests every known page twice with these headers: once without a session, and once with a session. Returns the
+ * answers.
+ */
 async function visitAll(context: CheckContext, headers: Record<string, string>): Promise<Exchange[]> {
   const { login, callback, page, create } = context.settings
   const paths = ['/', login, `${callback}?code=a&state=b`, page, create, '/there-is-nothing-here-conformance']

@@ -458,7 +458,7 @@ function describeHeader({ headers }: Page, name: string): string {
   return headers.has(name) ? `${name} is ${headers.get(name)}` : `there is no ${name}`
 }
 
-/** The headers that the failure message of each check shows. */
+/** For each check, the headers that its failure message shows. */
 const headersOf: Record<string, string[]> = {
   'page-no-store': ['Cache-Control'],
   'page-not-framed': ['Content-Security-Policy', 'X-Frame-Options'],

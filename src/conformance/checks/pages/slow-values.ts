@@ -16,9 +16,9 @@ const mostMs = 3000
 
 /**
  * Sends values of one family with more and more repetitions. A typical exponential regular expression needs some
- * milliseconds for 20 repetitions, and many seconds for 31 repetitions. If 20 repetitions take longer than that, 31
- * could keep the client busy for minutes, so the function tries numbers between 20 and 31 first. `send` returns how
- * many milliseconds the answer took, and throws if it took too long.
+ * milliseconds for 20 repetitions, and many seconds for 31 repetitions. If 20 repetitions already take 50 ms, 31 could
+ * keep the client busy for minutes, so the function tries numbers between 20 and 31 before 31. `send` returns how many
+ * milliseconds the answer took, and throws if it took too long.
  */
 async function repeatMore(send: (repetitions: number) => Promise<number>): Promise<void> {
   const tookMs = await send(20)

@@ -281,7 +281,7 @@ const definitions: CheckDefinition[] = [
       if (await shows()) expect(false, `After signing out, ${placeOf(window)} still shows the visitor's data.`)
       const isAtPortal = () => window.asked.some(({ url }) => url.startsWith(context.platform.portalUrl))
       window.asked.length = 0
-      // Ends if Back opens the portal, because this begins a new login. The check logout-not-silent judges this case.
+      // The loop ends if Back opens the portal and so begins a new login. The check logout-not-silent judges this case.
       for (let back = 0; back < 3 && !isAtPortal(); back++) {
         await window.act(() => window.page.goBack({ waitUntil: 'commit' }).catch(() => undefined))
         expect(

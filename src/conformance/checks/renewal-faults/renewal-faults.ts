@@ -400,7 +400,7 @@ const unusables: CheckDefinition[] = unusable.map(([fault, what, rule]) => ({
         const { authorization = 'none' } = headers
         return fault.startsWith('token-type') ? authorization.split(' ')[1] === brought : noTokens.test(authorization)
       }
-      // The sandbox does not know which user such a call is for, so the check looks at all calls. inTurn keeps other
+      // The sandbox does not know which user such a call is for, so the check looks at all calls. `inTurn` keeps other
       // checks from making the client send such a value at the same time.
       const calls = context.platform.steps.slice(before).filter(step => step.listener === 'api' && isOfIt(step))
       expect(
@@ -520,7 +520,7 @@ const kept: CheckDefinition[] = [
     undefined,
     ({ page, renewal }) => {
       const tokens = tokensOf(renewal)
-      if (!tokens) throw new NotApplicable('the portal refused the renewal, which another check reports')
+      if (!tokens) throw new NotApplicable('the portal refused the renewal. Another check reports this')
       const secrets = [tokens.access_token, tokens.refresh_token].filter(token => typeof token === 'string')
       for (const one of page.trail) {
         if (!('status' in one.response)) continue

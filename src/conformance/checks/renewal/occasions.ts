@@ -145,7 +145,7 @@ const kept: CheckDefinition[] = withoutToken.map(([id, fault, what]) => ({
   title: `If the answer to a renewal has ${what}, the next renewal sends the old refresh token`,
   rule: 'RF-08',
   why: 'A portal does not have to return a new refresh token. The old refresh token then stays valid. If the client loses it, the visitor is signed out when the next access token expires.',
-  fix: 'Replace the refresh token only if the refresh_token in the answer is a text that is not empty. Otherwise, store the old refresh token again together with the new access token. Requests with the same refresh token may share one renewal. But do not remember the shared answer if the portal did not replace the refresh token.',
+  fix: 'Replace the refresh token only if the refresh_token in the answer is a non-empty string. Otherwise, store the old refresh token again together with the new access token. Requests with the same refresh token may share one renewal. But do not remember the shared answer if the portal did not replace the refresh token.',
   needs,
   longestMs: 90_000,
   async run(context) {

@@ -77,7 +77,7 @@ export const renewal: CheckDefinition[] = [
     async ({ steps, page }) => {
       const renewal = steps.find(({ kind }) => kind === 'refresh')!
       if (renewal.response.status !== 200)
-        throw new NotApplicable('the portal refused the renewal, which another check reports')
+        throw new NotApplicable('the portal refused the renewal. Another check reports this')
       expect(
         steps.some(isCall),
         `The portal answered with new tokens, but the client answered the visitor with ${describePage(page)}.`,
@@ -305,8 +305,8 @@ export const renewal: CheckDefinition[] = [
     async run(context) {
       const { browser, page: landed } = await expiredSession(context)
       await expectFixedEnd(context, browser, landed)
-      // Repeats this for a renewal after a 401 answer. Waits first, because soon after the login, the difference
-      // between the two times of expiry would be too small to measure.
+      // Tests a second session, which the client renews after a 401 answer. The pause makes this renewal so much later
+      // than the login that the check can measure whether the renewal makes the cookie expire later.
       const second = await context.signedIn()
       await context.pause(2300)
       await context.platform.endAccessTokens(second.person)
@@ -455,7 +455,7 @@ export const renewal: CheckDefinition[] = [
 /** Ends the check if the portal refused the renewal. */
 function grantedIn(renewal: LabStep): LabStep {
   if (renewal.response.status !== 200 || !tokensOf(renewal))
-    throw new NotApplicable('the portal refused the renewal, which another check reports')
+    throw new NotApplicable('the portal refused the renewal. Another check reports this')
   return renewal
 }
 

@@ -169,8 +169,8 @@ const after401: CheckDefinition[] = [
 ]
 
 /**
- * Sends the form for a new application after the API has begun to refuse the access token, while the renewal gets the
- * fault. Ends the check if the client makes no renewal for the form.
+ * Opens the form for a new application, makes the API refuse the access token, orders the fault for the renewal, and
+ * then sends the form. Ends the check if the client makes no renewal for the form.
  */
 async function renewForForm(context: CheckContext, fault: string, options: Record<string, unknown>) {
   const { browser, form, page: shown, values, person } = await openCreateForm(context)

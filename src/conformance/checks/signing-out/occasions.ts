@@ -137,7 +137,7 @@ export const signingOutOccasions: CheckDefinition[] = [
       const landed = await followCallback(context, browser, callback)
       if (!(await context.isSignedIn(browser)))
         throw new NotApplicable(
-          'without a refresh token, the client does not sign the visitor in, which another check reports',
+          'without a refresh token, the client does not sign the visitor in. Another check reports this',
         )
       const page = await signOut(context, browser, landed)
       expect(page.status > 0 && page.status < 400, `The client answered the sign-out with ${describePage(page)}.`, page)

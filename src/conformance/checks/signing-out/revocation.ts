@@ -114,7 +114,7 @@ const requests: CheckDefinition[] = [
     async run(context) {
       const { browser, page, renewal } = await renewUnder(context)
       const tokens = tokensOf(renewal)
-      if (!tokens) throw new NotApplicable('the portal refused the renewal, which another check reports')
+      if (!tokens) throw new NotApplicable('the portal refused the renewal. Another check reports this')
       const before = new Set(context.arrived())
       await signOut(context, browser, page)
       const findRevocations = () => context.arrived().filter(step => !before.has(step) && isRevocation(step))

@@ -151,7 +151,7 @@ export const signingOut: CheckDefinition[] = [
       const thief = browser.copy()
       await signOut(context, browser, landed)
       if (await context.isSignedIn(browser))
-        throw new Undecided('Signing out does not work, which another check reports.')
+        throw new Undecided('Signing out does not work. Another check reports this.')
       if (!(await context.isSignedIn(thief))) return
       // A revocation also ends the session of the copy. The client may send it after it has answered the visitor.
       await untilRevoked(context, () => context.arrived('revoke').length > 0)
@@ -320,7 +320,7 @@ export const signingOut: CheckDefinition[] = [
         throw new NotApplicable('without a refresh token, the client does not sign anyone in')
       await signOut(context, browser, landed)
       if (await context.isSignedIn(browser))
-        throw new Undecided('Signing out does not work, which another check reports.')
+        throw new Undecided('Signing out does not work. Another check reports this.')
       const isRevocation = ({ kind, request }: LabStep) =>
         kind === 'revoke' && ((request.body ?? {}) as Record<string, unknown>).token === given.access_token
       expect(

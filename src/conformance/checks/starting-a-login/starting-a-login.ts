@@ -210,7 +210,7 @@ export const startingALogin: CheckDefinition[] = [
     id: 'start-no-store',
     title: "The client's answer at the login path has Cache-Control: no-store",
     rule: 'no-store',
-    why: 'The answer contains a state and sets a cookie. Only no-store prevents every cache from keeping the answer.',
+    why: 'The answer contains a state and sets a cookie. The directive no-store is the only one that keeps the answer out of all caches.',
     fix: 'Answer the login path with Cache-Control: no-store.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())

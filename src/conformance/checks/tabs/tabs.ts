@@ -488,7 +488,7 @@ export const tabs: CheckDefinition[] = [
     title: "Neither a page about an application nor the form for a new application shows another visitor's data",
     rule: 'visitors-apart',
     why: 'If a client caches API answers only by their address, it can show an answer to a visitor who may not see it.',
-    fix: 'Do not cache API answers, or make the id of the visitor part of the cache key.',
+    fix: 'Do not cache API answers. If you must cache them, make the id of the visitor part of the cache key.',
     needs: ['page'],
     async run(context) {
       const secret = `Plan ${randomUUID().slice(0, 8)}`
@@ -841,7 +841,7 @@ async function loadTogether(context: CheckContext, first: Loaded, second: Loaded
   }
 }
 
-/** The filled form, but with the address of the other instance. */
+/** The filled-in form, but with the address of the other instance. */
 function formAt({ settings }: CheckContext, { form, values }: OpenForm): Pick<Form, 'action' | 'fields'> {
   const { pathname, search } = new URL(form.action)
   return { action: settings.replica + pathname + search, fields: filledFields(form, values) }

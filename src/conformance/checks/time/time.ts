@@ -21,7 +21,7 @@ const mostLogins = 1000
 const loginsMs = 4000
 const atOnce = 16
 
-/** With this limit, a client may keep a few KB in memory for each login for a while. */
+/** The limit for additional memory. It lets a client keep a few KB for each unfinished login for a while. */
 const mostGrowthMb = 100
 const mostConnections = 60
 

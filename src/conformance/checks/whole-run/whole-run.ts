@@ -9,7 +9,7 @@ import { cookieSecret, credentialsGiven, findLeaksOf, type Secret, secret, token
 import { visitPage } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 
-/** The kinds of calls that the client itself makes, and not the browser. */
+/** The kinds of calls that come from the client itself, and not from the browser. */
 const ownCalls: LabStep['kind'][] = ['exchange', 'refresh', 'revoke', 'metadata', 'me', 'api', 'trap']
 
 /** Signs in and makes each kind of call fail, so that these failures happen even if no other check has run. */
