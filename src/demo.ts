@@ -180,8 +180,8 @@ function createSandboxLogger(): Logger {
 
 function printVerdict(line: string): void {
   const { code, kind, sentence, fix, url } = JSON.parse(line) as Record<string, string | undefined>
-  // If the portal refuses a request for a page, this is not the client's mistake. Browsers also request such pages by
-  // themselves.
+  // If the portal refuses a request for a page, this is not the client's mistake. Browsers also request such pages
+  // automatically.
   if (code !== 'lab-verdict' || kind === 'page') return
   const text = [sentence, fix, url].filter(Boolean).join('\n  ')
   // The sentence can quote text from a request. Control characters in this text could change what the terminal shows.

@@ -127,8 +127,8 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
       requireHostHeader: false,
       ...boundPipelining(logger),
     },
-    // The server closes a connection on which no data moves for this time. For example, the browser may not read the
-    // response. This timeout must be longer than the time limit of a request.
+    // The server closes a connection on which no data has moved for this time, for example because the browser does not
+    // read the response. This timeout must be longer than the time limit of a request.
     connectionTimeout: requestDeadlineMs + 10_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',

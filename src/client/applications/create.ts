@@ -79,7 +79,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
         if (created.credentials) logEvent(request, 'application_created', { application: created.id })
         return { ...created, typedJson }
       })
-      // If this form was sent before with other values, the result belongs to those values.
+      // If this form has already been sent with other values, the shared result belongs to those values.
       if (result.typedJson !== typedJson) throw new FormUsed(texts => texts.applications.form.used)
       const { id, credentials } = result
       if (credentials)

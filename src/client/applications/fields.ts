@@ -9,7 +9,10 @@ type Label = (texts: Texts) => string
 type FormField = {
   /** The maximum number of characters of the value. The application API counts characters in the same way. */
   maxlength: number
-  /** Returns a sentence for each problem of a value that is not empty. `all` contains the values of all fields. */
+  /**
+   * Called only if the value is not empty. Returns a sentence for each problem of the value. `all` contains the values
+   * of all fields.
+   */
   findProblems?: (value: string, all: Record<string, string>, label: Label) => Sentence[]
 }
 

@@ -81,9 +81,9 @@ export function toChoices(groups: Group[]): GroupChoice[] {
 const maxGroupNamesLength = 4_000
 
 /**
- * Returns the names of the groups by id, for a hidden field. If the session has ended, the client cannot load the
- * groups, and the form reads the name of the chosen group from this field. Names that would make the field too long are
- * left out.
+ * Returns the ids and names of the groups as one string, for a hidden field. If the session has ended, the client
+ * cannot load the groups, and the form reads the name of the chosen group from this field. Names that would make the
+ * field too long are left out.
  */
 export function toGroupNames(choices: GroupChoice[]): string {
   return choices.reduce((names, { value, text }) => {

@@ -28,8 +28,8 @@ export function logRequests(app: FastifyInstance, countOutcome: CountOutcome = (
 }
 
 /**
- * Returns the request id that the caller sent, if it has a safe form. Several systems can then log the same id for one
- * request.
+ * Returns the request id that the caller sent, if it is short and contains only safe characters. Several systems can
+ * then log the same id for one request.
  */
 export function newRequestId(request: IncomingMessage): string {
   const given = request.headers['x-request-id']

@@ -58,9 +58,9 @@ export function hashUserId(userId: string): string {
 
 export function createLogin({ portal, loginCookies, sessions, clock, home, ...hooks }: LoginOptions) {
   /**
-   * The running exchange of each login, by the `state` of the login. After the exchange, the value is `finished` for
-   * ten minutes. A code works only once. But browsers send the callback request again if the connection breaks, or if
-   * the visitor reloads an error page.
+   * The running exchange of each login, keyed by the login's `state`. After the exchange, the value is `finished` for
+   * ten minutes. With this map, the client recognises a repeated callback request, because a code works only once.
+   * Browsers repeat this request if the connection breaks, or if the visitor reloads an error page.
    */
   const exchanges = new ExpiringMap<Promise<Tokens> | 'finished'>(clock)
 

@@ -4,7 +4,7 @@ import type { Sealer } from './seal.ts'
 
 export type Cookie = { name: string; value: string; maxAgeSeconds: number; sameSite: 'lax' | 'strict' }
 
-/** The cookies of a request, by name. */
+/** The values of a request's cookies, keyed by the names of the cookies. */
 export type Cookies = Record<string, string | undefined>
 
 /**

@@ -11,7 +11,7 @@ import { logError } from './error-pages.ts'
 import { createHandovers, createNotices, type Handovers, type Notices } from './handover.ts'
 import type { Sealer } from './seal.ts'
 
-/** The text fields of a form, by name. */
+/** The text fields of a form, keyed by their names. */
 export type FormFields = Record<string, string>
 
 /** The data that the template of a form gets, together with the result of the form's `data`. */
@@ -54,7 +54,7 @@ export type Submission = {
   token: FormToken
   /**
    * Does the work only once for this form. If this process gets the same form again within ten minutes, `once` returns
-   * the result of the first submission. Browsers send a form again by themselves when the connection breaks.
+   * the result of the first submission. Browsers automatically send a form again when the connection breaks.
    */
   once: <T>(work: () => Promise<T>) => Promise<T>
 }

@@ -49,7 +49,7 @@ export const webTexts = {
   },
   /** The page that shows an error. */
   errorPage: {
-    /** The titles, by status. */
+    /** The titles. The keys are status codes. */
     titles: {
       403: 'Not allowed',
       404: 'Page not found',
@@ -72,7 +72,7 @@ export const webTexts = {
       'This form was not sent from a page of this site, so nothing was done. Open the page here and try again.',
     needsOwnTab: 'You can sign in only in a separate window or tab.',
     internal: 'Something went wrong on this site. The error has been logged. Try again.',
-    /** The messages of all other errors, by status. */
+    /** The messages of all other errors. The keys are status codes. */
     byStatus: {
       400: 'The request could not be understood.',
       404: 'There is nothing at this address.',

@@ -26,7 +26,7 @@ export function authorizationUrl(registration: Registration, state: string, code
 }
 
 /**
- * `redirect_uri` and `subject` come from the browser and may be forged. The client checks only the form of these two
+ * `redirect_uri` and `subject` come from the browser and may be forged. The client checks only the syntax of these two
  * values, and does not use them.
  */
 const callbackParameters = [

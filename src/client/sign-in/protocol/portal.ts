@@ -60,7 +60,7 @@ const emptyMetadata: Metadata = {
 const finalRefreshErrors = ['invalid_grant', 'unsupported_grant_type', 'unauthorized_client']
 const finalRefreshStatuses = [404, 405, 501]
 
-/** RFC 6750 2.1, b64token. A token of this form contains no line break, so it cannot add a header to the request. */
+/** RFC 6750 2.1, b64token. A token in this format contains no line break, so it cannot add a header to the request. */
 const bearerToken = /^[A-Za-z0-9._~+/-]+=*$/
 /** Browsers keep a cookie for at most 400 days. */
 const maxExpiresIn = 400 * 24 * 60 * 60
