@@ -51,9 +51,9 @@ ${all.map(placeRow).join('\n')}
 
 ## Kinds
 
-If the table says *before or after*, a call that changes something has two faults. For example, \`create-reset\` happens before the platform has
-created the application, and \`create-reset-after\` happens after that. The calls that change something are ${writes.map(code).join(', ')}. A call that only reads data has
-only the first of these two faults.
+If the column *When* names two times, each call that changes something has two faults. For example, \`create-reset\` happens before the platform
+has created the application, and \`create-reset-after\` happens after that. The calls that change something are ${writes.map(code).join(', ')}. For a
+call that only reads data, there is one fault, and only the first of the two times applies.
 
 | Kind or short name | Short for | At | What the client sees | When | Options |
 |---|---|---|---|---|---|

@@ -5,7 +5,7 @@ import { classifyError, retryAfterUnavailableSeconds } from '../http/http-refusa
 import { errorTitle } from '../web/error-title.ts'
 import { labPageHeaders } from './security-headers.ts'
 
-/** The problems of each field, by the name of the field. */
+/** The problems of each field, keyed by the name of the field. */
 export type FieldMessages = Record<string, string[]>
 
 export class LabError extends Error {

@@ -8,7 +8,7 @@ export interface LabAddresses {
   labUrl: string
 }
 
-/** The command leaves these headers out: curl sets them by itself, or they are not needed to repeat the request. */
+/** The command leaves these headers out: curl sets them automatically, or they are not needed to repeat the request. */
 const ownHeaders = /^(host|user-agent|accept|accept-language|x-request-id|content-type|cookie|origin|referer|sec-.*)$/
 
 export function toCurlLine(step: RecordedStep, addresses: LabAddresses): string {
@@ -43,7 +43,7 @@ function textOf(name: string, value: Value): string {
   return typeof value === 'string' ? value : `<${name}>`
 }
 
-/** Turns a field such as `data.name` into the member `name` of an object `data`. */
+/** Turns a field such as `data.name` into the field `name` of an object `data`. */
 function nest(fields: [string, string][]): object {
   const whole = Object.create(null)
   for (const [path, value] of fields) {

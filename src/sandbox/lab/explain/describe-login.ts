@@ -17,7 +17,7 @@ export interface LoginReader {
   clock: () => Date
 }
 
-/** Returns the names of the faults that happened to the login. */
+/** Returns the names of the faults that affected the login. */
 export function faultsOf({ steps }: RecordedLogin): string[] {
   return [...new Set(steps.flatMap(({ fault }) => fault?.name ?? []))]
 }
@@ -99,7 +99,7 @@ const textOrNull = { type: ['string', 'null'] }
 const values = {
   type: 'object',
   additionalProperties: { anyOf: [ref('Value'), listOf(ref('Value'))] },
-  description: 'The values by name. If a name was sent more than once, its values are a list.',
+  description: 'The keys are the names of the values. If a name was sent more than once, the value is a list.',
 }
 
 const summary = {
@@ -137,7 +137,7 @@ const summary = {
     },
   }),
   reasons: { ...listOf(text), description: 'Why steps were refused.' },
-  faults: { ...listOf(text), description: 'The names of the faults that happened to the login.' },
+  faults: { ...listOf(text), description: 'The names of the faults that affected the login.' },
   url: { ...text, description: 'The page of the login.' },
 }
 

@@ -96,7 +96,7 @@ export async function searchLogins(
        * so the search skips it if this set is empty.
        */
       inNotices: new Set(notices.filter(({ id, found }) => isIn(id) || isIn(found)).map(({ id }) => id)),
-      // A value with the name `searched` is always hidden, so only its hash is compared.
+      // `hide` returns a hash here, because `searched` is not one of the names whose values stay readable.
       hashes: new Set(secretsIn(word).map(value => identityOf(hide.value('searched', value, now))!)),
     }
   })

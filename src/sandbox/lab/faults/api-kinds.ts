@@ -1,4 +1,4 @@
-// Faults in the content of API answers: refusals in other formats, unexpected texts and members, long lists.
+// Faults in the content of API answers: refusals in other formats, unexpected texts and fields, long lists.
 import { randomUUID } from 'node:crypto'
 import { large } from './connection-kinds.ts'
 import { type Answer, anyJson, json, type Kind, type Kinds, textUpTo, wholeNumberFrom } from './kind.ts'
@@ -17,7 +17,7 @@ const hostileTexts = [
   'a'.repeat(20_000),
 ]
 
-/** Members that identify an object. The faults do not change these members. */
+/** Fields that identify an object. The faults do not change these fields. */
 const identifying = /^(@.*|from|to|clientId|.*At|.*By)$/
 
 const refusalKinds: Kinds = {
@@ -31,7 +31,7 @@ const refusalKinds: Kinds = {
         fixed: { body: { error: { status: 422, message: 'The name is taken.' } } },
       },
       '422-fields': {
-        does: '422 whose body names problems by field, including a field that was not sent.',
+        does: '422 whose body lists the problems of each field, including a field that was not sent.',
         fixed: {
           body: {
             error: {
@@ -65,14 +65,14 @@ const contentKinds: Kinds = {
         eachThing(JSON.parse(answer.body), thing => ({ ...thing, '@id': options.id })),
       ),
   },
-  'unknown-members': change('Every object has unknown members.', answer => mapObjects(answer, addUnknown)),
+  'unknown-members': change('Every object has unknown fields.', answer => mapObjects(answer, addUnknown)),
   'members-missing': {
-    does: 'Each object lacks one member, or lacks all members except its type and its id.',
+    does: 'Each object lacks one field, or lacks all fields except its type and its id.',
     when: ['after'],
     options: {
       member: textUpTo(100, {
         about:
-          'The missing member, such as data or data.name. Without this option, all members except type and id are missing.',
+          'The missing field, such as “data” or “data.name”. Without this option, all fields except type and id are missing.',
       }),
     },
     run: ({ answer, options }) =>

@@ -1,4 +1,5 @@
-// Every fault by name. A fault is data: a place, a kind, a time (before or after the platform acts) and options.
+// The catalogue of all faults, keyed by name. A fault is described by data: a place, a kind, a time (before or after
+// the platform acts) and options.
 import { apiKindsAt } from './api-kinds.ts'
 import { connectionKinds, large } from './connection-kinds.ts'
 import { adviceFor } from './good-client.ts'
@@ -42,7 +43,10 @@ export function kindsAt(place: Place): Kinds {
   }
 }
 
-/** Returns the presets of a kind by name. The first preset has the name of the kind, and does not fix any option. */
+/**
+ * Returns the presets of a kind, each with its name. The first preset has the name of the kind, and does not fix any
+ * option.
+ */
 export function presetsOf(name: string, { does, presets }: Kind): [name: string, Preset][] {
   return [[name, { does, fixed: {} }], ...Object.entries(presets ?? {})]
 }
@@ -73,7 +77,7 @@ export const catalogue: ReadonlyMap<string, Fault> = new Map(
 )
 
 /**
- * Describes a fault of the catalogue as JSON. The member `acted` always equals `when`. It is kept because programs read
+ * Describes a fault of the catalogue as JSON. The field `acted` always equals `when`. It is kept because programs read
  * it.
  */
 export function describeFault({ name, place, kind, when, does, goodClient, fixed, options }: Fault) {

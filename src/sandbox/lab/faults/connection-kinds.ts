@@ -18,8 +18,8 @@ import {
 
 const both: Kind['when'] = ['before', 'after']
 /**
- * For a call that only reads, only the first entry counts: the fault happens after the platform has made its answer, so
- * it damages the real body.
+ * If a call only reads data, the second entry does not apply: the fault happens after the platform has made its answer,
+ * so it damages the real body.
  */
 const bothWithOwnBody: Kind['when'] = ['after', 'before']
 const after: Kind['when'] = ['after']
@@ -43,8 +43,8 @@ function spaces(): Buffer[] {
 const ownHeaders = ['content-length', 'content-encoding', 'transfer-encoding', 'connection', 'content-type']
 
 export const furtherHeaders: Option = {
-  about: 'The additional headers, by name.',
-  allowed: `at most 20 headers by name, with values of printable ASCII characters, and without ${ownHeaders.join(', ')}`,
+  about: 'The additional headers: an object with their names and values.',
+  allowed: `an object of at most 20 headers, with values of printable ASCII characters, and without ${ownHeaders.join(', ')}`,
   schema: { type: 'object', additionalProperties: { type: 'string', maxLength: 2000 } },
   isAllowed: value =>
     typeof value === 'object' &&

@@ -55,7 +55,7 @@ export function actAtEdge(
 ): void {
   const isOfState = stateReader(recorded)
   const connections = trackConnections()
-  /** The requests to which a fault has happened. A request has at most one fault. */
+  /** The requests that a fault has affected. A request has at most one fault. */
   const withFault = new WeakSet<FastifyRequest>()
 
   server.addHook('onRequest', async ({ headers }) => {

@@ -18,8 +18,8 @@ export function faultCalls(faults: OrderedFaults) {
         operationId: 'orderFault',
         summary: 'Order a fault',
         description:
-          'Name the fault with `fault`, or with `place`, `kind` and `when`. The first `skip` matching requests pass without a fault. ' +
-          'Then the fault happens to `times` matching requests. `clientId` and `state` limit the fault to the requests of one client or of one login. A fault ' +
+          'Name the fault with `fault`, or with `place`, `kind` and `when`. `skip` is the number of matching requests that pass before the fault happens, ' +
+          'and `times` is the number of matching requests that the fault then affects. `clientId` and `state` limit the fault to the requests of one client or of one login. A fault ' +
           'expires after ten minutes without a matching request.',
         querystring: queryOf(),
         body: orderBody,
@@ -39,7 +39,7 @@ export function faultCalls(faults: OrderedFaults) {
         tags,
         operationId: 'listFaults',
         summary: 'List the faults that you have ordered',
-        description: 'Each fault lists the ids of the requests to which it happened.',
+        description: 'Each fault lists the ids of the requests that it affected.',
         querystring: queryOf(clientIdInQuery),
         response: {
           200: answer('The waiting faults, and the faults that ended in the last ten minutes.', 'OrderedFaults'),
@@ -109,7 +109,7 @@ export function faultCalls(faults: OrderedFaults) {
         querystring: queryOf({
           place: { type: 'string', description: 'Returns only faults at this place.', examples: ['exchange'] },
         }),
-        response: { 200: answer('The faults by name.', 'FaultCatalogue'), ...refuse() },
+        response: { 200: answer('All faults, or all faults at the given place.', 'FaultCatalogue'), ...refuse() },
       },
       async handler(request: FastifyRequest) {
         const { place } = request.query as { place?: string }
@@ -147,7 +147,7 @@ export const faultSchemas: Record<string, Schema> = {
     },
     does: text,
     goodClient: { ...text, description: 'What a good client does after the fault.' },
-    acted: { ...only('before', 'after'), description: 'The same as when.' },
+    acted: { ...only('before', 'after'), description: 'The same as `when`.' },
     fixed: { ...anyFields, description: 'The options that the name fixes, such as the status in exchange-503.' },
     options: {
       type: 'object',
@@ -179,7 +179,7 @@ export const faultSchemas: Record<string, Schema> = {
       options: anyFields,
       status: only('waiting', 'used up', 'dropped'),
       consumed: { ...count, description: 'How often the fault has happened.' },
-      requestIds: { ...listOf(text), description: 'The ids of the last steps to which the fault happened.' },
+      requestIds: { ...listOf(text), description: 'The ids of the latest steps that the fault affected.' },
       orderedAt: time,
       dropsAt: {
         ...time,

@@ -48,11 +48,11 @@ function afterLoss({ place, when }: Happening): string {
   if (place === 'metadata' || place === 'keys')
     return 'The client continues with its previous copy, or tries again later.'
   if (place === 'api')
-    return 'The client repeats a GET at most once. It does not repeat a request with another method by itself, because the platform may already have carried out this request.'
+    return 'The client repeats a GET at most once. It does not automatically repeat a request with another method, because the platform may already have carried out this request.'
   if (!isWrite) return 'The client tries again at most once. If this fails, it says that it cannot show the page now.'
   return when === 'after'
-    ? 'The client does not send the request again by itself, because the platform has carried it out. First it reads the current data from the platform.'
-    : 'The client does not send the request again by itself, because it cannot know whether the platform has carried it out. First it reads the current data from the platform.'
+    ? 'The client does not automatically send the request again, because the platform has carried it out. Instead, the client reads the current data from the platform.'
+    : 'The client does not automatically send the request again, because it cannot know whether the platform has carried it out. Instead, the client reads the current data from the platform.'
 }
 
 function afterStatus(happening: Happening): string {
@@ -77,7 +77,7 @@ function afterStatus(happening: Happening): string {
   if (place === 'refresh')
     return 'The client ends the session if the error is invalid_grant. After a different error, it keeps the session and logs the error.'
   if (Number.isNaN(status))
-    return 'The client goes by the status: it never takes an error for a success, and never repeats a write by itself.'
+    return 'The client goes by the status: it never takes an error for a success, and never automatically repeats a write.'
   return 'The client logs the status and the error code, tells the visitor that the action failed, and does not send the same request again.'
 }
 
@@ -111,12 +111,12 @@ const byKind: Record<string, string | ((happening: Happening) => string)> = {
   answer: 'The client goes by the status, and checks the body. It does not trust the content type.',
 
   member:
-    'The client checks the types of all members before it stores any of them. If a type is wrong, the client does not sign anybody in.',
+    'The client checks the types of all fields before it stores any of them. If a type is wrong, the client does not sign anybody in.',
   'member-missing':
     'The client signs a visitor in only with an access token and the right state. Without a refresh token, the session ends when the access token expires.',
   'state-other':
     'The client compares the state with the state of the login, and does not store any token if they differ.',
-  'unknown-member': 'The client ignores members that it does not know.',
+  'unknown-member': 'The client ignores fields that it does not know.',
   'tokens-with-status': 'The client goes by the status, and never stores tokens from an error answer.',
   'large-access-token':
     'The client stores the token in a place that is large enough, or says why the visitor cannot sign in.',
@@ -139,9 +139,9 @@ const byKind: Record<string, string | ((happening: Happening) => string)> = {
   'hostile-texts':
     'The client shows every text as plain text. Markup has no effect, no script runs, and the layout does not break.',
   id: 'The client checks every id before it puts the id into an address.',
-  'unknown-members': 'The client ignores members that it does not know.',
+  'unknown-members': 'The client ignores fields that it does not know.',
   'members-missing':
-    'The client checks that members exist before it uses them. It shows the members that exist, or says that the platform’s answer is unexpected.',
+    'The client checks that fields exist before it uses them. It shows the fields that are present, or says that the platform’s answer is unexpected.',
   deep: limitsSize,
   'long-list': 'The client shows the list in pages, and limits how much it reads.',
   large: limitsSize,

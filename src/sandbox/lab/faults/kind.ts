@@ -8,7 +8,7 @@ export type When = 'before' | 'after'
 export interface Kind {
   /** What the client sees, in one sentence. */
   does: string
-  /** When faults of this kind can happen. If the calls of a place only read, only the first entry counts. */
+  /** When faults of this kind can happen. If the calls of a place only read data, the second entry does not apply. */
   when: readonly [When, ...When[]]
   options?: Options
   /** Short names for this kind with fixed options: `exchange-503` is the kind `status` with the status 503. */
@@ -40,7 +40,7 @@ export interface FaultContext {
   enlargeToken(token: string, bytes: number): Promise<string>
   /** Returns an access token with the same claims that expires after this many seconds. */
   endTokenIn(token: string, seconds: number): Promise<string>
-  /** Returns an opaque text that works like the given access token. */
+  /** Returns an opaque string that works like the given access token. */
   makeOpaque(token: string, form: OpaqueForm): string
 }
 

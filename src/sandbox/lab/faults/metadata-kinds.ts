@@ -22,7 +22,7 @@ export const metadataKinds: Kinds = {
     when: ['after'],
     options: {
       members: {
-        ...anyJson('The JSON members with their values, by name.'),
+        ...anyJson('The JSON members: an object with their names and values.'),
         allowed: 'an object',
         schema: { type: 'object' },
         isAllowed: isObject,

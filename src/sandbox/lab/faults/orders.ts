@@ -23,7 +23,7 @@ export interface OrderedFault extends Order {
   since: Date
   skipped: number
   consumed: number
-  /** The ids of the last requests to which the fault happened. */
+  /** The ids of the latest requests that the fault affected. */
   requestIds: string[]
 }
 
@@ -132,7 +132,7 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
   }
 }
 
-/** Describes the fault as the laboratory records it in the step of the request to which the fault happened. */
+/** Describes the fault as the laboratory records it in the step of the affected request. */
 export function stepFaultOf({ id, fault: { name, when } }: OrderedFault): StepFault {
   return { id, name, acted: when }
 }

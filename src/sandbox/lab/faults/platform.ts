@@ -44,8 +44,8 @@ export async function enlargeAccessToken(
 }
 
 /**
- * Notes which fault happened to a request, and adds the fault to the step of this request. The platform itself
- * knows nothing about faults.
+ * Notes which fault affected a request, and adds the fault to the step of this request. The platform itself knows
+ * nothing about faults.
  */
 export function createStepFaults() {
   const faults = new WeakMap<FastifyRequest, StepFault>()
@@ -83,7 +83,7 @@ export async function endAccessTokenIn(
 /** How many opaque tokens are kept. The platform refuses older opaque tokens. */
 const mostOpaqueTokens = 1000
 
-/** Replaces access tokens with opaque texts. A platform without JWTs would issue such tokens. */
+/** Replaces access tokens with opaque strings. A platform without JWTs would issue such tokens. */
 export function createOpaqueTokens() {
   const tokens = new Map<string, string>()
   const random = (bytes: number) => randomBytes(bytes).toString('base64url')

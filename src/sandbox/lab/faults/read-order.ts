@@ -37,8 +37,8 @@ export const orderBody = {
       type: 'string',
       enum: ['before', 'after'],
       description:
-        'Whether the fault happens before or after the platform has acted. Send this only with place and kind. The default is before. If the kind needs the ' +
-        'platform’s own answer, the default is after.',
+        'Whether the fault happens before or after the platform has acted. Send this only with `place` and `kind`. The default is `before`. If the kind needs the ' +
+        'platform’s own answer, the default is `after`.',
     },
     clientId: {
       ...textOrNull,
@@ -61,7 +61,7 @@ export const orderBody = {
       anyOf: [{ type: 'integer', minimum: 1, maximum: mostTimes }, { enum: ['always'] }],
       default: 1,
       description:
-        'The number of requests to which the fault happens. If several requests arrive at the same time, the number is still exact.',
+        'The number of requests that the fault affects. If several requests arrive at the same time, the number is still exact.',
     },
     options: {
       type: 'object',

@@ -4,7 +4,9 @@ import { anyJson, type Kind, type Kinds, oneOf, type Preset, wholeNumberFrom } f
 
 type Tokens = Record<string, unknown>
 
-/** Wrong values for each member of the token response, by the name of the preset. */
+/**
+ * Wrong values for each member of the token response. Each value has a key from which the name of its preset is made.
+ */
 const wrongValues: Record<string, Record<string, unknown>> = {
   access_token: {
     null: null,

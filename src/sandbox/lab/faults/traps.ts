@@ -10,7 +10,7 @@ const mostTraps = 1000
 export type Traps = ReturnType<typeof createTraps>
 
 export function createTraps() {
-  /** The fault of each trap, by the id of the trap, oldest first. */
+  /** The fault of each trap, keyed by the id of the trap, oldest first. */
   const set = new Map<string, OrderedFault>()
 
   return {

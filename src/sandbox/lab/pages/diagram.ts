@@ -86,7 +86,7 @@ function answerOf(step: RecordedStep): Message & { mark: string; status: string;
   }
 }
 
-/** Returns the mark of an answer. A refused request gets the mark ✗, whether or not a fault happened to it. */
+/** Returns the mark of an answer. A refused request gets the mark ✗, whether or not a fault affected it. */
 function markOf({ reason, fault, response }: RecordedStep): string {
   if (reason) return '✗'
   if (fault) return '⚡'

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 const mostKept = 50
 
 export function createSearches() {
-  /** The ids of the found logins, by the id of the search. The oldest search comes first. */
+  /** The ids of the found logins, keyed by the id of the search. The oldest search comes first. */
   const kept = new Map<string, Set<string>>()
   return {
     /** Returns the id of the search. Unlike the text of the search, the id may be in an address. */

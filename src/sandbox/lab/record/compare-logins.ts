@@ -181,9 +181,9 @@ export function createLoginComparison() {
 }
 
 /**
- * A client that calls the API, renews or signs out has received its session. The call that asks who signed in does not
- * prove this, because a client makes this call in the callback, before the browser gets the session. After a fault a
- * client should start the login again, so a login with a fault does not count as part of a loop.
+ * If a client calls the API, renews or signs out, the browser must have received the session. The call that asks who
+ * signed in does not prove this, because a client makes this call in the callback, before the browser gets the session.
+ * After a fault a client should start the login again, so a login with a fault does not count as part of a loop.
  */
 function isUsed({ steps, leftOut }: Login): boolean {
   const uses: RecordedStep['kind'][] = ['api', 'refresh', 'revoke']

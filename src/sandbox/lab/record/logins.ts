@@ -60,7 +60,7 @@ const mostKeys = 50
 const unknownClients = ''
 
 export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: mostBytes }: Bounds = usualBounds) {
-  /** The kept logins by id, oldest first. */
+  /** The kept logins, keyed by id, oldest first. */
   const all = new Map<string, Kept>()
   /** The logins of each client, oldest first. */
   const shares = new Map<string, Set<Kept>>()

@@ -43,7 +43,7 @@ export interface HiddenState extends Hidden {
 }
 
 export type Value = string | Hidden | HiddenState
-/** Values by name. If a name was sent more than once, its values are a list. */
+/** The keys are the names of the values. If a name was sent more than once, the value is a list. */
 export type Values = Record<string, Value | Value[]>
 
 export interface RecordedCheck {
@@ -120,8 +120,8 @@ export function challengeOf({ request }: RecordedStep): string | undefined {
 }
 
 /**
- * Whether the answer contains tokens. The status alone is not enough: a fault may answer 200 without tokens before
- * the platform has acted.
+ * Whether the answer contains tokens. The status alone is not enough: a fault may cause a 200 answer without tokens
+ * before the platform has acted.
  */
 export function gaveTokens({ kind, response, fault }: RecordedStep): boolean {
   const hasActed = fault?.acted !== 'before' || response.body.access_token !== undefined

@@ -26,7 +26,8 @@ const expireBody = {
   properties: {
     what: { type: 'string', enum: kinds },
     value: storableText(1, 8192, {
-      description: 'The token, the code, or the value of the portal’s session cookie. Send either value or a person.',
+      description:
+        'The token, the code, or the value of the portal’s session cookie. Send either `value`, or the person’s `userId` or `email`.',
     }),
     ...personProperties,
     clientId: storableText(1, 64, {
@@ -53,7 +54,7 @@ export function expireCall(services: ExpireServices) {
       operationId: 'expire',
       summary: 'Make tokens, codes and portal sessions expire now',
       description:
-        'If you send a value, one token, code or session expires. If you send a person, all tokens, codes or sessions of this person expire. The sandbox then ' +
+        'If you send `value`, one token, code or session expires. If you send a person, all tokens, codes or sessions of this person expire. The sandbox then ' +
         'refuses them as expired. If you send an access token, the earlier access tokens of the same login also expire, but the refresh tokens keep working.',
       body: expireBody,
       response: {

@@ -107,7 +107,7 @@ export const tokenNotices: Notice[] = [
     severity: 'info',
     found: 'The fields of an application were sent without the envelope.',
     why: 'The API accepts fields with and without the envelope. But the description of the API uses the envelope, and only the envelope names the data model of the fields.',
-    fix: 'Send {"context": …, "type": "App", "data": { … }} with the fields in data.',
+    fix: 'Send {"context": …, "type": "App", "data": { … }} with the fields in “data”.',
     reference: 'rule create-envelope',
     find: login =>
       stepsOf(login, 'api').filter(
