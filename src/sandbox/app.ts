@@ -38,8 +38,8 @@ export interface Sandbox {
 
 /**
  * Opens the store, seeds it and builds the listeners. The listeners do not accept connections yet. The sandbox calls
- * `onStep` for every recorded step. If a fault happened to the step's request, the step contains this fault. Throws the
- * errors of openStore.
+ * `onStep` for every recorded step. If the laboratory caused a fault in the request, the step contains this fault.
+ * Throws the errors of openStore.
  */
 export async function buildSandbox(
   config: SandboxConfig,

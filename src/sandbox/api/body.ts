@@ -87,7 +87,8 @@ function toProblems(errors: ErrorObject[]): FieldProblems {
   for (const error of errors) {
     const path = error.instancePath.replace(/^\/data(?=\/)/, '').slice(1)
     if (error.keyword === 'required') problems[error.params.missingProperty] = [missing]
-    // Leave out Ajv's error for the keyword `if`: this error only says which form of the body Ajv has checked.
+    // Leave out Ajv's error for the keyword `if`: this error only says whether Ajv has checked the body with or without
+    // an envelope.
     else if (error.keyword !== 'if') problems[path || '_schema'] = [sentenceOf(error)]
     // If the body or the data in the envelope is not an object, all required fields are missing.
     if (error.keyword === 'type' && error.params.type === 'object')

@@ -73,7 +73,7 @@ export function apiCallsPage({ portalUrl, labUrl }: Addresses) {
       },
     ],
     errorHelp:
-      'Every error has this form. If the status is 422, the field “message” is an object with a list of problems for each field. Otherwise, “message” is a text.',
+      'Every error has this format. If the status is 422, the field “message” is an object with a list of problems for each field. Otherwise, “message” is a string.',
     errorExample: { error: { status: 404, message: 'App not found.' } },
     samples,
     links: [

@@ -138,8 +138,8 @@ function mapValues<T, R>(values: Record<string, T>, map: (value: T) => R): Recor
 }
 
 /**
- * Writes a value as YAML. If YAML could misread a text that has no quotation marks, the function writes the text as a
- * JSON string, which is also valid YAML.
+ * Writes a value as YAML. If YAML could misread a string without quotation marks, the function writes a JSON string,
+ * which is also valid YAML.
  */
 function toYaml(value: unknown, indent = ''): string {
   if (typeof value === 'string')

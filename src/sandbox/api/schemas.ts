@@ -127,7 +127,7 @@ export const apiSchemas: Record<string, Schema> = {
       message: {
         type: 'object',
         additionalProperties: listOf(text),
-        description: 'The problems of every wrong field, by field name.',
+        description: 'An object that lists the problems of each wrong field under the name of the field.',
       },
     }),
   }),

@@ -12,9 +12,9 @@ export function toCollection<T>(items: T[]) {
 }
 
 /**
- * Writes a collection as JSON, in portions. The stream makes the next portion only when the reader has room for it.
- * Otherwise a long list would delay all other callers, and a caller who requests many lists without reading them could
- * fill the memory.
+ * Writes a collection as JSON, portion by portion. The stream makes the next portion only when the reader has room for
+ * it. Otherwise a long list would delay all other callers, and a caller who requests many lists without reading them
+ * could fill the memory.
  */
 export function writeCollection<T>(portions: AsyncIterable<T[]>, toJson: (item: T) => object): Readable {
   // The generator makes each piece only when the stream asks for it.

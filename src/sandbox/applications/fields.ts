@@ -97,7 +97,7 @@ export const changedApplication = {
 export type NewApplication = FromSchema<typeof newApplication>
 export type ChangedApplication = FromSchema<typeof changedApplication>
 
-/** The problems of each wrong field, by field name. */
+/** The problems of each wrong field, keyed by the name of the field. */
 export type FieldProblems = Record<string, string[]>
 
 /** Thrown if fields have values that are not allowed. */
@@ -116,8 +116,9 @@ export class InvalidFields extends Refusal {
 const mostProblems = 10
 
 /**
- * Returns the problems in `bySchema`, which the schema has found, and adds problems that a schema cannot express.
- * `data` can be any object. The function does not check a field again if the schema has already found a problem in it.
+ * `bySchema` contains the problems that the schema has found. Returns these problems, together with the problems that a
+ * schema cannot find. `data` can be any object. The function does not check a field again if the schema has already
+ * found a problem in it.
  */
 export function findFieldProblems(data: Record<string, unknown>, bySchema: FieldProblems): FieldProblems {
   const problems = { ...bySchema, ...findTextProblems(data, ['groupId', ...Object.keys(fields)]) }
@@ -131,7 +132,7 @@ export function findFieldProblems(data: Record<string, unknown>, bySchema: Field
   if (!problems.redirectUris && uriProblems.length > 0) problems.redirectUris = uriProblems
   const chosen = problems.defaultRedirectUri ? '' : String(data.defaultRedirectUri ?? '')
   // If the list is empty or wrong, the default cannot be compared with the list. In this case, check only that the
-  // default has the form of a redirect URI.
+  // default is a valid redirect URI.
   const isAllowed = redirectUris.length === 0 ? isRedirectUri(chosen) : redirectUris.includes(chosen)
   if (chosen !== '' && !isAllowed) problems.defaultRedirectUri = ['Must be one of redirectUris.']
   return problems

@@ -17,7 +17,7 @@ const usage = `npm run sandbox:register -- --redirect-uri URI [options]
 
 Registers a client at the sandbox and prints its settings. The sandbox may be running.
 
-  --redirect-uri URI   where the portal sends browsers back to; repeat it for further URIs
+  --redirect-uri URI   where the portal sends browsers back to; can be given several times
   --name NAME          the client's name (My client)
   --email ADDRESS      the account that the client belongs to; needed if there are several accounts
   --help               this text`

@@ -25,7 +25,7 @@ export async function authenticateClient(
   notes.check({ name: 'client_secret', passed: isRight, received: secret })
   if (isRight) return notes.about({ knownClientId: clientId, provenClientId: clientId })
   const buckets: Bucket[] = [
-    // All texts that cannot be an id share one count of failures. Otherwise an attacker could fill the table with
+    // All strings that cannot be an id share one count of failures. Otherwise an attacker could fill the table with
     // invented ids.
     { key: `client ${isPossible ? clientId : '(impossible)'}`, limit: 10, windowMs: failureWindowMs },
     { key: `address ${sourceOf()}`, limit: 100, windowMs: failureWindowMs },

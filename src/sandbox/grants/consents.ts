@@ -34,7 +34,7 @@ export async function allowAndIssueCode(
   })
 }
 
-/** Throws Refusal if the consent page was answered before. */
+/** Throws Refusal if the consent page has already been answered. */
 export async function decline({ store }: Pick<Services, 'store'>, question: Question): Promise<void> {
   const isFirst = await store.write(db => finishAuthorization(db, question.id, question.expiresAt))
   if (!isFirst) throw new Refusal('answered-already')

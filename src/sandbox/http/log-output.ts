@@ -23,7 +23,7 @@ export function openLogOutput() {
   })
   setInterval(() => isFailing && output.write(''), retryMs).unref()
   // Drop the lines that are not written yet. Otherwise Pino would try to write these lines at exit. If nobody reads the
-  // lines or the disk is full, Pino would try for ever.
+  // lines or the disk is full, Pino would try forever.
   process.prependListener('exit', () => output.destroy())
   return {
     output,

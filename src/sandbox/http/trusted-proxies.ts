@@ -46,7 +46,7 @@ export function createSourceReader(trustedProxies: string[]): (request: Incoming
   }
 }
 
-/** Converts an IPv4 address in IPv6 form to IPv4. Returns an empty text if `text` is not an address. */
+/** Converts an IPv4 address in IPv6 form to IPv4. Returns an empty string if `text` is not an address. */
 function toPlainAddress(text: string): string {
   const address = text.split('%', 1)[0] ?? ''
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address

@@ -39,10 +39,10 @@ export interface PasswordAttempt {
 const mostAccounts = 5
 
 /**
- * Checks a password. Failures are counted for the account and for the source. While one of these counts is full, even
- * the right password is refused. A browser with a mark for the account has its own count, so that strangers cannot lock
- * out the person who uses this browser. When the browser's own count is full, further failures count like the failures
- * of any other browser. Throws Refusal (password-wrong, too-many-failures) and Busy.
+ * Checks a password. Failures are counted for the account and for the source. While one of these counts is at its
+ * limit, even the right password is refused. A browser with a mark for the account has its own count, so that strangers
+ * cannot lock out the person who uses this browser. When the browser's own count is at its limit, further failures
+ * count like the failures of any other browser. Throws Refusal (password-wrong, too-many-failures) and Busy.
  */
 export async function checkPassword(
   { store, passwords, clock }: Pick<Services, 'store' | 'passwords' | 'clock'>,

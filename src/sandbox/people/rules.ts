@@ -69,7 +69,7 @@ export function findPasswordProblem(password: string, email: string): string | u
   // Half a surrogate pair would be hashed as another character.
   if (!password.isWellFormed()) return 'Use only letters, numbers and symbols.'
   const address = normaliseEmail(email)
-  // If the text is not an address, normaliseEmail returns an empty text, and there is no address to compare the
+  // If the text is not an address, normaliseEmail returns an empty string, and there is no address to compare the
   // password with.
   if (address !== '' && [address, address.split('@')[0]].includes(normaliseEmail(password)))
     return 'Choose a password that is not your e-mail address.'

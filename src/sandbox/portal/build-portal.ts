@@ -1,5 +1,5 @@
 // Builds the login portal. This file lists every route of the portal's listener, in order. Pages, calls of clients and
-// calls on a user's behalf have separate scopes, because their errors have different forms.
+// calls on a user's behalf have separate scopes, because their errors have different formats.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isLoginRequest } from '../grants/login-request.ts'
 import { describeRoutes } from '../http/describe.ts'
@@ -32,7 +32,7 @@ import { userCallRoutes, useUserCalls } from './user-calls.ts'
 
 /**
  * Because of `attachValidation`, Fastify checks the fields with the route's schema, but runs the handler even if a
- * field is wrong. The handler reports wrong fields in its own form of errors.
+ * field is wrong. The handler reports wrong fields in its own error format.
  */
 function call(schema: object, kind: Parameters<typeof step>[0]) {
   return { schema, attachValidation: true, ...step(kind) }

@@ -18,7 +18,7 @@ import type { CodeRequest, RenewalRequest, RevocationRequest, TokenAnswer, Token
 type CallServices = Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock' | 'sourceOf'>
 
 /**
- * Sets up a scope for the calls of clients: parsers, headers, the form of errors, and the guard against pages of other
+ * Sets up a scope for the calls of clients: parsers, headers, the error format, and the guard against pages of other
  * sites.
  */
 export async function useClientCalls(

@@ -40,7 +40,7 @@ export function portalCallsPage({ portalUrl, apiUrl, labUrl }: Addresses) {
       { name: 'EMAIL, PASSWORD, USER_ID', is: 'An account for tests. The account page shows the user ID.' },
     ],
     errorHelp:
-      'Errors of OAuth calls have this form. All other errors have the field “message”. If the status is 422, “message” is an object with a list of problems for each field. Otherwise, it is a text.',
+      'Errors of OAuth calls have this format. All other errors have the field “message”. If the status is 422, “message” is an object with a list of problems for each field. Otherwise, it is a string.',
     errorExample: { error: 'invalid_grant', error_description: 'The code is not valid, or not for this request.' },
     samples: {
       access_token: 'eyJhbGciOiJhdCtqd3Qi…',

@@ -22,7 +22,8 @@ export interface SentFields<Fields> {
 
 /**
  * Call this in a route that has a body schema and `attachValidation`. `Fields` is the type that the schema describes.
- * Throws Refusal if a known field is not a text or is too long. Unknown fields are ignored, even if they are repeated.
+ * Throws Refusal if a known field is not a string or is too long. Unknown fields are ignored, even if they are
+ * repeated.
  */
 export function readFields<Fields>(request: FastifyRequest): SentFields<Fields> {
   // Also look for the client id in the address. The portal refuses fields in the address, but the laboratory should
@@ -95,7 +96,7 @@ function firstErrors(errors: readonly ValidationError[] | null | undefined): Map
 }
 
 /**
- * Refuses a field that is not a single text. Also checks two rules that a schema cannot express: the text must be
+ * Refuses a field that is not a single string. Also checks two rules that a schema cannot express: the string must be
  * encodable in UTF-8, and its length is limited in UTF-16 units.
  */
 function refuseUnlessText(field: string, value: unknown, error: ValidationError | undefined): void {

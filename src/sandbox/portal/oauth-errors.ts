@@ -1,5 +1,5 @@
-// The errors of the portal's calls, in the form that OAuth prescribes (RFC 6749 5.2). One table has the answer for each
-// reason.
+// The errors of the portal's calls, in the format that OAuth prescribes (RFC 6749 5.2). One table has the answer for
+// each reason.
 import type { FastifyInstance } from 'fastify'
 import { classifyError, reportRefusal, retryAfterUnavailableSeconds } from '../http/http-refusal.ts'
 import { stepUrlOf } from '../observe/observe.ts'

@@ -6,7 +6,7 @@ import { consentRequest, revocationRequest, scriptLogin, tokenRequest } from './
 
 const retryAfter = { 'Retry-After': { type: 'integer', description: 'Seconds.' } }
 
-/** Returns the error answers of a call, in the form of the given schema. */
+/** Returns the error answers of a call. Their bodies have the given schema. */
 function refusalsIn(schema: string) {
   return {
     400: answer('A field is missing, sent twice or not allowed, or the body cannot be read.', schema),

@@ -130,7 +130,7 @@ export type PersonAnswer = FromSchema<typeof person>
 export type ScriptLoginAnswer = FromSchema<typeof scriptLoginAnswer>
 export type ConsentAnswer = FromSchema<typeof consentAnswer>
 
-/** The schemas, by the names that the API description uses. */
+/** The schemas, keyed by the names that the API description uses. */
 export const portalSchemas: Record<string, Schema> = {
   Tokens: tokens,
   OAuthError: oauthError,

@@ -1,5 +1,5 @@
-// The calls that scripts and tests make on a user's behalf, without a browser. Errors have the form `{"message", …}`
-// and not the form of OAuth, because the caller is not an OAuth client.
+// The calls that scripts and tests make on a user's behalf, without a browser. Errors have the format `{"message", …}`
+// and not the format of OAuth, because the caller is not an OAuth client.
 import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -25,8 +25,8 @@ import type { ConsentAnswer, ConsentRequest, PersonAnswer, ScriptLogin, ScriptLo
 import { findVisitor } from './session.ts'
 
 /**
- * Sets up a scope for the calls on a user's behalf: parsers, headers, the form of errors, and the guard against pages
- * of other sites.
+ * Sets up a scope for the calls on a user's behalf: parsers, headers, the error format, and the guard against pages of
+ * other sites.
  */
 export async function useUserCalls(scope: FastifyInstance, { addresses }: Pick<Services, 'addresses'>): Promise<void> {
   await scope.register(cookie)

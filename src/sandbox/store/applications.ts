@@ -31,8 +31,8 @@ export interface Application extends ApplicationFields {
   createdAt: Date
   createdBy: string
   /**
-   * See `clientId` of Maker. Empty if an earlier version of the sandbox made the application, because that version did
-   * not store the client.
+   * The same as `clientId` of Maker. Empty if an earlier version of the sandbox made the application, because that
+   * version did not store the client.
    */
   madeByClient: string | null
   updatedAt: Date
@@ -67,7 +67,7 @@ export async function findApplication(db: Db, id: string): Promise<Application |
   return row && toApplication(row)
 }
 
-/** Returns names by id. Unknown ids are left out. */
+/** Returns the names of the applications, keyed by id. Unknown ids are left out. */
 export async function findApplicationNames(db: Db, ids: string[]): Promise<Map<string, string>> {
   const query = selectApplications(db).select(['id', 'name']).where('id', 'in', ids)
   return new Map(ids.length === 0 ? [] : (await query.execute()).map(({ id, name }) => [id, name]))
@@ -93,8 +93,8 @@ export async function findApplicationOf(db: Db, id: string, userId: string): Pro
 }
 
 /**
- * Lists the applications that the user develops, the oldest first, in portions. node:sqlite blocks the event loop while
- * it reads a portion. Between two portions, other requests can run.
+ * Lists the applications that the user develops, portion by portion, the oldest first. node:sqlite blocks the event
+ * loop while it reads a portion. Between two portions, other requests can run.
  */
 export async function* listApplicationsOf(db: Db, userId: string): AsyncGenerator<Application[]> {
   let portion = await readPortion(db, userId)

@@ -10,9 +10,9 @@ export interface Migration {
   /** A short name for what the step adds. Error messages contain this name. */
   name: string
   /**
-   * The statements of the step, in order. A text is SQL for both kinds of databases. An object has separate statements
-   * for SQLite and PostgreSQL. SQLite ignores foreign keys while steps run, so deletes do not cascade: if a step
-   * deletes rows, it must also delete the rows that refer to these rows.
+   * The statements of the step, in order. A string is SQL for both kinds of databases. An object has separate
+   * statements for SQLite and PostgreSQL. SQLite ignores foreign keys while steps run, so deletes do not cascade: if a
+   * step deletes rows, it must also delete the rows that refer to these rows.
    */
   statements: readonly (string | Record<DatabaseKind, readonly string[]>)[]
 }

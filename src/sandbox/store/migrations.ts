@@ -6,7 +6,7 @@ import type { Migration } from './migrate.ts'
 
 /**
  * Adds the makers of records. For rows from earlier versions of the sandbox, the maker is unknown, and the column
- * contains an empty text. If `made_by_client` is null, no client has made the row.
+ * contains an empty string. If `made_by_client` is null, the row was not created by a client.
  */
 export const makers: Migration = {
   name: 'makers',
@@ -91,7 +91,7 @@ const invitations: Migration = {
 
 /**
  * Adds the time of an application's removal. After that time, no query finds the application, and the sweep deletes its
- * rows in portions.
+ * rows portion by portion.
  */
 const removedApplications: Migration = {
   name: 'removed applications',

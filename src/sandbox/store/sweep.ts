@@ -1,5 +1,5 @@
-// Deletes expired and removed rows once a minute, in portions. Each portion is one short transaction, so requests do
-// not have to wait long.
+// Deletes expired and removed rows once a minute, portion by portion. Each portion is one short transaction, so
+// requests do not have to wait long.
 import { type RawBuilder, sql } from 'kysely'
 import { deleteApplication } from './applications.ts'
 import { longestTokenSeconds } from './grants.ts'
@@ -77,8 +77,8 @@ async function deleteRemovedApplications(store: Store, condition: Condition, sig
 
 function inPortions(store: Store, signal: AbortSignal | undefined) {
   /**
-   * Deletes rows in portions, so that waiting requests can run between two portions. The loop does not stop after a
-   * portion that deletes nothing, because another process may have deleted the rows of this portion.
+   * Deletes rows portion by portion, so that waiting requests can run between two portions. The loop does not stop
+   * after a portion that deletes nothing, because another process may have deleted the rows of this portion.
    */
   async function deleteRows(table: keyof typeof keys, condition: Condition): Promise<number> {
     const key = sql.join(keys[table].map(column => sql.ref(column)))

@@ -1,5 +1,5 @@
-// A form token is a text that the portal sends to the browser, and that the browser sends back. Anyone can read the
-// text, but only the portal can make it: it is signed for one purpose and a limited time.
+// A form token is a string that the portal sends to the browser, and that the browser sends back. Anyone can read the
+// string, but only the portal can make it: it is signed for one purpose and a limited time.
 import { createHmac, hkdfSync } from 'node:crypto'
 import { isEqualHash } from './opaque-token.ts'
 

@@ -270,7 +270,7 @@ function writeBody(body: Operation['requestBody'], document: OpenApi): string[] 
   if (!json) return []
   const example = json.example ?? makeSample(json.schema.anyOf?.[0] ?? json.schema, document, {})
   // The shell does not replace variables in single quotes. Each variable is therefore in double quotes, between two
-  // texts in single quotes.
+  // strings in single quotes.
   const text = JSON.stringify(example, null, 2).replaceAll(/"\$(\w+)"/g, `"'"$$$1"'"`)
   return [`-H 'Content-Type: application/json'`, `-d '${text}'`]
 }
