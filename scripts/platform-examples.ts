@@ -15,7 +15,7 @@ interface Call {
   ifMatch?: string
 }
 
-/** Returns each example as Markdown, by name. */
+/** Returns the examples as Markdown, keyed by their names. */
 export async function makeExamples(): Promise<Record<string, string>> {
   let now = new Date('2026-01-01T12:00:00Z')
   const sandbox = await createSandbox({ clock: () => now })

@@ -46,7 +46,7 @@ interface OpenApi {
   components: { schemas: Record<string, Schema> }
 }
 
-/** Returns the text of each document, by path. */
+/** Returns the texts of the documents, keyed by their paths. */
 export async function makeDocuments(): Promise<Map<string, string>> {
   const { lab, api } = await readDescriptions()
   const orderFault = lab.paths['/lab/v1/faults']!.post!

@@ -13,7 +13,7 @@ export const untested: Partial<Record<RuleId, string>> = {
   'SE-08': 'A difference of nanoseconds cannot be measured reliably through HTTP.',
 }
 
-/** Returns the files that test a rule, by the rule's id. */
+/** Returns the files that test each rule, keyed by the id of the rule. */
 export function findTests(): Map<string, Set<string>> {
   const tests = new Map<string, Set<string>>()
   const files = citingFiles().filter(path => /^test\/.*\.(test|ci)\.ts$/.test(path))

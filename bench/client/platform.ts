@@ -48,8 +48,8 @@ function documents(): Record<string, object> {
 }
 
 /**
- * The lists, by access token. There is one access token for each size of list, so the token tells the API which list to
- * send.
+ * The lists, keyed by access token. Each size of list has its own access token, so the token tells the API which list
+ * to send.
  */
 const lists = new Map(listSizes.map(size => [accessTokenOf(size), Buffer.from(JSON.stringify(collectionOf(size)))]))
 
