@@ -157,7 +157,7 @@ t.test(
 )
 
 t.test(
-  'a refused form still says that the OAuth client is unknown, and the client does not send guessed values',
+  'if the API does not return the OAuth client, a refused form still says so, and no guessed values are sent to the API',
   async t => {
     const { browser, form, sent } = await openForm(t, { returnsClient: false })
     const refused = await browser.post(action, { ...form, name: '' })

@@ -65,7 +65,7 @@ for (const [field, most, value] of bounds) {
       t.ok(faultOf(tooLongChange, field))
       t.equal(platform.received('PUT /apps/v1/app-1').length, 0)
 
-      // The default redirect URI must be in the list, whatever its length.
+      // The default redirect URI must be one of the redirect URIs, whatever its length.
       const whole: Record<string, string> =
         field === 'defaultRedirectUri' ? { [field]: value, redirectUris: value } : { [field]: value }
       t.equal((await browser.post('/applications', { ...form, ...whole })).statusCode, 303)

@@ -23,7 +23,7 @@ type Started = Awaited<ReturnType<typeof start>>
 const invalidGrant = { status: 401, body: { error: 'invalid_grant' } }
 const unauthorized = { status: 401, body: { error: { status: 401, message: 'Unauthorized' } } }
 
-/** Actions of a signed-in visitor, by the event that they log. */
+/** Actions of a signed-in visitor, keyed by the event that each action logs. */
 const ofVisitors: Record<string, (test: Started) => Promise<unknown>> = {
   signed_out: ({ browser }) => browser.post('/logout'),
   session_renewed: ({ browser, clock }) => {
@@ -61,7 +61,7 @@ for (const [event, work] of Object.entries(ofVisitors)) {
   })
 }
 
-/** Actions without a session, by the event that they log. */
+/** Actions without a session, keyed by the event that each action logs. */
 const ofAnybody: Record<string, (test: Started) => Promise<unknown>> = {
   login_succeeded: ({ browser }) => signIn(browser),
   login_declined: ({ browser }) => browser.get('/cancelled'),

@@ -1,5 +1,5 @@
-// A login ends on a page that opens the next page by itself. In a browser that keeps no cookies, a login ends with an
-// explanation.
+// A login ends on a page that opens the next page automatically. In a browser that keeps no cookies, a login ends with
+// an explanation.
 
 import t from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
@@ -21,7 +21,7 @@ t.test('after a login, the visitor is signed in on the page where the login bega
 })
 
 t.test(
-  'CL-26: a login ends with a page that has status 200 and opens the next page by itself, and not with a redirect',
+  'CL-26: a login ends with a page that has status 200 and opens the next page automatically, and not with a redirect',
   async t => {
     const { browser } = await buildTestClient(t)
     const page = await signIn(browser)
@@ -33,7 +33,7 @@ t.test(
     t.match(
       page.body,
       /<a class="button quiet" href="\/page">[^<]+<\/a>/,
-      'the page must have a link for browsers that do not continue by themselves',
+      'the page must have a link for browsers that do not continue automatically',
     )
   },
 )
@@ -147,7 +147,7 @@ t.test(
   },
 )
 
-t.test('a link from another site leads to a page that opens the page of the link by itself', async t => {
+t.test('a link from another site leads to a page that opens the page of the link automatically', async t => {
   const { browser, client, clock } = await buildTestClient(t, { scripts })
   await signIn(browser)
   const bounce = await browser.get('/page', { site: 'cross-site' })

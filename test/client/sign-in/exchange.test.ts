@@ -60,8 +60,8 @@ t.test('CL-15: a code that looks like header lines is refused', async t => {
 const one = await buildTestClient(t, { scripts: { 'GET /things': { body: ['first thing'] } } })
 
 /**
- * Signs a new visitor in. If `answer` is a text, it is the whole body of the portal's answer to the exchange. If
- * `answer` is an object, it replaces some members of the body.
+ * Signs a new visitor in. If `answer` is a string, it is the whole body of the portal's answer to the exchange. If
+ * `answer` is an object, it replaces some fields of the body.
  */
 async function loginAnswered(answer: Record<string, unknown> | string) {
   const { platform, log } = one
@@ -115,16 +115,13 @@ for (const token_type of ['Bearer', 'bearer', 'BEARER']) {
   })
 }
 
-t.test(
-  'CL-18: the client ignores members that the platform does not define, and accepts any value in them',
-  async t => {
-    const more = { scope: '', id_token: 'x', nested: { list: [1, { deep: null }] }, expires_at: 'never' }
-    const { response } = await loginAnswered(more)
-    t.equal(response.statusCode, 200)
-  },
-)
+t.test('CL-18: the client ignores fields that the platform does not define, and accepts any value in them', async t => {
+  const more = { scope: '', id_token: 'x', nested: { list: [1, { deep: null }] }, expires_at: 'never' }
+  const { response } = await loginAnswered(more)
+  t.equal(response.statusCode, 200)
+})
 
-t.test('CL-18: in a token response, the members of inner objects may have any names', async t => {
+t.test('CL-18: in a token response, the fields of nested objects may have any names', async t => {
   const { response } = await loginAnswered({ extra: { state: 'x', access_token: 'y', list: [{ expires_in: 1 }] } })
   t.equal(response.statusCode, 200)
 })

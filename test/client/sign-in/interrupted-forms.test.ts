@@ -1,5 +1,5 @@
 // Forms that are sent after the session has ended, or after another visitor has signed in. The client keeps the typed
-// text, and never sends a form by itself.
+// text, and never sends a form automatically.
 
 import t, { type Test } from 'tap'
 import { FieldError, PublicError } from '../../../src/client/errors.ts'
@@ -42,7 +42,7 @@ async function openFormAndWait(t: Test, product?: TestProduct) {
 }
 
 t.test(
-  'PG-14: if the session ends before a form is sent, the form contains the typed text after the next login, and is not sent by itself',
+  'PG-14: if the session ends before a form is sent, the form contains the typed text after the next login, and is not sent automatically',
   async t => {
     const { browser, form, signInAgain, sent } = await openFormAndWait(t)
     const page = await browser.post('/note', { ...form, note })
@@ -339,8 +339,8 @@ t.test('PG-14: if a request contains made-up field names, the page does not cont
 })
 
 /**
- * A product that calls the API before it shows its form. The form for a new application also calls the API first, to list
- * the groups.
+ * A product that calls the API before it shows its form. The form for a new application also calls the API first, to
+ * list the groups.
  */
 const asking: TestProduct = {
   ...smallProduct,

@@ -46,7 +46,7 @@ for (const [what, answer] of Object.entries<Script>({
   'is refused': { status: 403, body: { error: 'Permission denied' } },
   'gets a 404 answer': { status: 404, body: '' },
   'gets a redirect': { status: 302, headers: { location: 'http://elsewhere.test/' }, body: '' },
-  'gets values that are not texts': { body: { firstName: { toString: 'Jane' }, lastName: ['Doe'] } },
+  'gets values that are not strings': { body: { firstName: { toString: 'Jane' }, lastName: ['Doe'] } },
   'gets a list': { body: ['Jane'] },
   'gets an empty name': { body: { firstName: ' ', lastName: '\u202e\u0000' } },
   'gets a name with status 500': { status: 500, body: { firstName: 'Jane' } },

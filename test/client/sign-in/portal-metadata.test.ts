@@ -10,7 +10,7 @@ import { type Script, send } from '../support/scripted-platform.ts'
 
 const route = 'GET /.well-known/oauth-authorization-server'
 
-/** Makes a metadata document with the portal's issuer and these members. */
+/** Makes a metadata document with the portal's issuer and these fields. */
 function documentWith(more: Record<string, unknown>): Script {
   return ({ headers }, response) => send(response, { body: { issuer: `http://${headers.host}`, ...more } })
 }
@@ -76,7 +76,7 @@ const withoutPkce: Record<string, Script> = {
     body: { issuer: 'https://evil.test', code_challenge_methods_supported: ['S256'] },
   },
   'the metadata document lists only plain': documentWith({ code_challenge_methods_supported: ['plain'] }),
-  'the metadata document lists S256 as a text': documentWith({ code_challenge_methods_supported: 'S256' }),
+  'the metadata document lists S256 as a string': documentWith({ code_challenge_methods_supported: 'S256' }),
   'the metadata document is too long': documentWith({
     code_challenge_methods_supported: ['S256'],
     more: 'x'.repeat(65 * 1024),
@@ -159,7 +159,7 @@ t.test(
 
 const {
   'the metadata document lists only plain': _1,
-  'the metadata document lists S256 as a text': _2,
+  'the metadata document lists S256 as a string': _2,
   ...unreadable
 } = withoutPkce
 

@@ -1,4 +1,4 @@
-// A callback that is delivered several times: browsers repeat a GET by themselves when its connection drops.
+// A callback that is delivered several times: browsers repeat a GET automatically when its connection drops.
 
 import { once } from 'node:events'
 import t from 'tap'
@@ -36,8 +36,8 @@ t.test(
     dropped.destroy()
     await once(dropped, 'close')
     const again = exchangeRaw(client, request)
-    // The third request is sent later, on its own connection. When the third request is answered, the second request has
-    // arrived.
+    // The third request is sent later, on its own connection. When the third request is answered, the second request
+    // has arrived.
     await exchangeRaw(client, rawGet('/health/live'))
     answer()
     const response = await again

@@ -19,7 +19,7 @@ export const clientSecret = 'a-client-credential-only-for-tests-0001'
 export const publicUrl = 'http://localhost:3000'
 
 export type Settings = {
-  /** The platform's answers by route: see startScriptedPlatform. */
+  /** The platform's answers, keyed by route: see startScriptedPlatform. */
   scripts?: Record<string, Script>
   /** An existing platform, for a second replica. */
   platform?: ScriptedPlatform
@@ -120,7 +120,7 @@ export function callbackUrl(started: URLSearchParams, change: Record<string, str
   return `/exchangeToken?${new URLSearchParams(given)}`
 }
 
-/** Plays a whole login, and returns the page at the callback. This page opens the next page by itself. */
+/** Plays a whole login, and returns the page at the callback. This page opens the next page automatically. */
 export async function signIn(browser: TestBrowser, returnTo?: string): Promise<LightMyRequestResponse> {
   const started = await beginLogin(browser, returnTo)
   return browser.get(callbackUrl(started), { site: 'cross-site' })

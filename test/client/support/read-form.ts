@@ -4,7 +4,7 @@ import { webTexts } from '../../../src/client/web/texts.ts'
 
 type Page = Pick<LightMyRequestResponse, 'body'>
 
-/** Returns the values in the form that the page sends to `action`, by field name. */
+/** Finds the form that the page sends to `action`. Returns the values of this form, keyed by field name. */
 export function readForm({ body }: Page, action: string): Record<string, string> {
   const forms = [...body.matchAll(/<form\b([^>]*)>(.*?)<\/form>/gs)]
   const form = forms.find(

@@ -1,4 +1,4 @@
-// Reads the Set-Cookie lines of a response, the address of its meta refresh, and the size of its headers.
+// Reads the Set-Cookie lines of a response, the target of its meta refresh, and the size of its headers.
 import type { LightMyRequestResponse } from 'fastify'
 import { unescapeHtml } from './read-form.ts'
 

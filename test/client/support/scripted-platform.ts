@@ -12,7 +12,7 @@ export type Received = {
   url: string
   headers: IncomingMessage['headers']
   body: string
-  /** The body read as a form. */
+  /** The body, read as a form. */
   form: URLSearchParams
 }
 
@@ -119,7 +119,7 @@ export function tokenAnswer(request: Received, more: Record<string, unknown> = {
   }
 }
 
-/** Returns a script that issues or renews tokens. `more` replaces members of the answer. */
+/** Returns a script that issues or renews tokens. `more` replaces fields of the answer. */
 export function giveTokens(more: Record<string, unknown> = {}): Script {
   return (request, response) => send(response, { body: tokenAnswer(request, more) })
 }

@@ -6,8 +6,8 @@ const thingsSchema = { type: 'array', items: {} } as const
 const thingSchema = { type: 'object', properties: { name: {} } } as const
 
 /**
- * `GET /page` shows the first fifty texts of the API's `GET /things`. `GET /page/:id` shows the name of the API's
- * `GET /things/:id`. `POST /note` sends its field to the API's `POST /things`.
+ * `GET /page` calls the API's `GET /things`, and shows the first fifty strings of the answer. `GET /page/:id` calls
+ * `GET /things/:id`, and shows the name in the answer. `POST /note` sends its field to the API with `POST /things`.
  */
 export const smallProduct: TestProduct = {
   name: 'Small product',

@@ -40,12 +40,12 @@ const past = { notBefore: new Date(Date.now() - 2 * day), notAfter: new Date(Dat
 const future = { notBefore: new Date(Date.now() + day), notAfter: new Date(Date.now() + 2 * day) }
 const good = makeCertificate(here)
 const unknown = makeCertificate(here)
-/** Bad certificates by their problem, each with OpenSSL's name for the problem. */
+/** Bad certificates, keyed by what is wrong with them. Each has the error code that OpenSSL must report. */
 const bad = {
   'of another host': [makeCertificate('127.0.0.2'), 'ERR_TLS_CERT_ALTNAME_INVALID'],
   'that has expired': [makeCertificate(here, past), 'CERT_HAS_EXPIRED'],
   'that is not valid yet': [makeCertificate(here, future), 'CERT_NOT_YET_VALID'],
-  'of an unknown authority': [unknown, 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+  'that an unknown authority has issued': [unknown, 'DEPTH_ZERO_SELF_SIGNED_CERT'],
 } as const
 const trusted = [good, ...Object.values(bad).map(([certificate]) => certificate)].filter(one => one !== unknown)
 setDefaultCACertificates([...getCACertificates('default'), ...trusted.map(({ cert }) => cert)])
@@ -78,7 +78,7 @@ for (const [what, [certificate, code]] of Object.entries(bad)) {
   })
 }
 
-t.test('UP-09: a certificate of a trusted authority is accepted', async t => {
+t.test('UP-09: a certificate that a trusted authority has issued is accepted', async t => {
   const api = await startTls(t, good)
   const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
   await signIn(browser)

@@ -30,7 +30,7 @@ t.test('UP-04: the client reads an answer with 250,000 values, and refuses an an
     t.equal(await status(listOf(249_999, value)), 200, value)
     t.equal(await status(listOf(250_000, value)), 502, value)
   }
-  t.equal(await status(listOf(124_999, '{"a" : 1}')), 200, 'the name of a member must not count as a value')
+  t.equal(await status(listOf(124_999, '{"a" : 1}')), 200, 'the name of a field must not count as a value')
   t.equal(await status(listOf(125_000, '{"a" : 1}')), 502)
 })
 
@@ -40,7 +40,7 @@ t.test('UP-04: the client reads an answer with 32 levels of nesting, and refuses
   t.equal(await status(nested(32)), 200)
   t.equal(await status(nested(33)), 502)
   t.equal(await status(`[${'[[]],'.repeat(1_000)}0]`), 200, 'lists next to each other must not count as levels')
-  t.equal(await status(`["${'['.repeat(1_000)}"]`), 200, 'brackets in a text must not count as levels')
+  t.equal(await status(`["${'['.repeat(1_000)}"]`), 200, 'brackets in a string must not count as levels')
 })
 
 t.test('UP-04: an answer that is not JSON is unusable, whatever it begins with', async t => {
@@ -63,7 +63,7 @@ for (const [what, body] of Object.entries({
   '8 MiB of numbers': fill('1,'),
   '8 MiB of nested lists': '['.repeat(8 * mebibyte),
   '8 MiB of nested objects': '{"a":'.repeat(1.6 * mebibyte),
-  // The page shows only the first fifty values. The long text comes later, because this test is not about long pages.
+  // The page shows only the first fifty values. The long string comes later, because this test is not about long pages.
   '8 MiB of escapes': `[${'0,'.repeat(50)}"${'\\"'.repeat(4 * mebibyte - 200)}"]`,
   'the largest allowed number of values': listOf(124_999, `{"@id":"${'x'.repeat(40)}"}`),
 })) {

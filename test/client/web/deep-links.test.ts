@@ -46,7 +46,7 @@ t.test(
   },
 )
 
-t.test('PG-12: a form from another site is refused, and the error page does not redirect by itself', async t => {
+t.test('PG-12: a form from another site is refused, and the error page does not redirect automatically', async t => {
   const { browser, platform } = await buildTestClient(t, { scripts })
   await signIn(browser)
   const calls = platform.received().length

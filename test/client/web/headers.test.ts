@@ -7,7 +7,7 @@ import { beginLogin, buildTestClient, callbackUrl } from '../support/build-test-
 import { readForm } from '../support/read-form.ts'
 import { smallApi } from '../support/small-product.ts'
 
-/** Returns one answer of every kind, by a description of the answer. */
+/** Returns one answer of every kind. The key of each answer describes it. */
 async function everyAnswer(t: Test, environment: Record<string, string> = {}) {
   const test = await buildTestClient(t, { scripts: smallApi, environment })
   const { browser, client, platform } = test
@@ -103,7 +103,7 @@ t.test('for visitors who prefer dark pages, every page is dark even before its s
 })
 
 t.test(
-  'PG-03: the Referrer-Policy of a page is same-origin, or no-referrer if the page opens the next page by itself',
+  'PG-03: the Referrer-Policy of a page is same-origin, or no-referrer if the page opens the next page automatically',
   async t => {
     for (const [what, { headers, body }] of Object.entries(answers)) {
       const goesOn = /http-equiv="refresh"/.test(body)

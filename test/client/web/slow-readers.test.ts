@@ -8,7 +8,7 @@ import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.
 import { holdWithSlowReaders, readSlowly } from '../support/slow-reader.ts'
 import { smallHeap, spawnClient } from '../support/spawn-client.ts'
 
-/** Returns a list of `count` texts of `length` characters. On a page each `&` takes five characters. */
+/** Returns a list of `count` strings of `length` characters. On a page each `&` takes five characters. */
 const thingsOf = (count: number, length: number) => Buffer.from(JSON.stringify(Array(count).fill('&'.repeat(length))))
 
 t.test(

@@ -37,7 +37,7 @@ for (const [what, isKept] of [
 
 const metadata = 'GET /.well-known/oauth-authorization-server'
 
-/** Returns a script that sends a metadata document of the scripted portal with these members. */
+/** Returns a script that sends a metadata document of the scripted portal with these fields. */
 const documentWith =
   (members: Record<string, unknown>): Script =>
   ({ headers }, response) =>

@@ -26,7 +26,7 @@ async function buildWithToken(t: Test, length: number) {
 
 /**
  * The length of the longest access token that fits, for a visitor whose id has 36 characters. Older clients accepted
- * 3,538.
+ * up to 3,538 characters.
  */
 const longestToken = 3540
 const longestRefreshToken = 86

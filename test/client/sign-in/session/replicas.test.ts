@@ -21,8 +21,8 @@ const buildWithKeys = (t: Test, ...keys: string[]) =>
   buildTestClient(t, { scripts, environment: { COOKIE_KEYS: keys.join(',') } })
 
 /**
- * Starts another client with the same platform and clock, and connects the browser of the client `of` to the
- * new client. Returns the log of the new client.
+ * Starts another client with the platform and the clock of `of`, and connects `of.browser` to this new client. Returns
+ * the log of the new client.
  */
 async function switchTo(t: Test, of: TestClient, ...keys: string[]) {
   const { platform, clock } = of

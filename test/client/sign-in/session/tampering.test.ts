@@ -1,4 +1,5 @@
-// Cookies that the client has not set in this form: changed, cut, swapped, doubled, too old, or from another version.
+// Cookies that differ from the cookies that the client has set: changed, cut, swapped, doubled, too old, or from
+// another version.
 import t, { type Test } from 'tap'
 import { exchangeRaw, rawGet } from '../../../support/raw-socket.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../../support/build-test-client.ts'

@@ -8,7 +8,7 @@ import { refreshCookieNames } from '../support/build-signed-in.ts'
 
 type TestClient = Awaited<ReturnType<typeof buildTestClient>>
 
-/** Builds a client with a platform whose answers name the visitor of the access token. */
+/** Builds a client with a platform whose answers name the visitor to whom the access token belongs. */
 async function buildForTwo(t: Test): Promise<TestClient> {
   return buildTestClient(t, {
     scripts: {
@@ -21,7 +21,7 @@ async function buildForTwo(t: Test): Promise<TestClient> {
   })
 }
 
-/** Signs this visitor in and opens the first page. The refresh token of an earlier visitor stays valid at the portal. */
+/** Signs this visitor in, and opens the first page. An earlier visitor's refresh token stays valid at the portal. */
 async function signInAs(test: TestClient, visitor: string, refreshToken: string | undefined, returnTo?: string) {
   const { platform, browser, clock } = test
   platform.answer('POST /api/exchangeToken', (request, response) => {

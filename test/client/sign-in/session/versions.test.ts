@@ -88,9 +88,9 @@ const otherVersions = {
   'the next version': (payload: object) => ({ ...payload, v: 2 }),
   'the previous version': (payload: object) => ({ ...payload, v: 0 }),
   'no version': (payload: object) => ({ ...payload, v: undefined }),
-  'the version as a text': (payload: object) => ({ ...payload, v: '1' }),
+  'the version as a string': (payload: object) => ({ ...payload, v: '1' }),
   'the fields in an array': (payload: object) => Object.values(payload),
-  'a text as payload': () => 'visitor-1',
+  'a string as payload': () => 'visitor-1',
   'null as payload': () => null,
 }
 
@@ -160,7 +160,7 @@ for (const [what, change] of Object.entries(otherVersions)) {
   })
 }
 
-/** A product that keeps a role in the session, and shows it. `loads` gets an entry each time the product loads the role. */
+/** A product that keeps a role in the session and shows it. `loads` gets an entry each time the role is loaded. */
 function productWithRole(role: () => string | Promise<string>) {
   const loads: (string | undefined)[] = []
   const product: TestProduct = {
