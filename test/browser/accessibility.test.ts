@@ -16,8 +16,8 @@ const isPage = (path: string) => !/^\/(assets\/|health\/|favicon\.ico)/.test(pat
 const withTargets = { rules: { 'target-size': { enabled: true } } }
 
 /**
- * This code runs in the page. It returns by how many pixels the page is wider than the window: once with text of the
- * usual size, and once with text of twice that size.
+ * This code runs in the page. It returns how many pixels wider the page is than the window: once with text of the usual
+ * size, and once with text of twice that size.
  */
 const look = `(() => {
   const { style } = document.documentElement

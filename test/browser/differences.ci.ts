@@ -15,7 +15,7 @@ type Sites = { client: Site; portal: Site; local: Site }
 type Site = {
   url: string
   seen: Seen[]
-  /** The pages of the site, by path. */
+  /** The pages of the site, keyed by path. */
   pages: Record<string, Answer>
   /** Returns the last request to this path. */
   last(path: string): Seen | undefined

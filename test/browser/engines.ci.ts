@@ -211,7 +211,7 @@ async function fillNew(tab: Tab): Promise<void> {
   await tab.fill('Redirect URIs', 'http://localhost:5000/exchangeToken')
 }
 
-/** Creates an application, from the list of applications to the page with the credentials. */
+/** Creates an application. Begins on the list of applications, and ends on the page with the credentials. */
 async function create(tab: Tab): Promise<void> {
   await tab.click('link', 'New application')
   await fillNew(tab)

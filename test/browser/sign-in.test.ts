@@ -13,7 +13,7 @@ async function historyOf(page: Page): Promise<string[]> {
 }
 
 t.test(
-  'CL-26, CL-30: if the portal is on another site, the first page after the login is already signed in',
+  'CL-26, CL-30: if the portal is on another site, the first page after the login already shows the visitor as signed in',
   { skip },
   async t => {
     const both = await startBoth(t)

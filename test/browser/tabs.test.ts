@@ -79,7 +79,7 @@ t.test(
     t.same(
       front.seen.map(({ url }) => url.replace(/\?.*/, '')).filter(url => !/assets|favicon/.test(url)),
       ['/applications', '/login', '/exchangeToken'],
-      'the page must not continue by itself',
+      'the page must not continue automatically',
     )
   },
 )
