@@ -227,7 +227,7 @@ t.test('the property waitedMs does not include the time between two requests of 
   t.end()
 })
 
-t.test('if a client answers a form with status 500, the fix is only about this error', async t => {
+t.test('if a client answers a form with status 500, the advice in `fix` is only about this error', async t => {
   const found = await judge({ isFormOf: () => JSON.parse('{') }, 'create-works', 'create-no-session')
   t.match(found['create-works'], { verdict: 'failed', fix: 'The client itself failed' })
 })
@@ -508,7 +508,7 @@ t.test(
 )
 
 t.test(
-  'if a client is slow once, because it is busy, the checks with long and slow values try again and pass',
+  'if a busy client answers slowly only once, the checks `create-long-values`, `create-slow-values` and `query-slow-values` try again and pass',
   async t => {
     const found = await judge(
       {
@@ -516,7 +516,8 @@ t.test(
           const answer = await next()
           const memory = memoryOf(visit)
           const sent = visit.body + visit.url.search
-          // Searches for texts, because a regular expression such as /a{25,}!/ would itself be slow for long values.
+          // Searches for plain strings, because a regular expression such as /a{25,}!/ would itself be slow for long
+          // values.
           const isLong = sent.includes('+'.repeat(20_000))
           const isShort = ['!', '%21'].some(end => sent.includes('a'.repeat(25) + end))
           const stalls: [key: string, isMet: boolean, ms: number][] = [

@@ -20,7 +20,7 @@ export interface Settings {
 export interface Visit {
   settings: Settings
   parts: Parts
-  /** The results of actions that are running or have just ended in this process, by name. */
+  /** The results of actions that are running or have just ended in this process, keyed by name. */
   memory: Map<string, Promise<unknown>>
   method: string
   /** The request target, unchanged. */

@@ -14,7 +14,7 @@ const loginsOf = (visit: Visit): Login[] =>
 /** Logins in the memory of the server. The server does not store which browser began a login. */
 const known = new Map<string, Login>()
 
-/** Sessions in the memory of the server, by the id in the cookie. */
+/** Sessions in the memory of the server, keyed by the id in the cookie. */
 const sessions = new Map<string, Session>()
 const sessionIdOf = ({ cookies }: Visit) => cookies.find(([name]) => name === right.sessionCookie)?.[1]
 
@@ -39,7 +39,7 @@ const backTo = (name: string, checks: string | string[], allows: (text: string, 
     localPath: (text, visit) => (text && allows(text, visit) ? text : '/applications'),
   })
 
-/** Faulty comparisons of the state, by the id of the check that must find the fault. */
+/** Faulty comparisons of the state, keyed by the id of the check that must find the fault. */
 const comparisons: Record<string, (kept: string, sent: string, visit: Visit) => boolean> = {
   'state-longer': (kept, sent) => sent.startsWith(kept),
   'state-case': (kept, sent) => kept.toLowerCase() === sent.toLowerCase(),
@@ -66,7 +66,7 @@ const repeated = [
   'callback-iss-twice',
 ]
 
-/** Clients that throw an error for some queries, by the id of the check without `callback-`. */
+/** Clients that throw an error for some queries, keyed by the id of the check without `callback-`. */
 const crashes: Record<string, (visit: Visit) => void> = {
   nothing({ query }) {
     if (!query.has('state')) throw new TypeError("Cannot read properties of null (reading 'length')")

@@ -17,7 +17,7 @@ const unsealed = {
   },
 }
 
-/** Faulty parsers of Cookie headers, by the id of the check that must find the fault, without `cookie-hostile-`. */
+/** Faulty parsers of Cookie headers, keyed by the id of the check that finds the fault, without `cookie-hostile-`. */
 const parsers: Record<string, (header: string) => [string, string][]> = {
   'no-equals': header =>
     header.split(';').map(pair => {

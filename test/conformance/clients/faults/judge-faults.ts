@@ -41,9 +41,9 @@ interface Bounds {
 }
 
 /**
- * Judges pairs in parallel, because some clients wait for an answer that never comes. Begins no pair after `mostMs`. If
- * a check does not find its fault, the function judges the pair again alone, because on a busy machine a client may
- * reach a time limit before its fault has an effect.
+ * Judges pairs in parallel, because some clients wait for an answer that never comes. Does not begin a pair after
+ * `mostMs`. If a check does not find its fault, the function judges the pair again while no other pair runs, because on
+ * a busy machine a client may reach a time limit before its fault has an effect.
  */
 export async function judgePairs(
   pairs: Pair[],

@@ -7,7 +7,7 @@ import { type Fault, fault, memoryOf } from './fault.ts'
 /** Whether a 401 answer causes this renewal. In that case, the session has not yet expired by the clock. */
 const isAfter401 = (visit: Visit) => right.readSession(visit) !== undefined
 
-/** Changes the parts for renewals that a 401 answer from the API causes. */
+/** Changes parts of the client, but only for renewals that a 401 answer from the API causes. */
 const after401 = (change: Partial<Parts>, isMeant: (visit: Visit) => boolean = isAfter401): Partial<Parts> => ({
   renew: (visit, refreshToken) =>
     right.renew(isMeant(visit) ? { ...visit, parts: { ...visit.parts, ...change } } : visit, refreshToken),

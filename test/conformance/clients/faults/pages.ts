@@ -375,8 +375,8 @@ export const pages = [
       return session
     },
   }),
-  // These clients answer as slowly as with an exponential regular expression. They only wait, because a busy client
-  // would also block the suite in the same process.
+  // These clients answer as slowly as if they used an exponential regular expression. But they only wait, because a
+  // busy client would also block the suite, which runs in the same process.
   fault('long-name-takes-seconds', 'create-slow-values', {
     async around(visit, next) {
       const answer = await next()
