@@ -38,7 +38,7 @@ t.test(
 )
 
 t.test(
-  'the portal’s calls for clients have an OAuth error for every refusal reason that occurs in the code for codes and tokens',
+  'the portal’s calls for clients have an OAuth error for every refusal reason that occurs in the source files for codes and tokens',
   async t => {
     const found = reasonsIn(
       'grants/clients.ts',
@@ -62,7 +62,7 @@ t.test('the pages for groups have a message for every refusal reason that occurs
 })
 
 t.test(
-  'the pages of the portal that are not for groups have a message for every refusal reason that occurs in the code for accounts, consents and clients',
+  'the pages of the portal, except those for groups, have a message for every refusal reason that occurs in the source files for accounts, consents and clients',
   async t => {
     const found = reasonsIn(
       'people',

@@ -162,7 +162,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `towards the size limit of a group, each character counts with the number of bytes that it takes in JSON (${database.name})`,
+    `for the size limit of a group, each character counts as many bytes as it takes in JSON (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const developer = await callAsDeveloper(sandbox)

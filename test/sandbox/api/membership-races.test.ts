@@ -77,7 +77,7 @@ for (const { name, make } of databases) opened.push({ name, meet: await openBoth
 
 for (const { name, meet } of opened) {
   t.test(
-    `if a group has 99 applications and 20 simultaneous requests create one more, exactly one request succeeds (${name})`,
+    `if a group has 99 applications and 20 simultaneous requests each try to create one more, exactly one request succeeds (${name})`,
     async t => {
       const { sandbox, makers, groupId } = await meet()
       await addApplications(sandbox, { groupId, userId: makers[0].userId, count: 99 })
@@ -188,7 +188,7 @@ for (const { name, meet } of opened) {
   )
 
   t.test(
-    `if an invited user joins a group at the moment when its last member leaves, the user becomes a member if the call to join succeeded, and otherwise does not (${name})`,
+    `if an invited user joins a group at the moment when its last member leaves, the user is a member afterwards only if the call to join succeeded (${name})`,
     async t => {
       const { makers, friends } = await meet()
       for (let round = 0; round < 4; round += 1) {

@@ -91,7 +91,7 @@ export function* portalRequests({ userId, accessToken, expired }: PortalScene): 
     yield { name: `me: ${words}`, method: 'GET', url: '/api/me', headers: { authorization } }
 }
 
-/** Sends bad fields as a form and as JSON. A form can contain only texts, but a form can repeat a field. */
+/** Sends bad fields as a form and as JSON. A form can contain only strings, but a form can repeat a field. */
 function* badFields(title: string, url: string, fields: Record<string, unknown>): Generator<BadRequest> {
   const send = (name: string, body: object): BadRequest[] => [
     { name: `${title}: form, ${name}`, method: 'POST', url, headers: asForm, payload: toForm({ ...body }) },

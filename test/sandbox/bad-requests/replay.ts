@@ -36,8 +36,8 @@ export interface Recorded extends Answer {
 }
 
 /**
- * Sends all bad requests, and returns the answers by the names of the requests. Set `makeDatabase` for a database other
- * than SQLite.
+ * Sends all bad requests, and returns the answers, keyed by the names of the requests. Set `makeDatabase` for a
+ * database other than SQLite.
  */
 export async function replayAll(t: Test, makeDatabase = makeSqliteDatabase): Promise<Record<string, Answer>> {
   const answers: Record<string, Answer> = {}

@@ -1,5 +1,5 @@
-// The pages that describe the calls of the API and of the portal. The tests copy the example commands like a developer,
-// and run them.
+// Tests the pages that describe the calls to the API and to the portal. The tests copy the example commands like a
+// developer, and run them.
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -27,7 +27,7 @@ async function getToken(page: Page): Promise<string> {
   return page.locator('pre .id').innerText()
 }
 
-/** Returns the example command and the example answer of each call, by the id of the call. */
+/** Returns the example command and the example answer of each call, keyed by the id of the call. */
 async function readExamples(page: Page) {
   return (await page.evaluate(`Object.fromEntries([...document.querySelectorAll('.call:has(.example)')].map(call => [
     call.querySelector('h3').id,

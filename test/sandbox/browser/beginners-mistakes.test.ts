@@ -398,7 +398,7 @@ t.test('the laboratory explains each mistake of a beginner’s client', { skip }
     })
 
   for (const [name, go] of Object.entries(goodVisits))
-    t.test(`the laboratory does not report a mistake if the client is correct and has a visitor ${name}`, async t => {
+    t.test(`the laboratory reports no mistake when a correct client is used by a visitor ${name}`, async t => {
       const { logins } = await visit(t, '', go, { accessTokenSeconds: 1 })
       const [newest, ...others] = logins
       t.match(newest, { status: 'signed in', verdict: { sentence: /^Signed in at step \d\.$/, fix: null } })

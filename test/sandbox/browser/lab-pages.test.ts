@@ -91,7 +91,7 @@ t.test(
 )
 
 t.test(
-  'a new login appears on the open list by itself; without JavaScript it appears after a reload',
+  'a new login appears on the open list automatically; without JavaScript it appears after a reload',
   { skip },
   async t => {
     const { sandbox, labUrl } = await openLab(t)

@@ -22,7 +22,7 @@ async function signInOnce(sandbox: Parameters<typeof openBrowser>[0]) {
 }
 
 t.test(
-  'at an exchange and at a renewal, each fault of the token response changes only the field in the fault’s name',
+  'at an exchange and at a renewal, each fault of the token response changes only the field that its name mentions',
   async t => {
     const { sandbox, order } = await buildFaultLab(t)
     const goBack = await signInOnce(sandbox)
@@ -147,29 +147,32 @@ t.test('each fault of the redirect to the client has exactly the effect that its
   t.match((await goBack()).searchParams.get('error_description'), /<script>.*\r\nSet-Cookie/s)
 })
 
-t.test('if a script signs in without a browser, the fault also changes the redirect address in the answer', async t => {
-  const { sandbox, order } = await buildFaultLab(t)
-  await signInOnce(sandbox)
-  await order('redirect-state-other')
-  const { email, password, clientId, redirectUri, cancelUrl } = seeded
-  const start = {
-    grant_type: 'authorization',
-    response_type: 'code',
-    client_id: clientId,
-    redirect_uri: redirectUri,
-    cancel_url: cancelUrl,
-    state: 's',
-  }
-  const answer = await sandbox.portal.inject({
-    method: 'POST',
-    url: '/api/authorize',
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    payload: new URLSearchParams({ email, password, ...start }).toString(),
-  })
-  const { searchParams } = new URL(answer.json().redirectUrl)
-  t.ok(searchParams.get('code'))
-  t.not(searchParams.get('state'), 's')
-})
+t.test(
+  'if a script signs in without a browser, a fault of the redirect changes the redirect address in the answer',
+  async t => {
+    const { sandbox, order } = await buildFaultLab(t)
+    await signInOnce(sandbox)
+    await order('redirect-state-other')
+    const { email, password, clientId, redirectUri, cancelUrl } = seeded
+    const start = {
+      grant_type: 'authorization',
+      response_type: 'code',
+      client_id: clientId,
+      redirect_uri: redirectUri,
+      cancel_url: cancelUrl,
+      state: 's',
+    }
+    const answer = await sandbox.portal.inject({
+      method: 'POST',
+      url: '/api/authorize',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      payload: new URLSearchParams({ email, password, ...start }).toString(),
+    })
+    const { searchParams } = new URL(answer.json().redirectUrl)
+    t.ok(searchParams.get('code'))
+    t.not(searchParams.get('state'), 's')
+  },
+)
 
 t.test(
   'faults can give the API’s lists and records hostile texts, unknown fields, missing fields, or too many entries',

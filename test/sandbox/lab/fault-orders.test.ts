@@ -123,7 +123,7 @@ t.test('the laboratory accepts every fault name that was ever in the catalogue',
   await call('DELETE', '/lab/v1/faults')
 })
 
-t.test('an order can name a fault by its short name, or by the fields place, kind and when', async t => {
+t.test('an order can name a fault by its short name, or by the fields `place`, `kind` and `when`', async t => {
   const { call, order, sandbox } = await buildFaultLab(t)
   const data = { place: 'exchange', kind: 'status', when: 'after', options: { status: 418, retryAfter: 1 } }
   t.match((await call('POST', '/lab/v1/faults', data)).json(), { ...data, fault: 'exchange-status-after' })
@@ -218,7 +218,7 @@ t.test('every call of the laboratory refuses unknown parameters', async t => {
 })
 
 t.test(
-  'the fields skip and times of an order say how many requests a fault skips, and how often it then happens; each changed step names the fault',
+  'the fields `skip` and `times` of an order say how many requests a fault skips, and how often it then happens; each changed step names the fault',
   async t => {
     const { order, show, sandbox, steps } = await buildFaultLab(t)
     const { id } = await order('exchange-503', { ...own, skip: 1, times: 2, options: { retryAfter: 7 } })

@@ -317,7 +317,7 @@ t.test(
   },
 )
 
-t.test('the fault list-answer can have any status from 200 to 599', async t => {
+t.test('the fault `list-answer` can have any status from 200 to 599', async t => {
   const { sandbox, call, list } = await openFaultPage(t)
   const { access_token: token } = await getTokens(sandbox)
   const seen = []

@@ -23,7 +23,7 @@ interface Wire {
   isRight(raw: Raw): boolean
 }
 
-/** What a client sees of each fault, by fault kind. Faults that only send a status are not listed. */
+/** What a client sees of each fault, keyed by fault kind. Faults that only send a status are not listed. */
 const wires: Record<string, Wire> = {
   reset: { isRight: ({ text, isReset }) => text === '' && isReset },
   cut: {
@@ -133,7 +133,7 @@ async function tryAll(t: Test, isMeant: (fault: Fault) => boolean) {
     }
     const raw = await askRaw(listener, call, { enough: wire.enough, ...(wire.isSilent && { untilThen }) })
     t.ok(wire.isRight(raw), name, { raw: { ...raw, text: raw.text.slice(0, 1000), body: raw.body.slice(0, 1000) } })
-    // If a fault happens after the platform has acted, or only delays the answer, the platform has acted.
+    // The platform must have acted only if the fault happens after it acts, or only delays the answer.
     if (call.hasActed) t.equal(await call.hasActed(), when === 'after' || shortName === 'late', `${name}: acted`)
     t.match(await lab.show(id), { status: 'used up', consumed: 1 }, name)
     if (call.hasActed && when === 'before' && shortName !== 'late' && ofTheirOwn.includes(place))

@@ -284,7 +284,7 @@ t.test('if a client reacts correctly to a failure of the platform, the login get
       'a retry after Retry-After',
       login(exchanged({ status: 503, answer: {} }), exchanged({ atMs: 1_000 })),
     ],
-    ['secret-in-header', 'a call of the API, whose token belongs in this header', login(exchanged(), called())],
+    ['secret-in-header', 'a call to the API, whose token belongs in this header', login(exchanged(), called())],
     [
       'old-refresh-token',
       'a late answer: the client never got the new token',

@@ -74,7 +74,7 @@ async function goAllTheWay(sandbox: TestSandbox): Promise<{ secrets: Record<stri
   }
 }
 
-/** Returns all pages and answers of the laboratory, by their addresses. */
+/** Returns all pages and answers of the laboratory, keyed by their addresses. */
 async function readEverything(sandbox: TestSandbox): Promise<Record<string, string>> {
   const { logins } = (await readLab(sandbox, '/lab/v1/logins')).json() as { logins: { id: string }[] }
   const paths = logins.flatMap(({ id }) => [`/lab/v1/logins/${id}`, `/lab/v1/logins/${id}/har`, `/logins/${id}`])

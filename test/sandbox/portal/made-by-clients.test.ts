@@ -135,7 +135,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `if a client has made secrets for an application of the user, the user can end these secrets, and the user’s own secret stays valid (${database.name})`,
+    `if a client has made secrets for an application of the user, the user can revoke these secrets, and the user’s own secret stays valid (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)
@@ -218,7 +218,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `the portal refuses to remove an application or to renew its secret if the user is not its developer, or if no client made the application (${database.name})`,
+    `the portal removes an application or renews its secret only if a client made the application and the user is its developer (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)

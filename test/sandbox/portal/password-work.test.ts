@@ -5,7 +5,7 @@ import { openBrowser, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, seeded } from '../support/build-test-sandbox.ts'
 import { newcomer, submitForm } from '../support/forms.ts'
 
-/** Runs `work`, and returns how many password hashes Node has computed in this process meanwhile. */
+/** Runs `work`, and returns how many password hashes this process has computed during the work. */
 async function countHashes(work: () => Promise<unknown>): Promise<number> {
   let count = 0
   const hook = createHook({

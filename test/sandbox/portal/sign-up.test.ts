@@ -17,7 +17,7 @@ async function signIn(sandbox: TestSandbox, email: string, password: string): Pr
   return submitForm(browser, await browser.get(startUrl()), '/sign-in', { email, password })
 }
 
-/** Returns the problem next to each field, by the id of the field. */
+/** Returns the problem next to each field, keyed by the id of the field. */
 function readProblems(page: LightMyRequestResponse): Record<string, string> {
   const said = [...page.body.matchAll(/<p class="field-problem" id="([^"]+)-problem">([^<]+)</g)]
   return Object.fromEntries(said.map(([, id, problem]) => [id, problem]))

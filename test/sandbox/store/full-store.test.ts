@@ -81,7 +81,7 @@ t.test(
 )
 
 t.test(
-  'F-31: if the database becomes read-only for a while, requests that write get a 503 answer, requests that read data succeed, and the sandbox recovers by itself',
+  'F-31: if the database becomes read-only for a while, requests that write get a 503 answer, requests that read data succeed, and the sandbox recovers automatically',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { call, groupId } = await callAsDeveloper(sandbox)

@@ -11,7 +11,7 @@ import { link, openTwo, unlink } from '../support/group-calls.ts'
 import { refresh } from '../support/put-under-load.ts'
 import { type Recorder, recordStatements } from '../support/record-statements.ts'
 
-/** Runs `work`, and returns the statements that were sent to the database meanwhile. */
+/** Runs `work`, and returns the statements that were sent to the database during the work. */
 async function during(recorder: Recorder, work: () => Promise<unknown>): Promise<string[]> {
   const before = recorder.statements.length
   await work()

@@ -101,7 +101,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `AP-18: if an application with ${manyGrants} grants is removed, the call answers at once, and the sweep deletes the rows in portions (${database.name})`,
+    `AP-18: if an application with ${manyGrants} grants is removed, the call answers at once, and the sweep deletes the rows in batches (${database.name})`,
     async t => {
       if (manyGrants > 1200) t.setTimeout(0)
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
@@ -140,7 +140,7 @@ for (const database of await openDatabases(t)) {
       const sweptBefore = portions.length
       const [sweptIn] = await Promise.all([sweeping, asking()])
       const swept = portions.length - sweptBefore
-      t.ok(turns >= swept && waits.length > 0, `requests get their turn between portions: ${turns} in ${swept}`)
+      t.ok(turns >= swept && waits.length > 0, `requests get their turn between batches: ${turns} in ${swept}`)
       t.ok(Math.max(...portions) <= 100, `${Math.max(...portions)} rows at a time`)
       t.equal(await count(store, 'grants'), before)
       t.equal(await count(store, 'spent_refresh_tokens'), 0)
@@ -157,7 +157,7 @@ for (const database of await openDatabases(t)) {
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `if 230 applications were removed, one sweep deletes all of them, in portions of 100 (${database.name})`,
+    `if 230 applications were removed, one sweep deletes all of them, in batches of 100 (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { groupId, userId } = await callAsDeveloper(sandbox)
@@ -226,7 +226,7 @@ async function fillWithGrants(store: Store, applicationId: string, userId: strin
   const numbers = (first: number, last: number) => sql`with recursive numbers (n) as (
     select ${sql.lit(first)} union all select n + 1 from numbers where n < ${sql.lit(last)}
   )`
-  // Insert in portions, because no statement may take longer than three seconds.
+  // Insert in batches, because no statement may take longer than three seconds.
   for (let first = 1; first <= manyGrants; first += 10_000)
     await store.write(db =>
       sql`

@@ -39,7 +39,7 @@ async function makeOld(t: Test, database: TestDatabase, change = ''): Promise<st
   return url
 }
 
-/** Returns the rows that the script inserts, by table. */
+/** Returns the rows that the script inserts, keyed by table. */
 function readRows(): Map<string, Record<string, unknown>[]> {
   const file = new DatabaseSync(':memory:')
   file.exec(script)
