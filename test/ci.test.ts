@@ -144,8 +144,8 @@ type Wrote = [text: string, code: number]
 
 /**
  * Runs .ci/run with fake test programs. Each program writes its text and ends with its exit code. `again` describes the
- * second run, which repeats the files that failed in the first program. Each line in `lines` names the files of one
- * process, and `wrote` is the result of the second run.
+ * second run, which repeats the files that failed in the first program. Each line of `again.lines` names the files of
+ * one process, and `again.wrote` is the result of the second run.
  */
 function runCi(
   t: Test,

@@ -165,7 +165,7 @@ t.test(
     const { program, printed } = sessionUnder('In a shell', 'sh')
     const settings = { PATH: process.env.PATH, LAB, LAB_TOKEN }
     const { stdout } = await promisify(execFile)('sh', ['-euc', program], { env: settings })
-    t.equal(stdout, printed, 'the session must print the output in the document')
+    t.equal(stdout, printed, 'the session must print the output that the document shows')
 
     await setup.compose('stop')
     await setup.up('--wait')

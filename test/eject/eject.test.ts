@@ -341,7 +341,7 @@ function ejectWith({ run }: Project, variables: Record<string, string>, ...optio
   return run('env', ...pairs, process.execPath, 'scripts/eject.ts', '--name', 'my-client', ...options)
 }
 
-/** Returns the content of a folder by path: the text of each file, or a note that the path is a folder. */
+/** Returns the content of a folder, keyed by path: the text of each file, or a note that the path is a folder. */
 function listFiles(folder: string): Record<string, string> {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
   return Object.fromEntries(

@@ -67,7 +67,7 @@ function makeStarter(t: Test, reference: Project, revision: string, ...options: 
   return starter
 }
 
-/** The starters, by revision and options. Tests copy a starter from here, because making one takes seconds. */
+/** The starters, keyed by revision and options. Tests copy a starter from here, because making one takes seconds. */
 const starters = new Map<string, Project>()
 
 function openStarter(test: Test, reference: Project, revision: string, ...options: string[]): Project {
@@ -135,7 +135,7 @@ const reference = openReference(t)
 
 for (const options of [[], ['--bare', '--sandbox']])
   t.test(
-    `an upgraded starter has the same files as a new starter of the newer commit (npm run eject ${options.join(' ')})`,
+    `an upgraded starter has the same files as a starter that is made from the newer commit (npm run eject ${options.join(' ')})`,
     async t => {
       const starter = openStarter(t, reference, 'HEAD~1', ...options)
       const { yours, commit } = JSON.parse(starter.read('.starter.json'))

@@ -56,7 +56,7 @@ async function launch<Started extends { close(): Promise<void> }>(
   const started = await start({
     executablePath: isWhole ? chromiumPath : shellPath,
     // Playwright's own switches would turn off two features that visitors have: the browser keeps pages for Back, and
-    // reloads error pages by itself.
+    // reloads error pages automatically.
     ignoreDefaultArgs: true,
     args: [
       '--headless',

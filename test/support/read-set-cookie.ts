@@ -1,4 +1,4 @@
-/** Reads a line of Set-Cookie into the form that `inject` returns, for servers that a test calls over HTTP. */
+/** Parses a Set-Cookie line into an object like those that `inject` returns, for servers that tests call over HTTP. */
 export function readSetCookie(line: string) {
   const [pair = '', ...attributes] = line.split(/; */)
   const [name = '', value = ''] = pair.split(/=(.*)/s)

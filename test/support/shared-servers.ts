@@ -10,7 +10,7 @@ export type SharedServer = 'postgres' | 'chromium' | 'shell'
 export const sharedServersVariable = 'SHARED_TEST_SERVERS'
 
 /**
- * Returns the address of a shared server. Returns undefined if a test file runs by itself and must start its own
+ * Returns the address of a shared server. Returns undefined if a test file runs alone, so that it must start its own
  * server.
  */
 export async function findSharedServer(name: SharedServer): Promise<string | undefined> {

@@ -8,7 +8,7 @@ import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fas
  */
 type Cookie = { value: string; sameSite?: string; expiresAt?: number }
 type Site = 'same-origin' | 'same-site' | 'cross-site' | 'none'
-/** Headers by name. A header with the value undefined is not sent. */
+/** Headers, keyed by name. A header with the value undefined is not sent. */
 type Headers = Record<string, string | undefined>
 type Options = { site?: Site; headers?: Headers }
 type Encoded = { payload?: Buffer | string; type?: { 'content-type': string } }

@@ -106,7 +106,7 @@ export async function runImage(
   }
   const pid = Number(readFileSync(`/proc/${outside.pid}/task/${outside.pid}/children`, 'utf8'))
   // Kills process 1 of the container. This process does not end together with the outer process, because the signal
-  // that would end it is lost when the user changes.
+  // that would end it is lost when the process changes its user.
   t.teardown(async () => {
     if (outside.exitCode === null) process.kill(pid, 'SIGKILL')
     await ended

@@ -52,7 +52,7 @@ export type StandIns = Partial<Record<string, string>>
 
 /**
  * Builds the images of all compose files. If this machine does not have an image from a registry, a replacement is
- * built ("docker compose pull" would download the image). Resolves to the compose files of the replacements, by
+ * built ("docker compose pull" would download the image). Resolves to the compose files of the replacements, keyed by
  * service.
  */
 export async function buildImages(t: Test): Promise<StandIns> {

@@ -1,5 +1,5 @@
-// A browser over real HTTP, for journeys without Chromium. The browser does not follow redirects by itself, so a test
-// can act between two redirects.
+// A browser over real HTTP, for journeys without Chromium. The browser does not follow redirects automatically, so a
+// test can act between two redirects.
 import { type Browser, createBrowser, type Page as Seen } from '../../../src/conformance/browser/browser.ts'
 
 export type Page = { status: number; url: string; location: string | undefined; text: string; seen: Seen }
@@ -33,7 +33,7 @@ export class HttpBrowser {
     return this.#open(await this.#browser.submit(own, own.forms[0]!, form, undefined, stepwise))
   }
 
-  /** Follows redirects. If a page opens the next page by itself, this browser also opens that page. */
+  /** Follows redirects. If a page opens the next page automatically, this browser also opens that page. */
   async follow({ seen }: Page): Promise<Page> {
     const end = seen.stoppedAt === undefined ? seen : await this.#browser.goOn(seen, undefined, { stopAt: () => false })
     if (end.fault) throw new Error(`${end.fault}. The last address was ${end.url}`)

@@ -53,9 +53,9 @@ export async function startFront(t: Teardown, port: number, targets: number[]) {
     seen: [] as Seen[],
     /** Handles each request. Tests replace it. */
     handle: passOn as (exchange: Exchange) => Promise<void>,
-    /** The methods and addresses of the requests since the last call. */
+    /** Returns the methods and addresses of the requests since the last call of `takeSeen`. */
     takeSeen: (): string[] => front.seen.splice(0).map(({ method, url }) => `${method} ${url}`),
-    /** Forwards every request again, as at the beginning. */
+    /** From now on, forwards every request to a client, as at the beginning. */
     passAll: () => {
       front.handle = passOn
     },
