@@ -7,7 +7,7 @@ import { filledFields, openPagesAbout, ownForm } from '../../steps/application-p
 import { makeApplication, makeGroup } from '../../steps/applications.ts'
 import { beginLogin, cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
 import { openFormIn } from '../../steps/create-form.ts'
-import { visitPage } from '../../steps/sessions.ts'
+import { expiredSession, visitPage } from '../../steps/sessions.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 import { usageOf } from './usage.ts'
 
@@ -184,6 +184,39 @@ export const time: CheckDefinition[] = [
           ...made.slice(0, 6),
         )
       }
+    },
+  },
+  {
+    id: 'calls-after-expiry',
+    title: 'If the access token has expired, a page makes at most the renewal and one other platform call',
+    rule: 'DO-14',
+    why: 'The visitor waits for the renewal, too. With more calls, the page is slow, and many visitors who come back at the same time overload the platform.',
+    fix: 'After a renewal, leave out every call that the page can do without, or load this data with the next request.',
+    needs,
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      const id = await makeApplication(context, person, { name: 'Weather' })
+      const urls = new Set((await openPagesAbout(context, { browser, person, id })).map(({ url }) => url))
+      if (context.settings.create) urls.add(context.url(context.settings.create))
+      let judged = 0
+      for (const url of urls) {
+        const expired = await expiredSession(context, person)
+        await context.platform.settle()
+        const before = new Set(context.arrived())
+        const page = await context.visitUntilPortal(expired.browser, url)
+        await context.platform.settle()
+        const made = context.arrived().filter(step => !before.has(step) && isPlatformCall(step))
+        // A client that renews only after a 401 answer may send the refused calls once more.
+        if (made[0]?.kind !== 'refresh') continue
+        judged++
+        expect(
+          made.length <= 2 * page.trail.length,
+          `With an expired access token, a visit to one page made ${made.length} calls.`,
+          page,
+          ...made.slice(0, 6),
+        )
+      }
+      if (judged === 0) throw new NotApplicable('the client does not renew before it calls the API')
     },
   },
   {

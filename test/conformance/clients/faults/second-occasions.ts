@@ -207,6 +207,14 @@ export const secondOccasions = [
     ),
   ),
   fault(
+    'two-calls-for-one-application',
+    'calls-after-expiry',
+    sendWith(isDetails, async (_visit, _call, send) => {
+      await send()
+      return send()
+    }),
+  ),
+  fault(
     'three-calls-for-one-application',
     'calls-of-a-page',
     sendWith(isDetails, async (_visit, _call, send) => {
