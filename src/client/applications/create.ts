@@ -1,4 +1,4 @@
-// GET /applications/new and POST /applications: creates an application. A form creates only one application, even if
+// GET /applications/new and POST /applications: create an application. A form creates only one application, even if
 // the browser sends the form several times.
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { FieldError, PublicError } from '../errors.ts'

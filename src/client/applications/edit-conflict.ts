@@ -102,10 +102,7 @@ export function applyChoices(form: FormFields, stored: Application): FormFields 
   return { ...form, ...Object.fromEntries(chosen), choosing: '' }
 }
 
-/**
- * Finds the fields whose stored value the submission would change. A field that the API does not return cannot be
- * compared.
- */
+/** Finds the fields that the submission would change. A field that the API does not return cannot be compared. */
 function findDifferences(form: FormFields, application: Application): Difference[] {
   const stored = editableFields(application)
   const typed = fieldsToUpdate(normalize(form), form.isClientKnown === 'yes')

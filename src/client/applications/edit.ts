@@ -1,4 +1,4 @@
-// GET and POST /applications/:id/edit: changes an application. The form must not overwrite a value that it has not
+// GET and POST /applications/:id/edit: change an application. The form must not overwrite a value that it has not
 // shown. To prevent this, the API compares the ETag. If there is no ETag, the client compares the stored values with
 // those that the form showed.
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'

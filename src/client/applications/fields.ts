@@ -170,7 +170,7 @@ const redirectUriRules: RedirectUriRule[] = [
   },
 ]
 
-/** Returns one sentence about the first rule that the URI breaks. If the URI follows all rules, the list is empty. */
+/** Returns a list with one sentence, about the first rule that the URI breaks, or an empty list. */
 function findRedirectUriProblem(uri: string): Sentence[] {
   const quoted = uri.length > 100 ? `${uri.slice(0, 100)}…` : uri
   const url = /^https?:\/\//i.test(uri) ? URL.parse(uri) : null

@@ -1,4 +1,4 @@
-// GET and POST /applications/:id/secret: creates a new client secret, after the visitor has confirmed this.
+// GET and POST /applications/:id/secret: create a new client secret, after the visitor has confirmed this.
 import type { FastifyPluginAsync } from 'fastify'
 import { logEvent } from '../operations/request-log.ts'
 import type { ApplicationsOptions } from './applications.ts'

@@ -1,4 +1,4 @@
-// GET and POST /applications/:id/delete: removes an application, after the visitor has confirmed this.
+// GET and POST /applications/:id/delete: remove an application, after the visitor has confirmed this.
 import type { FastifyPluginAsync } from 'fastify'
 import { logEvent } from '../operations/request-log.ts'
 import type { ApplicationsOptions } from './applications.ts'

@@ -26,8 +26,8 @@ export function createVisitors(options: VisitorsOptions) {
   const { sessions, sealer, apiUrl, apiUpstream: upstream, loadSessionData } = options
 
   /**
-   * Makes the visitor for a session that was loaded for this request. If the API refuses the access token, the client
-   * renews the session once.
+   * Creates the visitor object from the session of this request. If the API refuses the access token, the client renews
+   * the session once.
    */
   function createVisitor(
     request: FastifyRequest,
