@@ -90,8 +90,8 @@ export function readSameSite(attributes: Map<string, string>): SetCookie['sameSi
 }
 
 /**
- * Whether the cookie obeys the rules for its prefix. Browsers ignore upper and lower case in prefixes. A cookie without
- * a name must not have a value that begins with a prefix.
+ * Whether the cookie obeys the rules for its prefix. Browsers ignore case in prefixes. A cookie without a name
+ * must not have a value that begins with a prefix.
  */
 function keepsPrefix({ name, value, isSecure, isHttpOnly }: SetCookie, path: string, domain = ''): boolean {
   const begin = (name || value).toLowerCase()

@@ -79,7 +79,7 @@ export async function isSignedIn(context: CheckContext, visitor: Visitor): Promi
 export async function signedIn(context: CheckContext): Promise<Visitor> {
   const visitor = await signIn(context)
   if (!(await isSignedIn(context, visitor)))
-    throw new Undecided('In Chromium, nobody is signed in after a login. The check chromium-login reports this.')
+    throw new Undecided('In Chromium, nobody is signed in after a login. The check `chromium-login` reports this.')
   return visitor
 }
 

@@ -53,7 +53,7 @@ export async function renewNow(
 }
 
 /**
- * Removes the fault, and fails if the visitor is then no longer signed in. Tries for some seconds, because the client
+ * Removes the fault, and fails if the visitor is then no longer signed in. Tries for a few seconds, because the client
  * may remember for a while that the portal was down.
  */
 export async function expectBack(

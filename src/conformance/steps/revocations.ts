@@ -7,7 +7,7 @@ import type { CheckContext } from '../context.ts'
  */
 export const revocationSeconds = 10
 
-/** Why a check about revocations does not apply, if no revocation arrives in time. */
+/** The reason that a check about revocations gives for “not applicable” when no revocation arrives in time. */
 export const noRevocation = `the client does not revoke a token within ${revocationSeconds} seconds after a visitor has signed out`
 
 /** Waits until `hasArrived()` is true. Returns false if this takes too long. */

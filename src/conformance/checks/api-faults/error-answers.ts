@@ -252,7 +252,8 @@ export const errorAnswers: CheckDefinition[] = [
   },
   {
     id: 'create-never-not-repeated',
-    title: 'When the API does not answer the creation of an application, the client does not repeat the call',
+    title:
+      'When the API does not answer the request that creates an application, the client does not repeat this request',
     rule: 'UP-07',
     why: 'The platform may have created the application although its answer is late. A second call may create a second application.',
     fix: 'Do not let the HTTP library repeat a POST automatically, not even after a timeout.',
@@ -370,7 +371,7 @@ export const errorAnswers: CheckDefinition[] = [
   ...['create', 'get'].map(
     (place): CheckDefinition => ({
       id: `${place}-401-always`,
-      title: `If the API refuses every token for ${place === 'create' ? 'the creation of an application' : 'the call that reads one application'}, the client makes only a few calls, and renews the tokens or offers the login`,
+      title: `If the API refuses every token for ${place === 'create' ? 'the call that creates an application' : 'the call that reads one application'}, the client makes only a few calls, and renews the tokens or offers the login`,
       rule: 'UP-14',
       why: 'Endless renewals and calls overload the platform. A visitor who sees another error does not know that a new login helps.',
       fix: 'For each request of a visitor, renew the tokens at most once and repeat the call at most once. If the API also refuses the new token, show a page that offers to sign in.',

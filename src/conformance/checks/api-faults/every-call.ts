@@ -1,5 +1,5 @@
-// Tests failures of all API calls except the call for the list of applications: reading, changing and creating an
-// application, and the list of groups.
+// Tests what happens when an API call fails: the calls that read, change and create an application, and the call for
+// the list of groups. api-faults.ts tests the call for the list of applications.
 import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -280,7 +280,7 @@ export const everyCallRows: CheckDefinition[] = [
   {
     id: 'create-403-no-login',
     title:
-      'When the API answers 403 to the creation of an application, the client does not renew the tokens or send the visitor to the login',
+      'When the API answers 403 to the call that creates an application, the client does not renew the tokens or send the visitor to the login',
     ...forbidden,
     needs: formNeeds,
     async run(context) {
@@ -314,7 +314,7 @@ export const everyCallRows: CheckDefinition[] = [
   {
     id: 'create-401',
     title:
-      'When the API answers 401 to the creation of an application, the client renews the tokens or offers the login',
+      'When the API answers 401 to the call that creates an application, the client renews the tokens or offers the login',
     rule: 'UP-14',
     why: 'An access token can become invalid before it expires. A visitor who sees another error does not know that a new login helps.',
     fix: 'Handle a 401 answer in the one function that makes all API calls: renew the tokens once, and if this does not help, offer the login.',
@@ -360,7 +360,7 @@ export const everyCallRows: CheckDefinition[] = [
   ...['create', 'change'].map(
     (place): CheckDefinition => ({
       id: `${place}-429-not-repeated`,
-      title: `When the API answers 429 (too many calls) to ${place === 'create' ? 'the creation of an application' : 'a change'}, the client does not repeat the call at once`,
+      title: `When the API answers 429 (too many calls) to ${place === 'create' ? 'the call that creates an application' : 'a change'}, the client does not repeat the call at once`,
       rule: 'UP-07',
       why: 'If the client repeats the call at once, the overloaded API gets even more calls, and the visitor waits longer.',
       fix: 'Show a page that says when to try again. Make no more calls for this request of the visitor.',
@@ -417,7 +417,7 @@ export const everyCallRows: CheckDefinition[] = [
   ...['empty', 'not-an-object', 'members-missing'].map(
     (failure): CheckDefinition => ({
       id: `create-${failure}`,
-      title: `When the API's answer to the creation of an application is malformed (${failure}), the visitor gets an answer with a status other than 500`,
+      title: `When the API's answer to the call that creates an application is malformed (${failure}), the visitor gets an answer with a status other than 500`,
       rule: 'UP-06',
       why: 'The API answer comes from another program, and may lack the OAuth client or its secret.',
       fix: 'Check that a JSON member exists before you use it. If a member is missing, link to the list, because the application may exist.',

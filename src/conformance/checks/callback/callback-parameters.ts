@@ -562,7 +562,7 @@ export const callbackParameters: CheckDefinition[] = [
       id: `callback-${id}`,
       title: `The client refuses a callback ${title}, and answers with a page`,
       rule: id === 'nothing' ? 'CL-04' : 'oauth-sanitize',
-      why: 'Anybody can send such a callback. An uncaught exception can end the process of the client for all visitors.',
+      why: 'Anybody can send such a callback. An uncaught exception can crash the client for all visitors.',
       fix: 'Check the query before you use it, and answer with status 400.',
       async run(context) {
         const { browser, start, callback } = await beginLogin(context)
@@ -598,7 +598,7 @@ export const callbackParameters: CheckDefinition[] = [
 
 /**
  * Sends one callback for each change of the parameter, and fails if the client exchanges the code of a changed
- * callback. If the client accepts any value of the parameter, the check does not apply.
+ * callback. If the client accepts every value of the parameter, the check does not apply.
  */
 async function expectSimilarRefused(
   context: CheckContext,

@@ -309,7 +309,7 @@ export const returnTo: CheckDefinition[] = [
     id: 'return-to-odd',
     title: 'Whatever the return address is, the login path and the callback answer with a page',
     rule: 'stays-up',
-    why: 'Anybody can make visitors open such an address. Functions that parse addresses throw errors for some strings, and headers cannot contain every character.',
+    why: 'Anybody can make visitors open such an address. Functions that parse addresses throw errors for some strings, and not every character is allowed in a header.',
     fix: 'Catch the errors of the function that parses the address, and begin the login without the address. Encode the path before you write it into a header.',
     needs: ['returnTo'],
     async run(context) {

@@ -316,7 +316,7 @@ export const foreignCookies: CheckDefinition[] = [
   },
   {
     id: 'cookie-roles',
-    title: 'The client does not accept the value of a login cookie in a session cookie',
+    title: 'The client does not accept the value of a login cookie under the name of a session cookie',
     rule: 'CK-06',
     why: 'Anyone can get a login cookie without a password. If the client accepts its value as a session, anyone can sign in without a password.',
     fix: 'Include the name or the purpose of the cookie when you seal its value.',
@@ -344,7 +344,7 @@ export const foreignCookies: CheckDefinition[] = [
   },
   {
     id: 'cookie-roles-swapped',
-    title: 'The client does not accept the value of one session cookie in another session cookie',
+    title: 'The client does not accept the value of one session cookie under the name of another',
     rule: 'CK-06',
     why: 'Each sealed value has one purpose. A client that ignores the purpose could, for example, accept a refresh token as an access token.',
     fix: 'Include the name or the purpose of the cookie when you seal its value.',
@@ -361,7 +361,7 @@ export const foreignCookies: CheckDefinition[] = [
         expect(page.status > 0 && page.status < 500, `The page is answered with ${describePage(page)}.`, page)
         expect(
           !steps.some(({ kind }) => kind === 'api' || kind === 'me'),
-          `The client accepted the value of the cookie ${from.name} in another session cookie.`,
+          `The client accepted the value of the cookie ${from.name} under the name of another session cookie.`,
           page,
         )
       }

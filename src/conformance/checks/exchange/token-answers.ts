@@ -51,7 +51,7 @@ const unusable: { fault: string; title: string; rule: RuleId; why: string }[] = 
   })),
 ]
 
-/** Wrong states that a client accepts if it compares only a part of the state, or ignores upper and lower case. */
+/** Wrong states that a client accepts if it compares only a part of the state, or ignores case. */
 const similarStates: [id: string, what: string, make: (state: string) => unknown][] = [
   [
     'other-case',
@@ -82,7 +82,7 @@ const usable: {
     fault: 'token-type-lowercase',
     what: 'with token_type "bearer"',
     why: 'A portal may write Bearer in upper or lower case. If the client does not ignore the case, nobody can sign in any more.',
-    fix: 'Ignore upper and lower case when you compare token_type.',
+    fix: 'Ignore case when you compare token_type.',
   },
   {
     id: 'uppercase-type',
@@ -91,7 +91,7 @@ const usable: {
     options: { member: 'token_type', value: 'BEARER' },
     what: 'with token_type "BEARER"',
     why: 'A portal may write Bearer in upper or lower case. If the client does not ignore the case, nobody can sign in any more.',
-    fix: 'Ignore upper and lower case when you compare token_type.',
+    fix: 'Ignore case when you compare token_type.',
   },
   {
     id: 'no-refresh-token',
@@ -200,7 +200,7 @@ export const tokenAnswers: CheckDefinition[] = [
     title: 'If the token_type in the token response only resembles Bearer, nobody is signed in',
     rule: 'token-type-understood',
     why: 'A token of another type does not work with Authorization: Bearer. It may also need protection that this client does not have.',
-    fix: 'Compare the whole token_type with Bearer. Ignore only upper and lower case.',
+    fix: 'Compare the whole token_type with Bearer. Ignore only differences in case.',
     needs: ['page'],
     async run(context) {
       for (const value of ['Bear', 'Bearers', 'NotBearer', 'Bearer MAC']) {
@@ -239,7 +239,7 @@ export const tokenAnswers: CheckDefinition[] = [
       title: `If the state in the token response ${what}, nobody is signed in`,
       rule: 'CL-17',
       why: 'If the client does not compare the whole state, it can accept tokens of another login. The visitor then works in the account of another person.',
-      fix: 'Compare the two states exactly, including their length and their upper and lower case.',
+      fix: 'Compare the two states exactly, including their length and the case of their letters.',
       needs: ['page'],
       async run(context) {
         const { browser, start, callback } = await beginLogin(context)

@@ -68,7 +68,7 @@ export const failedLogins = (expectUnprinted: ExpectUnprinted): CheckDefinition[
     id: 'log-state-of-failed-login',
     title: 'When a login fails, the client prints neither the state of the callback nor the state of the login',
     rule: 'LG-01',
-    why: 'Many programs print both states when they differ. If the login is still unfinished, its state is still valid, and a log is often copied to other systems.',
+    why: 'When the state of a callback differs from the state of the login, many programs print both. While the login is unfinished, its state is still valid, and logs are often copied to other systems.',
     fix: 'Print only that the states differ, or that the login failed. Do not print either state.',
     needs: ['process'],
     async run(context) {

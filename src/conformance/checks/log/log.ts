@@ -166,7 +166,7 @@ export const log: CheckDefinition[] = [
     title: 'When the portal refuses the exchange, the client does not print the code, the verifier or the secret',
     rule: 'LG-02',
     why: 'The address of the callback contains the code. An error of an HTTP library can contain the whole exchange, and a logger prints everything that an error contains.',
-    fix: "If an error occurs, log only its code and status. Do not log the query of the browser's request or the exchange that failed. If the check log-client-secret also fails, fix that failure first.",
+    fix: "If an error occurs, log only its code and status. Do not log the query of the browser's request or the exchange that failed. If the check `log-client-secret` also fails, fix that failure first.",
     needs,
     async run(context) {
       const browser = context.browser()

@@ -104,7 +104,7 @@ export const changing: CheckDefinition[] = [
     async run(context) {
       const { earlier, answer, stored, first, second } = await saveTwice(context)
       if (stored !== first)
-        throw new NotApplicable('the later form overwrites the earlier change. The check edit-overtaken reports this')
+        throw new NotApplicable('the later form overwrites the earlier change. The check `edit-overtaken` reports this')
       const isRedirected = answer.trail.length > 1
       const kept = [answer.body, ...answer.forms.flatMap(({ fields }) => fields.map(([, value]) => value))]
       expect(

@@ -61,9 +61,10 @@ export const creating: CheckDefinition[] = [
       const answer = await context.request(action, { method: 'POST', headers, body: `${body}` })
       if ((await created(context, open.person)).length === 1) return
       await submitCreate(context, await openCreateForm(context))
-      throw new Failed(`The form created nothing with Origin: ${headers.origin} and without Sec-Fetch-Site.`, [
-        describeExchange(answer),
-      ])
+      throw new Failed(
+        `When the form was sent with Origin: ${headers.origin} and without Sec-Fetch-Site, it created nothing.`,
+        [describeExchange(answer)],
+      )
     },
   },
   {
@@ -196,7 +197,7 @@ export const creating: CheckDefinition[] = [
       const secret = secretOf(await created(context, open.person))
       if (!page.body.includes(secret))
         throw new NotApplicable(
-          'the page that follows the form does not show the secret. The check create-shows-secret reports this',
+          'the page that follows the form does not show the secret. The check `create-shows-secret` reports this',
         )
       for (let visit = 0; visit < 2; visit++) {
         const later = await open.browser.newTab().visit(page.url)
@@ -285,8 +286,8 @@ export const creating: CheckDefinition[] = [
       const page = await open.browser.submit(open.page, open.form, open.values)
       expectServed(page, `The form was answered with ${describePage(page)}.`)
       if ((await created(context, open.person)).length > 0)
-        throw new NotApplicable('the form created an application. The check create-no-session reports this')
-      // If the browser was not sent to the portal, the answer itself must say that the form was not carried out.
+        throw new NotApplicable('the form created an application. The check `create-no-session` reports this')
+      // If the browser was not sent to the portal, the answer itself must say that the form was not processed.
       const isThroughPortal = page.trail.some(({ request }) => request.url.startsWith(context.platform.portalUrl))
       if (!isThroughPortal) {
         const isSilent = page.status < 400 && !page.body.includes(typed) && (await isOrdinary(context, page))

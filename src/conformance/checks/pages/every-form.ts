@@ -164,7 +164,7 @@ export const everyForm: CheckDefinition[] = [
         const before = context.arrived('api')
         const page = await left.submit(open.page, open.form, typedInto(open), undefined, context.beforePortal)
         const changes = await changesSince(context, person, before)
-        expect(changes.length === 0, 'The client carried out the form.', page, ...changes)
+        expect(changes.length === 0, 'The client processed the form.', page, ...changes)
         expectServed(page, `The form was answered with ${describePage(page)}.`)
         expect(
           asksToSignIn(context, page),

@@ -164,7 +164,7 @@ export const everyPage: CheckDefinition[] = [
       title: 'Every style sheet or text that a page loads declares its charset',
       rule: 'charset',
       why: 'Without a charset, the browser guesses how to read letters outside ASCII in the file.',
-      fix: 'Send Content-Type: text/css; charset=utf-8 with every style sheet, and likewise for other texts.',
+      fix: 'Send Content-Type: text/css; charset=utf-8 with every style sheet, and add charset=utf-8 to the type of every other text.',
     },
     ({ kind, exchange }) =>
       kind === 'file' && /^\s*text\//i.test(typeOf(exchange)) && !/charset=/i.test(typeOf(exchange))
@@ -281,7 +281,7 @@ export const everyPage: CheckDefinition[] = [
     },
     ({ exchange }) => {
       const value = headerOf(exchange, 'strict-transport-security')
-      // If the header is missing, the check page-hsts reports this.
+      // If the header is missing, the check `page-hsts` reports this.
       if (value === undefined) return undefined
       const seconds = Number(/(?:^|;)\s*max-age\s*=\s*"?(\d+)/i.exec(value)?.[1] ?? 0)
       const isOwn = !/includesubdomains|preload/i.test(value)

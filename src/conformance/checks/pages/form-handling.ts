@@ -96,7 +96,7 @@ function stricterLimit(page: Page): string | undefined {
 
 const onceRule = {
   rule: 'PG-15',
-  fix: 'Remember the ids of all forms that were carried out, and not only the id of the latest form. Keep these ids outside the session. If a form comes again, answer with the result of the first request.',
+  fix: 'Remember the ids of all forms that were processed, and not only the id of the latest form. Keep these ids outside the session. If a form comes again, answer with the result of the first request.',
 } as const
 
 export const formHandling: CheckDefinition[] = [
@@ -311,7 +311,7 @@ export const formHandling: CheckDefinition[] = [
       const secret = secretOf(steps)
       if (!page.body.includes(secret))
         throw new NotApplicable(
-          'the page that follows the form does not show the secret. The check create-shows-secret reports this',
+          'the page that follows the form does not show the secret. The check `create-shows-secret` reports this',
         )
       const { '@id': id } = JSON.parse(String(steps[0]!.response.body)) as { '@id': string }
       const later = [

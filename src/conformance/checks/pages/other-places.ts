@@ -244,7 +244,7 @@ export const otherPlaces: CheckDefinition[] = [
         const fields = [...filledFields(edit.form, { [nameField(edit.form)]: 'Sent with a long field' }), long]
         const { answer } = await sendForm(context, application.browser, { ...edit.form, fields }, ownForm(context))
         const changes = await changesSince(context, application.person, before)
-        expect(changes.length === 0, 'The client carried out the long form for changes.', answer, ...changes)
+        expect(changes.length === 0, 'The client processed the long form for changes.', answer, ...changes)
         judged++
       }
       if (judged === 0) throw new NotApplicable('the client has no form for an application')

@@ -252,7 +252,7 @@ export const slowValues: CheckDefinition[] = [
     longestMs: 120_000,
     async run(context) {
       const { login, callback, returnTo, page } = context.settings
-      // A page behind the login reads its query only for a visitor who is signed in.
+      // The client reads the query of a page behind the login only if the visitor is signed in.
       const browser = page ? (await context.signedIn()).browser : context.browser()
       const names: [path: string, names: string[]][] = [
         [login, [returnTo]],

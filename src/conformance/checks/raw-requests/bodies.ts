@@ -109,7 +109,7 @@ export const bodies: CheckDefinition[] = [
     id: 'raw-forms',
     title: 'The client answers forms with invalid contents, and keeps running',
     rule: 'stays-up',
-    why: 'Anyone can send an invalid form. An exception that the client does not catch can end the client for all visitors.',
+    why: 'Anyone can send an invalid form. An exception that the client does not catch can crash the client for all visitors.',
     fix: 'Check the type of a body before you read it. Answer a body that you cannot read with status 400 or 415.',
     run: async context => void (await sendOdd(context, oddForms(context))),
   },
@@ -125,7 +125,7 @@ export const bodies: CheckDefinition[] = [
     id: 'raw-body-length',
     title: 'After a body of the wrong length, the client still answers other requests',
     rule: 'stays-up',
-    why: 'Broken proxies and attackers send such bodies. If one such body blocks or ends the client, no visitor gets an answer.',
+    why: 'Broken proxies and attackers send such bodies. If one such body blocks or crashes the client, no visitor gets an answer.',
     fix: 'Let the HTTP server find the end of a body, and catch the errors that happen while you read a body.',
     async run(context) {
       const { client } = context.settings

@@ -1,5 +1,5 @@
 // Checks with requests that no browser sends, but that a program can send. The client must answer these requests and
-// keep running, and must not use an address from them.
+// keep running. It must not use an address that such a request contains, for example in its Host header.
 import type { Exchange } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -202,7 +202,7 @@ export const rawRequests: CheckDefinition[] = [
       id: `raw-${id}`,
       title: `The client answers ${what}, and keeps running`,
       rule: 'stays-up',
-      why: 'Anyone can send such requests. An exception that the client does not catch can end the client for all visitors.',
+      why: 'Anyone can send such requests. An exception that the client does not catch can crash the client for all visitors.',
       fix,
       run: async context => void (await sendOdd(context, await requests(context))),
     },

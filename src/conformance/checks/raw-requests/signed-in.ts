@@ -85,7 +85,7 @@ export const signedIn: CheckDefinition[] = [
     id: 'raw-signed-in',
     title: 'The client answers invalid parameters, addresses and forms from a signed-in visitor, and keeps running',
     rule: 'stays-up',
-    why: 'Anyone with an account can send such requests. An exception that the client does not catch can end the client for all visitors.',
+    why: 'Anyone with an account can send such requests. An exception that the client does not catch can crash the client for all visitors.',
     fix: 'Check the type of every value before you use it. Answer a body that you cannot read with status 400 or 415.',
     needs: ['page'],
     run: async context => {

@@ -91,7 +91,7 @@ const definitions: CheckDefinition[] = [
     title: 'In Chromium, the address bar shows neither the code nor the state after the login',
     rule: 'CL-28',
     why: 'People copy and share the address in the address bar, and the browser history keeps this address.',
-    fix: 'Leave the callback with location.replace, a redirect or a meta refresh. These replace the callback in the browser history.',
+    fix: 'Answer the callback with a redirect, or with a page that calls location.replace or has a meta refresh. These replace the callback in the browser history.',
     needs: ['page', 'browser'],
     async run(context) {
       const { window } = await signIn(context)
@@ -106,7 +106,7 @@ const definitions: CheckDefinition[] = [
       'In Chromium, if the visitor presses Reload or Back after the login, the session continues and the callback is not opened again',
     rule: 'CL-28',
     why: 'A code is valid only once. If the browser opens the callback again, the visitor sees an error.',
-    fix: 'Leave the callback with location.replace, a redirect or a meta refresh, so that the browser history does not contain the callback.',
+    fix: 'Answer the callback with a redirect, or with a page that calls location.replace or has a meta refresh. The address of the callback then does not stay in the browser history.',
     needs: ['page', 'browser'],
     async run(context) {
       const visitor = await signIn(context)
@@ -152,7 +152,7 @@ const definitions: CheckDefinition[] = [
       const { window } = visitor
       const places = [await readableByScripts(window)]
       if (!(await isSignedIn(context, visitor)))
-        throw new Undecided('In Chromium, nobody is signed in after a login. The check chromium-login reports this.')
+        throw new Undecided('In Chromium, nobody is signed in after a login. The check `chromium-login` reports this.')
       places.push(await readableByScripts(window))
       const tokens = await tokensOf(context)
       for (const place of places)
@@ -241,7 +241,7 @@ const definitions: CheckDefinition[] = [
     needs: ['page', 'create', 'browser'],
     async run(context) {
       const count = await createBy(context, button => button.dblclick())
-      if (count === 0) throw new Undecided('The API created no application. The check chromium-create reports this.')
+      if (count === 0) throw new Undecided('The API created no application. The check `chromium-create` reports this.')
       expect(count === 1, `A double click created ${count} applications.`)
     },
   },
@@ -281,7 +281,7 @@ const definitions: CheckDefinition[] = [
       if (await shows()) expect(false, `After signing out, ${placeOf(window)} still shows the visitor's data.`)
       const isAtPortal = () => window.asked.some(({ url }) => url.startsWith(context.platform.portalUrl))
       window.asked.length = 0
-      // The loop ends if Back opens the portal and so begins a new login. The check logout-not-silent judges this case.
+      // The loop ends if Back opens the portal and so begins a new login. The check `logout-not-silent` judges this.
       for (let back = 0; back < 3 && !isAtPortal(); back++) {
         await window.act(() => window.page.goBack({ waitUntil: 'commit' }).catch(() => undefined))
         expect(

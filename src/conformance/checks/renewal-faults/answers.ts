@@ -32,7 +32,7 @@ const usable: {
     rule: 'token-type-case',
     fault: 'refresh-token-type-lowercase',
     why: 'A portal may write Bearer in upper or lower case. A client that does not ignore the case signs out every visitor when the access token expires.',
-    fix: 'Ignore upper and lower case when you compare token_type, as in the answer to an exchange.',
+    fix: 'Ignore case when you compare token_type, as in the answer to an exchange.',
   },
   {
     id: 'uppercase-type',
@@ -41,7 +41,7 @@ const usable: {
     fault: 'refresh-member',
     options: { member: 'token_type', value: 'BEARER' },
     why: 'A portal may write Bearer in upper or lower case. A client that does not ignore the case signs out every visitor when the access token expires.',
-    fix: 'Ignore upper and lower case when you compare token_type, as in the answer to an exchange.',
+    fix: 'Ignore case when you compare token_type, as in the answer to an exchange.',
   },
   {
     id: 'opaque-token',

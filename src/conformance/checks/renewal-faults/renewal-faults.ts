@@ -264,7 +264,7 @@ const sizes: CheckDefinition[] = [
       await context.platform.settle(2000)
       const recorded = () => context.arrived('refresh').find(({ fault }) => fault?.name === 'refresh-endless-body')
       const isMet = context.timesMet('refresh-endless-body') > 0
-      // Some clients close the connection only some seconds after they have answered the visitor.
+      // Some clients close the connection only a few seconds after they have answered the visitor.
       for (let tries = 0; tries < 5 && isMet && !recorded(); tries++) await context.pause(1000)
       expect(
         recorded() || !isMet || page.status === 0,

@@ -103,7 +103,7 @@ const forms: CheckDefinition[] = [
       const { browser, person } = await context.signedIn()
       await context.platform.endAccessTokens(person)
       renewalIn(context, await visitPage(context, browser))
-      // For some seconds, a client may use the answer to the first renewal again.
+      // For a few seconds, a client may use the answer to the first renewal again.
       await context.pause(11_000)
       await context.platform.endAccessTokens(person)
       const visit = await visitPage(context, browser)
@@ -134,7 +134,7 @@ async function renewTwice(context: CheckContext, fault?: string) {
   if (fault) await context.order(fault, { times: 1 })
   const first = renewalIn(context, await visitPage(context, browser))
   await context.dropFaults()
-  // For some seconds, a client may use the answer to the first renewal again.
+  // For a few seconds, a client may use the answer to the first renewal again.
   await context.pause(11_000)
   await context.platform.endAccessTokens(person)
   return { first, ...(await visitPage(context, browser)) }

@@ -24,7 +24,7 @@ import { occasions } from './occasions.ts'
 import { specialRenewals } from './special-renewals.ts'
 
 /**
- * Waits until the last renewal no longer has an effect. For some seconds after a renewal, a client may use the answer
+ * Waits until the last renewal no longer has an effect. For a few seconds after a renewal, a client may use the answer
  * again. For ten seconds, the portal accepts the replaced refresh token.
  */
 const forget = ({ pause }: CheckContext) => pause(12_000)
@@ -407,7 +407,7 @@ export const renewal: CheckDefinition[] = [
     title: 'If six tabs load at once and a seventh tab loads a short time later, the client makes only one renewal',
     rule: 'RF-03',
     why: 'A refresh token is valid only once. For ten seconds after a renewal, the portal still accepts the old refresh token and returns the same new token. After that, a renewal with the old refresh token ends the session.',
-    fix: 'Let all requests with the same refresh token share one renewal, and remember its answer for some seconds.',
+    fix: 'Let all requests with the same refresh token share one renewal, and remember its answer for a few seconds.',
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)

@@ -104,7 +104,7 @@ const after401: CheckDefinition[] = [
     title: 'If five tabs load at once and the API refuses their access token, the client makes only one renewal',
     rule: 'RF-03',
     why: 'A renewal replaces the refresh token. The portal accepts the old refresh token for ten more seconds. After that, a renewal with the old refresh token ends the session.',
-    fix: 'Let all requests with the same refresh token share one renewal, and remember its answer for some seconds, whatever caused the renewal.',
+    fix: 'Let all requests with the same refresh token share one renewal, and remember its answer for a few seconds, whatever caused the renewal.',
     needs,
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -301,7 +301,7 @@ const others: CheckDefinition[] = [
       await context.platform.settle()
       const renewal = context.arrived('refresh').find(step => !before.has(step))
       if (renewal?.response.status !== 200) throw new NotApplicable('the page with the form does not renew the session')
-      // For some seconds, a client may use the answer to the renewal again.
+      // For a few seconds, a client may use the answer to the renewal again.
       await context.pause(12_000)
       const { page, steps } = await visitPage(context, browser)
       const renewals = steps.filter(isRenewal)

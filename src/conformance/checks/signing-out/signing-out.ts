@@ -190,8 +190,8 @@ export const signingOut: CheckDefinition[] = [
     needs,
     async run(context) {
       /**
-       * Renews a session and signs out. `isKeptRevoked` says whether the client revoked the refresh token that it had
-       * to keep.
+       * Renews a session and signs out. `isKeptRevoked` says whether the client revoked the refresh token that was
+       * valid after the renewal: the new one, or the old one if the answer contained none.
        */
       const renewAndSignOut = async (fault?: string) => {
         const before = new Set(context.arrived('revoke'))

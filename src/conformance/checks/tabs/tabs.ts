@@ -214,9 +214,9 @@ export const tabs: CheckDefinition[] = [
   },
   {
     id: 'tabs-other-visitor',
-    title: 'If another user signs in with the same browser, the client ends the session of the earlier visitor',
+    title: 'If a second visitor signs in with the same browser, the client ends the session of the first visitor',
     rule: 'CL-20',
-    why: 'If the other user is signed in at the portal, the portal redirects at once. The browser then sends the old session cookies with the callback.',
+    why: "If the second visitor is already signed in at the portal, the portal redirects at once. The browser then sends the first visitor's session cookies with the callback.",
     fix: 'If a callback contains the cookies of a session, replace this session with the new session.',
     needs: ['page'],
     async run(context) {
@@ -228,19 +228,19 @@ export const tabs: CheckDefinition[] = [
       const page = await browser.visit(context.url(context.settings.login))
       expect(
         await context.isSignedIn(browser, { person: other }),
-        `The login of the other user ended with ${describePage(page)}, and this user is not signed in.`,
+        `The login of the second visitor ended with ${describePage(page)}, and this visitor is not signed in.`,
         page,
       )
-      expect(!(await context.isSignedIn(browser, { person })), 'The earlier visitor is still signed in.', page)
+      expect(!(await context.isSignedIn(browser, { person })), 'The first visitor is still signed in.', page)
     },
   },
   {
     id: 'tabs-other-visitor-without-refresh-token',
     title:
-      'If another user signs in and gets no refresh token, the earlier visitor is not signed in again when the new session ends',
+      'If a second visitor signs in and gets no refresh token, the first visitor is not signed in again when the second session ends',
     rule: 'CL-20',
-    why: 'If the client keeps the refresh token of the earlier visitor, the next renewal signs the other user in as the earlier visitor.',
-    fix: 'At each login, replace or delete every cookie of the earlier session, even if the token response has no refresh token. Delete each cookie even if the request did not contain it: browsers do not send SameSite=Strict cookies with a callback.',
+    why: 'If the client keeps the refresh token of the first visitor, the next renewal signs the second visitor in as the first.',
+    fix: 'At each login, replace or delete every cookie of the previous session, even if the token response has no refresh token. Delete each cookie even if the request did not contain it: browsers do not send SameSite=Strict cookies with a callback.',
     needs: ['page'],
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -255,7 +255,7 @@ export const tabs: CheckDefinition[] = [
       const page = await context.visitUntilPortal(browser, context.settings.page)
       expect(
         !(await context.isSignedIn(browser, { person })),
-        'After the access token of the other user has expired, the earlier visitor is signed in again.',
+        'After the access token of the second visitor has expired, the first visitor is signed in again.',
         page,
       )
     },
@@ -333,7 +333,7 @@ export const tabs: CheckDefinition[] = [
       'If a visitor presses the Back button after the login, the visitor stays signed in, and the client does not make a second exchange',
     rule: 'CL-28',
     why: 'The Back button can open the callback again, although the client has already used its code.',
-    fix: 'Leave the callback with a redirect or a meta refresh, so that the browser history does not contain it. If a signed-in visitor requests the callback again, redirect to the page behind the login.',
+    fix: 'Answer the callback with a redirect or a meta refresh, so that its address does not stay in the browser history. If a signed-in visitor requests the callback again, redirect to the page behind the login.',
     needs: ['page'],
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -650,7 +650,7 @@ export const tabs: CheckDefinition[] = [
       const last = (await created(context, plain.person)).slice(-1)
       if (!shown.body.includes(secretOf(last)))
         throw new NotApplicable(
-          'the page that follows the form does not show the secret. The check create-shows-secret reports this',
+          'the page that follows the form does not show the secret. The check `create-shows-secret` reports this',
         )
       expect(false, 'The page of the other instance does not show the secret.', page)
     },
@@ -705,7 +705,7 @@ export const tabs: CheckDefinition[] = [
       const open = await openCreateForm(context)
       await context.clientProcess!.restart()
       if (!(await context.isSignedIn(open.browser.copy())))
-        throw new NotApplicable('the session does not survive the restart. The check restart-session reports this')
+        throw new NotApplicable('the session does not survive the restart. The check `restart-session` reports this')
       const page = await open.browser.submit(open.page, open.form, open.values)
       if ((await created(context, open.person)).length === 1) return
       await submitCreate(context, await openFormIn(context, open.browser, open.person))

@@ -224,7 +224,7 @@ export const time: CheckDefinition[] = [
     title: 'For a login, the client makes one exchange, and at most two other portal calls',
     rule: 'DO-14',
     why: 'The visitor waits for these calls, and many calls for each login overload the portal.',
-    fix: 'Make only the exchange and, if you show the name of the visitor, one request for this name.',
+    fix: "During the callback, send only the exchange, and, if you show the visitor's name, one request for it.",
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const page = await followCallback(context, browser, callback, context.isPortal)
