@@ -22,8 +22,8 @@ import { limits, requireRoomForGroup } from './limits.ts'
 const dayMs = 86_400_000
 
 /**
- * Makes a group, and adds its maker as a member. If a group with this `id` already exists, the form was sent twice, and
- * the function does not make a second group. The callback `also` runs in the same transaction. Throws Refusal.
+ * Makes a group, and adds its creator as a member. If a group with this `id` already exists, the form was sent twice,
+ * and the function does not make a second group. The callback `also` runs in the same transaction. Throws Refusal.
  */
 export async function makeGroup(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
@@ -115,7 +115,7 @@ export async function acceptInvitation(
 export type EndedLink = 'membership' | 'invitation'
 
 /**
- * Ends the link between a user and a group: a member leaves, the group's maker removes a member, a member cancels an
+ * Ends the link between a user and a group: a member leaves, the group's creator removes a member, a member cancels an
  * invitation, or the invited user declines it. When the last member leaves, the group is deleted. Pages pass `only`,
  * because each button on a page ends one kind of link. For example, if a user accepts an invitation after a page was
  * shown, the page's button for cancelling the invitation must not end the membership. Throws Refusal.
@@ -143,7 +143,7 @@ async function endLinkOfOther(
   db: Db,
   { group, userId, callerId }: { group: Group; userId: string; callerId: string },
 ): Promise<EndedLink> {
-  // Check the caller's membership first, as in inviteUser. A maker who has left the group has no rights.
+  // Check the caller's membership first, as in inviteUser. A creator who has left the group has no rights.
   if (!(await isMember(db, group.id, callerId))) throw new Refusal('not-allowed')
   await requireUser(db, userId)
   if (await deleteInvitation(db, group.id, userId)) return 'invitation'

@@ -12,7 +12,7 @@ export interface Group {
   createdBy: string
 }
 
-/** Stores a group, and adds its maker as a member. Call this in a transaction, because it runs two statements. */
+/** Stores a group, and adds its creator as a member. Call this in a transaction, because it runs two statements. */
 export async function createGroup(
   db: Db,
   name: string,

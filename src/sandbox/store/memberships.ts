@@ -63,7 +63,7 @@ export async function countMembers(db: Db, groupId: string): Promise<number> {
 
 /**
  * Lists the groups that the user has made, and then the user's other groups. In both parts of the list, the oldest
- * membership comes first. Therefore an accepted invitation never comes before the user's own groups.
+ * membership comes first. Therefore a group that somebody else made is never listed before the user's own groups.
  */
 export async function listMemberships(db: Db, userId: string): Promise<Membership[]> {
   const rows = await db

@@ -5,7 +5,7 @@ import { firstSchema } from './first-schema.ts'
 import type { Migration } from './migrate.ts'
 
 /**
- * Adds the makers of records. For rows from earlier versions of the sandbox, the maker is unknown, and the column
+ * Adds the creators of records. For rows from earlier versions of the sandbox, the creator is unknown, and the column
  * contains an empty string. If `made_by_client` is null, the row was not created by a client.
  */
 export const makers: Migration = {
@@ -125,7 +125,7 @@ const setUp: Migration = {
   ],
 }
 
-/** Adds a version to each application, for its ETag. The version counts how often the application was written. */
+/** Adds a version to each application, for its ETag. The version counts how many times the application was written. */
 const applicationVersions: Migration = {
   name: 'application versions',
   statements: ['alter table applications add column version bigint not null default 1'],

@@ -6,7 +6,7 @@ import type { Db } from './schema.ts'
 export interface TokenFamily {
   grantId: string
   userId: string
-  /** How often the refresh token of the family was replaced. */
+  /** How many times the refresh token of the family was replaced. */
   generation: number
 }
 

@@ -93,7 +93,7 @@ interface ClientSecretTable {
   created_at: number
   /**
    * If an earlier version of the sandbox made the secret, this column and made_by_client are empty, because that
-   * version did not store the maker.
+   * version did not store the creator.
    */
   created_by: string
   made_by_client: string | null
@@ -142,7 +142,7 @@ interface GrantTable {
   redeemed_at: number | null
   refresh_token_hash: string | null
   refresh_expires_at: number | null
-  /** How often the refresh token of the family was replaced. */
+  /** How many times the refresh token of the family was replaced. */
   generation: number
   /**
    * The number of this grant among the user's grants for this client. Because of this number, the order of the grants

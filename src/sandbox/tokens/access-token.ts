@@ -56,8 +56,8 @@ export function grantIdOf({ jti }: AccessTokenClaims): string {
 }
 
 /**
- * Returns the generation of the token: how often the refresh token of its family had been replaced when the token was
- * issued. A token from an earlier version of the sandbox has no such number and counts as generation 0.
+ * Returns the generation of the token: how many times the refresh token of its family had been replaced when the token
+ * was issued. A token from an earlier version of the sandbox has no such number and counts as generation 0.
  */
 export function generationOf({ jti }: AccessTokenClaims): number {
   return Number(/_(\d+)$/.exec(jti)?.[1] ?? 0)

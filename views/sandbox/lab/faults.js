@@ -111,7 +111,7 @@ document.addEventListener('submit', event => {
 })
 
 /**
- * Shows how often the faults in the list have happened. While the focus is in the list, the list does not change,
+ * Shows how many times each fault in the list has happened. While the focus is in the list, the list does not change,
  * because the visitor may be about to cancel a fault.
  */
 async function refresh() {

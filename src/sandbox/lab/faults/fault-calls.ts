@@ -60,7 +60,7 @@ export function faultCalls(faults: OrderedFaults) {
         summary: 'Show a fault that you have ordered',
         params: idInPath,
         querystring: queryOf(),
-        response: { 200: answer('The fault, and how often it has happened.', 'OrderedFault'), ...refuse(404) },
+        response: { 200: answer('The fault, and how many times it has happened.', 'OrderedFault'), ...refuse(404) },
       },
       handler: async (request: FastifyRequest) => describeOrdered(requireFault(request)),
     },
@@ -178,7 +178,7 @@ export const faultSchemas: Record<string, Schema> = {
       times: { anyOf: [count, only('always')] },
       options: anyFields,
       status: only('waiting', 'used up', 'dropped'),
-      consumed: { ...count, description: 'How often the fault has happened.' },
+      consumed: { ...count, description: 'How many times the fault has happened.' },
       requestIds: { ...listOf(text), description: 'The ids of the latest steps that the fault affected.' },
       orderedAt: time,
       dropsAt: {

@@ -1,6 +1,6 @@
 // Removes everything that the laboratory has made for one suite or for all suites, and everything that the people of
 // these suites have made. An application that somebody else has made stays, even if it belongs to a group of a suite.
-// In this case, the group also stays, and gets a new maker.
+// In this case, the group also stays, and gets a new creator.
 import { sql } from 'kysely'
 import { lockGroup } from '../groups.ts'
 import { isRemoved, removeApplications, selectApplications } from '../present-applications.ts'
@@ -66,7 +66,7 @@ function selectMade(suite: string | undefined) {
       .where(isOfSuite)
       .union(db.selectFrom('applications').select('id').where('created_by', 'in', people(db)))
       // A group can be removed only after its applications. So also include an application of these groups if it was
-      // removed earlier, or if its maker no longer exists.
+      // removed earlier, or if its creator no longer exists.
       .union(
         db
           .selectFrom('applications')
@@ -121,9 +121,9 @@ async function removeGroup(store: Store, id: string): Promise<boolean> {
 }
 
 /**
- * Gives a new maker to a group that stays because it has an application of a person who is not removed. The new maker
- * is the earliest member who is not removed. If all members are removed, the maker of the oldest remaining application
- * becomes the maker of the group.
+ * Gives a new creator to a group that stays because it has an application of a person who is not removed. The new
+ * creator is the earliest member who is not removed. If all members are removed, the creator of the oldest remaining
+ * application becomes the creator of the group.
  */
 async function handOver(store: Store, id: string, made: Made): Promise<void> {
   await store.transaction(async db => {
