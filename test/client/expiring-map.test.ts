@@ -12,7 +12,7 @@ function createMap<V>() {
   return { clock, map: new ExpiringMap<V>(clock.read) }
 }
 
-/** Creates a piece of work that runs until the test ends it. `timesStarted` returns how often the work was started. */
+/** Creates work that runs until the test ends it. `timesStarted` returns how many times the work was started. */
 function createWork() {
   let timesStarted = 0
   const runs: PromiseWithResolvers<string>[] = []

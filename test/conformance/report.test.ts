@@ -107,7 +107,7 @@ t.test('if a client is slow but still answers, the suite does not restart the cl
   t.equal(restarts, 0)
 })
 
-t.test('if the client did not answer before a check began, the check is undecided', async t => {
+t.test('if the client had already stopped answering when a check began, the check is undecided', async t => {
   const results = await runAll([check('a', async () => {})], { isAnswering: async () => false })
   t.match(results, [{ verdict: 'undecided', reason: 'The client no longer answers.' }])
 })

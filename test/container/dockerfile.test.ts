@@ -24,7 +24,7 @@ t.test(
   },
 )
 
-t.test('if docker build gets no target, it builds the client', async t => {
+t.test('docker build without a target builds the client', async t => {
   t.equal(stages.at(-1)?.name, 'client')
 })
 

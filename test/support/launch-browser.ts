@@ -171,7 +171,7 @@ function chromiumTab(page: ChromiumPage): Driver {
 
 // Firefox through Puppeteer and WebDriver BiDi.
 
-/** Starting Firefox takes some seconds, so all tests of a process share it. Each test has its own cookies. */
+/** Starting Firefox takes a few seconds, so all tests of a process share it. Each test has its own cookies. */
 let firefox: Promise<Firefox> | undefined
 
 async function startFirefox(t: Teardown): Promise<Driver> {

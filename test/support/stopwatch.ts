@@ -1,4 +1,4 @@
-// Measures the time of work on a busy machine.
+// Measures how long work takes on a busy machine.
 
 /** Times in seconds. `own` does not include the time in which other processes had the processor. */
 export type Took = { wall: number; own: number }

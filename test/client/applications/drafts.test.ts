@@ -1,5 +1,5 @@
-// Tests forms for applications that are sent after the session has ended. See sign-in/interrupted-forms.test.ts for
-// forms in general.
+// Tests application forms that are sent after the session has ended. See sign-in/interrupted-forms.test.ts for forms in
+// general.
 
 import t, { type Test } from 'tap'
 import { webTexts } from '../../../src/client/web/texts.ts'

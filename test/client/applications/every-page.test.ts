@@ -37,7 +37,7 @@ async function start(t: Test) {
     '/applications/app-1/secret': await read('/applications/app-1/secret'),
     '/applications/app-1/delete': await read('/applications/app-1/delete'),
   }
-  /** Sends the form with the Strict cookies, as browsers do if a page of a sibling host sends it. */
+  /** Sends the form with the Strict cookies, as a browser does when the form is on a page of a sibling host. */
   const send = (url: string, headers: Record<string, string>) =>
     client.inject({
       method: 'POST',
@@ -68,7 +68,7 @@ for (const [what, headers] of Object.entries({
   })
 }
 
-t.test('PG-01: a POST from a page of this site is carried out', async t => {
+t.test('PG-01: a POST from a page of this site is processed', async t => {
   const { forms, send } = await start(t)
   for (const url of Object.keys(forms)) t.equal((await send(url, { origin: publicUrl })).statusCode, 303, url)
 })

@@ -17,7 +17,7 @@ const listen = `
   })
 `
 
-/** Resolves to the address of the port as soon as a connection to this port hangs. */
+/** Opens such a port, and fills its queue until a new connection hangs. Resolves to the address of the port. */
 export async function startUnacceptingPort(t: Test): Promise<string> {
   const worker = new Worker(listen, { eval: true })
   const [port] = (await once(worker, 'message')) as [number]

@@ -56,7 +56,7 @@ t.test('if a product replaces a text, the page shows the new text, and the other
   t.match(page.body, '<html lang="en">')
 })
 
-t.test('texts are chosen for each request, on pages, on error pages, in the login and in JSON', async t => {
+t.test('pages, error pages, the login and JSON answers all use the texts chosen for the request', async t => {
   const { client, browser } = await buildWithTexts(t, byLanguage)
   for (const [path, title] of [
     ['/nowhere', webTexts.errors.noPage],

@@ -136,7 +136,7 @@ for (const { name, meet } of opened) {
   )
 
   t.test(
-    `if a person accepts an invitation while the maker of the group cancels the invitation, the person is not a member afterwards (${name})`,
+    `if a person accepts an invitation while the creator of the group cancels the invitation, the person is not a member afterwards (${name})`,
     async t => {
       const { makers, friends, groupId } = await meet()
       const { userId } = friends[0]
@@ -146,8 +146,8 @@ for (const { name, meet } of opened) {
           link(friends[round % 2]!, userId, groupId),
           unlink(makers[1], userId, groupId),
         ])
-        // If the maker's call comes first, it cancels the invitation. If the friend has already accepted, the maker's
-        // call removes the new member.
+        // If the creator's call comes first, it cancels the invitation. If the friend has already accepted, the
+        // creator's call removes the new member.
         t.equal(ended.statusCode, 204)
         t.ok([201, 403].includes(accepted.statusCode))
         t.strictSame(await listLinks(friends[0]), [])

@@ -123,7 +123,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `groups-leave: every member can leave a group, but only the maker of the group can remove other members (${database.name})`,
+    `groups-leave: every member can leave a group, but only the creator of the group can remove other members (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { maker, friend, groupId } = await openTwo(sandbox)
@@ -145,19 +145,22 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`if the maker leaves a group, the maker has no rights in the group any more (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { maker, friend, groupId } = await openTwo(sandbox)
-    await link(maker, friend.userId, groupId)
-    await link(friend, friend.userId, groupId)
-    t.equal((await unlink(maker, maker.userId, groupId)).statusCode, 204)
-    for (const answer of [
-      await link(maker, maker.userId, groupId),
-      await link(maker, unknownId, groupId),
-      await unlink(maker, friend.userId, groupId),
-    ])
-      t.strictSame(answer.json(), denied)
-  })
+  t.test(
+    `if the creator leaves a group, the creator has no rights in the group any more (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { maker, friend, groupId } = await openTwo(sandbox)
+      await link(maker, friend.userId, groupId)
+      await link(friend, friend.userId, groupId)
+      t.equal((await unlink(maker, maker.userId, groupId)).statusCode, 204)
+      for (const answer of [
+        await link(maker, maker.userId, groupId),
+        await link(maker, unknownId, groupId),
+        await unlink(maker, friend.userId, groupId),
+      ])
+        t.strictSame(answer.json(), denied)
+    },
+  )
 
   t.test(
     `if a member leaves or is removed, all invitations that this member sent for the group become invalid (${database.name})`,

@@ -11,7 +11,7 @@ export interface BadRequest {
 
 const longUrl = `https://a.example.test/${'x'.repeat(2048)}`
 
-/** Bad values, each with a description as its key. Each value can replace the good value of a field. */
+/** Bad values, each with a description as its key. Each value can replace the valid value of a field. */
 export const badValues: Record<string, unknown> = {
   'left out': undefined,
   null: null,

@@ -108,7 +108,7 @@ t.test('a call with a bad token or a wrong content type is listed under the clie
   t.same(reasons.sort(), ['content-type-unsupported', 'content-type-unsupported', 'token-expired', 'token-malformed'])
 })
 
-t.test('if a body has a wrong content type, the portal reads no more bytes than a form may have', async t => {
+t.test('if a body has a wrong content type, the portal stops reading it at the size limit for forms', async t => {
   const { sandbox } = await buildTestLab(t)
   const headers = { 'content-type': 'text/plain' }
   const payload = `client_id=${'x'.repeat(2_000_000)}`

@@ -114,11 +114,11 @@ t.test('a fault can issue tokens for a short session, with a short lifetime and 
   t.notOk('refresh_token' in tokens)
 })
 
-t.test('each fault of the redirect to the client has exactly the effect that its name says', async t => {
+t.test('each fault in the redirect to the client does exactly what its name says', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   const goBack = await signInOnce(sandbox)
   const usual = await goBack()
-  // The faults of the redirect that have no required option.
+  // The faults in the redirect that have no required option.
   const names = namesOf(/^redirect-/).filter(
     name => !Object.values(catalogue.get(name)!.options).some(one => one.isRequired),
   )
@@ -148,7 +148,7 @@ t.test('each fault of the redirect to the client has exactly the effect that its
 })
 
 t.test(
-  'if a script signs in without a browser, a fault of the redirect changes the redirect address in the answer',
+  'if a script signs in without a browser, a fault in the redirect changes the redirect address in the answer',
   async t => {
     const { sandbox, order } = await buildFaultLab(t)
     await signInOnce(sandbox)

@@ -218,7 +218,7 @@ t.test('every call of the laboratory refuses unknown parameters', async t => {
 })
 
 t.test(
-  'the fields `skip` and `times` of an order say how many requests a fault skips, and how often it then happens; each changed step names the fault',
+  'the fields `skip` and `times` of an order say how many requests a fault skips, and how many times it then happens; each changed step names the fault',
   async t => {
     const { order, show, sandbox, steps } = await buildFaultLab(t)
     const { id } = await order('exchange-503', { ...own, skip: 1, times: 2, options: { retryAfter: 7 } })
@@ -303,7 +303,7 @@ t.test(
 )
 
 t.test(
-  'if an order contains a state value, its fault happens only to requests of the login with this value; the later calls of this login also match',
+  'if an order contains a state value, its fault happens only to the login with this state, including its later calls, which no longer carry the state',
   async t => {
     const { order, sandbox } = await buildFaultLab(t)
     const [one, two] = ['state-of-one-suite-0123456789', 'state-of-the-other-0123456789']

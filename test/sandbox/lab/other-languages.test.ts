@@ -51,7 +51,7 @@ async function runSessions(t: Test, env: Record<string, string>): Promise<void> 
 }
 
 t.test(
-  'all example sessions, run at once on one sandbox, print the output in docs/clients-in-other-languages.md',
+  'all example sessions, run at the same time on one sandbox, print exactly the output that docs/clients-in-other-languages.md shows',
   async t => {
     await runSessions(t, { LAB: await startWithLab(t) })
   },

@@ -47,7 +47,7 @@ t.test('AZ-15: the portal’s metadata names the issuer, every endpoint, and the
   })
 })
 
-t.test('AZ-15: every address in the portal’s metadata exists', async t => {
+t.test('AZ-15: every address in the portal’s metadata is served', async t => {
   const { portal } = await buildTestSandbox(t)
   const metadata = (await portal.inject({ url: metadataUrl })).json()
   for (const name of [

@@ -243,7 +243,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `on the page of a group, members can leave, and the maker of the group can remove members and cancel invitations (${database.name})`,
+    `on the page of a group, members can leave, and the creator of the group can remove members and cancel invitations (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { maker, friend, makerId, friendId, path } = await openTwoPages(sandbox)
@@ -259,11 +259,11 @@ for (const database of databases) {
       await answerInvitation(friend, 'accept')
       t.equal((await submitForm(maker, old, path, { change: 'cancel-invitation', userId: friendId })).statusCode, 303)
       t.equal((await friend.get(path)).statusCode, 200, 'cancelling an accepted invitation must not remove the member')
-      t.notMatch((await friend.get(path)).body, 'Remove', 'only the maker must see the button to remove members')
+      t.notMatch((await friend.get(path)).body, 'Remove', 'only the creator must see the button to remove members')
       t.equal(
         (await change(friend, path, { change: 'remove-member', userId: makerId })).statusCode,
         404,
-        'only the maker may remove members',
+        'only the creator may remove members',
       )
 
       const out = await follow(maker, await change(maker, path, { change: 'remove-member', userId: friendId }))
@@ -399,7 +399,7 @@ for (const database of databases) {
       t.equal(
         locationOf(await friend.get(`${path}/members/${makerId}/remove`)),
         path,
-        'only the maker must see the page that asks',
+        'only the creator must see the page that asks',
       )
 
       const question = await maker.get(ask)

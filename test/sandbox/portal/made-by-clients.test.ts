@@ -294,7 +294,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `if an application was created before the store recorded who made it, the portal lists it separately, with an unknown maker (${database.name})`,
+    `if an application was created before the store recorded who made it, the portal lists it separately, with an unknown creator (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { own, browser } = await openWithOwnToken(sandbox)

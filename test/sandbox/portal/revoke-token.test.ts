@@ -78,7 +78,7 @@ for (const database of await openDatabases(t)) {
   )
 }
 
-t.test('TK-02: a revocation with a mistake gets the right OAuth error, and does not revoke any token', async t => {
+t.test('TK-02: an invalid revocation request gets the right OAuth error, and does not revoke any token', async t => {
   const sandbox = await buildTestSandbox(t)
   const { refresh_token: token } = await getTokens(sandbox)
   const cases: [Record<string, string>, number, string][] = [

@@ -85,7 +85,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `F-33: if rows were written before the store recorded who made an application, a migration keeps these rows and stores an unknown maker (${database.name})`,
+    `F-33: if rows were written before the store recorded who made an application, a migration keeps these rows and stores an unknown creator (${database.name})`,
     async t => {
       const url = await database.makeEmpty(t)
       await fill(await openWith(t, url, firstSchema))

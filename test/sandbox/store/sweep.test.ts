@@ -171,7 +171,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `if a group has no members, the sweep deletes the group together with its last application, and keeps other groups (${database.name})`,
+    `when the sweep deletes the last application of a group without members, it also deletes the group; it keeps other groups (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { maker } = await openTwo(sandbox)

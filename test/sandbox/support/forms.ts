@@ -35,7 +35,7 @@ export async function askToWithdraw(browser: Browser): Promise<LightMyRequestRes
   return path === undefined ? list : browser.get(path)
 }
 
-/** The fields of a sign-up form, with good values. */
+/** The fields of a sign-up form, with valid values. */
 export const newcomer = {
   email: 'newcomer@example.test',
   password: 'a new pass phrase',

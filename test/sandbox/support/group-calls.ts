@@ -32,7 +32,8 @@ export async function listLinks({ call, userId }: ApiCaller) {
 }
 
 /**
- * Makes two users with tokens from the portal's own page. The maker has made a group, and the friend is in no group.
+ * Makes two users with tokens from the portal's own page. The user `maker` has created a group, and the user `friend`
+ * is not in any group.
  */
 export async function openTwo(sandbox: TestSandbox) {
   const maker = await callFromPortal(sandbox, await openAsDeveloper(sandbox))

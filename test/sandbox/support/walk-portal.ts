@@ -177,8 +177,8 @@ async function walkReset({ portalUrl }: OpenPortal, page: Page, look: (name: str
 }
 
 /**
- * Opens the pages for groups with received and sent invitations, as the maker and as a member of a group with the name
- * `longName`.
+ * Opens the pages for groups with received and sent invitations, as the creator and as a member of a group with the
+ * name `longName`.
  */
 async function walkGroups({ sandbox, portalUrl }: OpenPortal, page: Page, look: (name: string) => Promise<void>) {
   const press = (name: string | RegExp) => page.getByRole('button', { name }).first().click()
@@ -249,7 +249,7 @@ export async function fillSignUp(page: Page, email: string): Promise<void> {
 
 /**
  * Makes applications and secrets on the user's behalf, as the client of the last login. Also makes one secret without a
- * known maker.
+ * known creator.
  */
 export async function makeThroughClient({ sandbox, clientUrl, arrivals }: OpenPortal): Promise<void> {
   const arrival = arrivals.findLast(({ url }) => url.includes('code='))

@@ -35,7 +35,7 @@ async function signInAs(test: TestClient, visitor: string, refreshToken: string 
 }
 
 t.test(
-  'CL-20: if another visitor signs in with the same browser, the new session replaces the session of the earlier visitor',
+  'CL-20: if a second visitor signs in with the same browser, the new session replaces the session of the first visitor',
   async t => {
     const test = await buildForTwo(t)
     t.match((await signInAs(test, 'visitor-1', 'refresh-of-the-first')).body, 'Of the first')
@@ -47,7 +47,7 @@ t.test(
 )
 
 t.test(
-  'CL-20: after another visitor has signed in, a copy of the earlier session cookies still shows the data of the earlier visitor',
+  "CL-20: after a second visitor has signed in, a copy of the first visitor's session cookies still shows the first visitor's data",
   async t => {
     const test = await buildForTwo(t)
     await signInAs(test, 'visitor-1', undefined)
