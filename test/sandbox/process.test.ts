@@ -47,8 +47,8 @@ t.test(
     t.teardown(() => taken.close())
     const { port } = taken.address() as AddressInfo
     const reasons: [Record<string, string>, RegExp][] = [
-      [{ HOST: 'nowhere.invalid' }, /^The sandbox did not start: HOST, .*ENOTFOUND.*\n$/],
-      [{ HOST: '192.0.2.1' }, /^The sandbox did not start: HOST, .*EADDRNOTAVAIL.*\n$/],
+      [{ HOST: 'nowhere.invalid' }, /^The sandbox did not start: cannot listen on HOST, .*ENOTFOUND.*\n$/],
+      [{ HOST: '192.0.2.1' }, /^The sandbox did not start: cannot listen on HOST, .*EADDRNOTAVAIL.*\n$/],
       [{ PORTAL_PORT: `${port}` }, /^The sandbox did not start: .* PORTAL_PORT .*EADDRINUSE.*\n$/],
       [{ API_PORT: `${port}` }, /^The sandbox did not start: .* API_PORT .*EADDRINUSE.*\n$/],
       [{ LAB_PORT: `${port}` }, /^The sandbox did not start: .* LAB_PORT .*EADDRINUSE.*\n$/],
