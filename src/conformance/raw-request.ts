@@ -5,6 +5,11 @@ import type { Exchange } from './browser/browser.ts'
 import { findHost } from './browser/find-host.ts'
 import { isConnectionLost } from './browser/send.ts'
 
+/** The length of a body, in characters, that a server may refuse before it has read the body. */
+const longBody = 64 * 1024
+/** How long the suite waits for such a refusal before it sends the body, in milliseconds. */
+const refusalMs = 200
+
 export interface RawRequest {
   method?: string
   headers?: Record<string, string | string[]>
@@ -50,12 +55,19 @@ export async function sendRaw(
     } catch (error) {
       return fail(error as Error)
     }
-    sent.on('error', fail)
+    let timer: NodeJS.Timeout | undefined
+    sent.on('error', error => {
+      clearTimeout(timer)
+      fail(error)
+    })
     sent.on('response', answer => {
+      clearTimeout(timer)
       const chunks: Buffer[] = []
       answer.on('data', chunk => chunks.push(chunk))
       answer.on('error', fail)
-      answer.on('end', () =>
+      answer.on('end', () => {
+        // The server has answered before it got the body.
+        if (!sent.writableEnded) sent.destroy()
         resolve({
           status: answer.statusCode ?? 0,
           headers: new Headers(
@@ -65,10 +77,18 @@ export async function sendRaw(
           ),
           setCookies: answer.headers['set-cookie'] ?? [],
           body: Buffer.concat(chunks).toString('utf8'),
-        }),
-      )
+        })
+      })
     })
-    sent.end(body)
+    if (body.length <= longBody) return void sent.end(body)
+    // A server may refuse a long body as soon as it has read the headers, and then close the connection. If the suite
+    // were still sending the body, the connection would be reset, and the answer would be lost.
+    sent.flushHeaders()
+    sent.once('socket', socket =>
+      socket.once(scheme === 'https' ? 'secureConnect' : 'connect', () => {
+        timer = setTimeout(() => sent.end(body), refusalMs)
+      }),
+    )
   })
   const headerTexts = Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name, [value].flat().join(', ')]),

@@ -1,0 +1,36 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { sendRaw } from '../../src/conformance/raw-request.ts'
+
+const body = 'a'.repeat(5_000_000)
+
+/** Starts a server that calls `serve` for each connection. Returns its address. */
+async function listen(t: Test, serve: (socket: Socket) => void): Promise<string> {
+  const server = createServer(socket => serve(socket.on('error', () => {}))).listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+}
+
+t.test('the suite waits for the answer of a server that refuses a long body, before it sends the body', async t => {
+  const url = await listen(t, socket => {
+    socket.once('data', () => {
+      // A system resets a connection that is closed before all data was read. The answer can then be lost.
+      socket.on('data', () => socket.resetAndDestroy())
+      setTimeout(() => socket.end('HTTP/1.1 413 Content Too Large\r\ncontent-length: 8\r\n\r\ntoo long'), 20)
+    })
+  })
+  t.match((await sendRaw(url, { method: 'POST', body })).response, { status: 413, body: 'too long' })
+})
+
+t.test('a server that waits for the whole of a long body gets the whole body', async t => {
+  const url = await listen(t, socket => {
+    let received = ''
+    socket.setEncoding('latin1').on('data', (chunk: string) => {
+      received += chunk
+      if (received.endsWith(`\r\n\r\n${body}`)) socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
+    })
+  })
+  t.match((await sendRaw(url, { method: 'POST', body })).response, { status: 200, body: 'ok' })
+})
