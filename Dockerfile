@@ -71,7 +71,7 @@ HEALTHCHECK NONE
 ENTRYPOINT ["node", "docker/programs.ts"]
 CMD ["conformance", "--help"]
 LABEL org.opencontainers.image.title="Conformance suite" \
-      org.opencontainers.image.description="Plays browser and platform around a client, and reports its mistakes"
+      org.opencontainers.image.description="Tests a client against a sandbox of the platform, and reports its mistakes"
 
 # --- The client. It is the last target, so "docker build ." builds it.
 
