@@ -95,7 +95,9 @@ function routeOf({ parts, url: { pathname } }: Visit): [string[], Handler] {
 async function readForm(visit: Visit, request: IncomingMessage): Promise<string> {
   const { parts, headers } = visit
   if (!parts.isFromHere(visit)) throw new Refusal(403, 'This form was not sent from a page of this site.')
-  if (!parts.isFormType(visit, headers['content-type'] ?? '')) throw new Refusal(415, 'This page accepts only forms.')
+  // A GET request has no content type. Only a faulty client reads a form from it.
+  if (request.method === 'POST' && !parts.isFormType(visit, headers['content-type'] ?? ''))
+    throw new Refusal(415, 'This page accepts only forms.')
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
