@@ -1,4 +1,4 @@
-// Tests the metrics, which have a port of their own, and contain no personal data.
+// Tests the metrics. They have their own port, and contain no personal data.
 import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'

@@ -230,10 +230,10 @@ export const stateAndVerifier: CheckDefinition[] = [
           ...(page ? [page] : []),
         )
       // A client may also pass a parameter on under another name.
-      const named = Object.fromEntries(passedOn.map(name => [name, `conformance-${name}`]))
+      const named = Object.fromEntries(passedOn.map(name => [name, `conformance-${name}-value`]))
       const other = await startWithQuery(context, named)
       for (const [sent, value] of other?.url.searchParams ?? []) {
-        const name = passedOn.find(one => value.includes(`conformance-${one}`))
+        const name = passedOn.find(one => value.includes(named[one]!))
         expect(!name, `The client took ${sent} from the parameter ${name} of the login path.`, other!.page)
       }
     },
