@@ -14,6 +14,7 @@ import { hide } from './report/hide.ts'
 import type { Level } from './rules/rule.ts'
 import { type RuleId, rules } from './rules/rules.ts'
 import { type Settings, whyMissing } from './settings.ts'
+import { type Standstills, watchStandstills } from './standstills.ts'
 
 export interface Result {
   id: string
@@ -87,14 +88,16 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
   options.platform.beginRound(options.clientProcess?.output() ?? '')
   const { settings, obstacle, onResult } = options
   const watch = watchClient(options)
+  const standstills = watchStandstills()
   const { runInSlot } = createLimiter(sideBySide)
   const results = new Map<Check, Result>()
   const report = (check: Check, result: Result) => {
     results.set(check, result)
     onResult?.(result)
   }
-  const tryAlone = (check: Check) => attempt(check, options, watch, true)
-  const tryBesideOthers = (check: Check) => runInSlot(slot => attempt(check, { ...options, ...slot }, watch, false))
+  const tryAlone = (check: Check) => attempt(check, options, { watch, standstills }, true)
+  const tryBesideOthers = (check: Check) =>
+    runInSlot(slot => attempt(check, { ...options, ...slot }, { watch, standstills }, false))
 
   /** Returns the checks that can run. Reports a result for each of the other checks. */
   function pickPossible(): Check[] {
@@ -158,6 +161,7 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
   const possible = pickPossible()
   await repeatSuspects(await runTogether(possible.filter(({ isAlone }) => !isAlone)))
   for (const check of possible.filter(({ isAlone }) => isAlone)) await runAlone(check)
+  standstills.stop()
   const inOrder = checks.map(check => results.get(check)!)
   return nameMixedVisitors(obstacle ? nameCause(inOrder, obstacle) : inOrder)
 }
@@ -185,7 +189,10 @@ function nameMixedVisitors(results: Result[]): Result[] {
 /** Runs the check once. `isAlone`: no other check is running on this platform. */
 export async function runOnce(check: Check, options: ChecksOptions, isAlone: boolean): Promise<Result> {
   options.platform.beginRound(options.clientProcess?.output() ?? '')
-  return (await attempt(check, options, watchClient(options), isAlone)).result
+  const standstills = watchStandstills()
+  const { result } = await attempt(check, options, { watch: watchClient(options), standstills }, isAlone)
+  standstills.stop()
+  return result
 }
 
 /**
@@ -202,7 +209,17 @@ function isBlamed({ verdict }: Pick<Result, 'verdict'>): boolean {
   return verdict === 'failed' || verdict === 'warned' || verdict === 'not followed'
 }
 
-async function attempt(check: Check, options: ChecksOptions, watch: ClientWatch, isAlone: boolean): Promise<Attempt> {
+interface Watches {
+  watch: ClientWatch
+  standstills: Standstills
+}
+
+async function attempt(
+  check: Check,
+  options: ChecksOptions,
+  { watch, standstills }: Watches,
+  isAlone: boolean,
+): Promise<Attempt> {
   if (options.clientProcess?.isStale && !check.restartsClient) {
     options.clientProcess.isStale = false
     // If the client does not start, the next lines report this.
@@ -255,7 +272,10 @@ async function attempt(check: Check, options: ChecksOptions, watch: ClientWatch,
     if (printed !== undefined) result.evidence = [...result.evidence, printed]
   }
   result = { ...result, reason: hide(result.reason), evidence: result.evidence.map(hide), durationMs }
-  return { result, isLost: lost !== undefined, isGone: goneWhy !== undefined, beside: watching.beside }
+  // If this process has stood still, a missing answer proves nothing. The check is then repeated like any other failed
+  // check.
+  const isLost = goneWhy !== undefined || (unanswered !== undefined && !standstills.hasStoodStillSince(started))
+  return { result, isLost, isGone: goneWhy !== undefined, beside: watching.beside }
 }
 
 /** The result of one run of a check, before the suite looks at the process of the client. */

@@ -97,6 +97,26 @@ for (const [what, end] of outcomes)
       },
     )
 
+for (const isAlone of [false, true])
+  t.test(
+    `if the suite stands still while it waits for an answer, the check is repeated and passes (the check runs ${isAlone ? 'alone' : 'in parallel'})`,
+    async t => {
+      let tries = 0
+      const client = await serve(t, (_request, response) => {
+        // This process is also the suite. Afterwards it sees that its time limit has passed, and ends the request.
+        if (++tries === 1) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2500)
+        setTimeout(() => response.end('here'), 100)
+      })
+      const visits = check('visits', async context => void (await context.browser({ timeoutMs: 1000 }).visit(client)), {
+        isAlone,
+      })
+      const settings = readSettings(['--client', client])
+      const [result] = await runAll([visits], { settings })
+      t.match(result, { verdict: 'passed', reason: '' })
+      t.equal(tries, 2)
+    },
+  )
+
 /**
  * Runs four checks in parallel. The client ends during the first check. Before the first check looks at the client
  * again, a fifth check has restarted the client.
