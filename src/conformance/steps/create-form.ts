@@ -17,8 +17,19 @@ export interface OpenForm {
   values: Values
 }
 
+let openedForms = 0
+
+/**
+ * Returns a name that no other form has. If a client gets equal values twice within a second, it may take the second
+ * form for a repetition of the first, and create nothing.
+ */
+function newName(): string {
+  openedForms++
+  return `Created by conformance ${String(openedForms).padStart(4, '0')}`
+}
+
 /** Signs a visitor in, and opens the form on the page at --create. Ends the check if this page has no such form. */
-export async function openCreateForm(context: CheckContext, name = 'Created by conformance'): Promise<OpenForm> {
+export async function openCreateForm(context: CheckContext, name = newName()): Promise<OpenForm> {
   const { browser, person } = await context.signedIn()
   return openFormIn(context, browser, person, name)
 }
@@ -28,7 +39,7 @@ export async function openFormIn(
   context: CheckContext,
   browser: Browser,
   person: Person,
-  name = 'Created by conformance',
+  name = newName(),
 ): Promise<OpenForm> {
   const page = await browser.visit(context.url(context.settings.create))
   const form = findCreateForm(page)
