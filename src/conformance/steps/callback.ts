@@ -14,6 +14,21 @@ export async function followCallback(
   return browser.visit(`${callback}`, { from, ...(stopAt && { stopAt }) })
 }
 
+/** Fails if the page sends the browser to the portal by itself, at once or with a meta refresh after some seconds. */
+export async function expectNoNewLogin(
+  context: CheckContext,
+  browser: Browser,
+  page: Page,
+  message: string,
+): Promise<void> {
+  expect(page.stoppedAt === undefined || !context.isPortal(new URL(page.stoppedAt)), message, page)
+  // The browser has already followed a refresh with a short delay.
+  const { refresh } = page
+  if (!refresh) return
+  const next = await browser.newTab().visit(refresh.url, { from: page, stopAt: context.isPortal })
+  expect(next.stoppedAt === undefined, `${message} The page does this after ${refresh.delay} seconds.`, page, next)
+}
+
 /** Begins a login, and returns the callback address without opening it. */
 export async function beginLogin(
   context: CheckContext,

@@ -17,6 +17,10 @@ const changes: [what: string, change: (query: URLSearchParams) => void][] = [
   ['a callback without a state', query => query.delete('state')],
   ['a callback with an unknown state', query => query.set('state', 'of-no-login-00000000000000000000000000000000')],
   ['a callback for another client', query => query.set('client_id', '00000000-0000-4000-8000-000000000000')],
+  ['a callback without a subject', query => query.delete('subject')],
+  ['a callback from another issuer', query => query.set('iss', 'https://evil.example')],
+  ['a callback with a repeated code', query => query.append('code', 'A'.repeat(30))],
+  ['a callback with a line break in its code', query => query.set('code', 'a\r\nb')],
 ]
 
 /** Faults of the exchange that make the login fail. */

@@ -1,8 +1,10 @@
 // Begins logins in all ways that a client offers, for example with a return address. Many clients have separate code
 // for some of these ways.
 import type { Exchange } from '../browser/browser.ts'
+import { Undecided } from '../check.ts'
 import type { CheckContext, Start } from '../context.ts'
 import { errorCallback, followCallback } from './callback.ts'
+import { signOut } from './sign-out.ts'
 
 export interface BegunLogin {
   /** How the login began. Completes the sentence that starts with `The login that began …`. */
@@ -33,7 +35,7 @@ export async function startsOfStrangers(context: CheckContext): Promise<BegunLog
   return begun
 }
 
-/** Begins a login in each way, including after a failed login and in a browser with a session. */
+/** Begins a login in each way, including after a failed login, in a browser with a session, and after a sign-out. */
 export async function startsOf(context: CheckContext): Promise<BegunLogin[]> {
   const begun = await startsOfStrangers(context)
   const again = async (way: string, browser = context.browser()) => {
@@ -58,7 +60,14 @@ export async function startsOf(context: CheckContext): Promise<BegunLogin[]> {
   await followCallback(context, browser, await context.authorize(second), context.isPortal)
   begun.push({ way: 'after a failed login and was then finished', start: second })
   await again('after a finished login', browser)
+  // Some clients do not let the suite sign out. Other checks report this.
+  const left = context.settings.logout && (await signOut(context, browser).catch(passUndecided))
+  if (left) await again('after the visitor had signed out', browser)
   return begun
+}
+
+function passUndecided(error: unknown): undefined {
+  if (!(error instanceof Undecided)) throw error
 }
 
 /** Returns the answer that redirects the browser to the portal. */

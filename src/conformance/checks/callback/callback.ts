@@ -4,7 +4,14 @@ import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectSignedIn, expectWithFix, headerOf, setCookiesOf } from '../../findings.ts'
-import { beginLogin, cookieHeader, errorCallback, followCallback, navigationHeaders } from '../../steps/callback.ts'
+import {
+  beginLogin,
+  cookieHeader,
+  errorCallback,
+  expectNoNewLogin,
+  followCallback,
+  navigationHeaders,
+} from '../../steps/callback.ts'
 import { describeScript, foreignLoads, mayGoOnByScript, showsInside } from '../../steps/page-content.ts'
 import { ownCookies, plant } from '../../steps/sessions.ts'
 import { cookiesOf } from '../../steps/set-cookies.ts'
@@ -352,7 +359,7 @@ export const callback: CheckDefinition[] = [
       const statuses: number[] = []
       for (const address of [there.href, cancelUrl]) {
         const page = await followCallback(context, browser, address, context.isPortal)
-        expect(page.stoppedAt === undefined, 'The client begins a new login for a visitor who has declined.', page)
+        await expectNoNewLogin(context, browser, page, 'The client begins a new login for a visitor who has declined.')
         expect(
           page.status > 0 && page.status !== 404 && page.status < 500,
           `The request for the cancel_url was answered with ${describePage(page)}.`,

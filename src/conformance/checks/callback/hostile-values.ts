@@ -202,12 +202,14 @@ export const hostileValues: CheckDefinition[] = [
   },
   {
     id: 'callback-long-texts-not-shown',
-    title: 'The page for a refused callback does not show a long text from the address',
+    title: 'The pages for a refused callback and for a declined login do not show a long text from the address',
     rule: 'CL-13',
-    why: "Anybody can make a visitor open a callback address. A page that shows a whole text from the address presents a stranger's words as the client's own words.",
+    why: "Anybody can make a visitor open a callback address or the cancel_url. A page that shows a whole text from the address presents a stranger's words as the client's own words.",
     fix: 'Choose the text of the page according to the value of the parameter "error". Do not show error_description, or show at most a few hundred characters of it.',
     async run(context) {
       const text = 'Your account is locked. Call 555 0100 and read out your password. '.repeat(40)
+      const expectShort = (page: Page, what: string, name: string) =>
+        expect(!page.body.includes(text.slice(0, 1000)), `${what} shows more than 1,000 characters of ${name}.`, page)
       for (const name of ['error', 'error_description'])
         for (const isBegun of [true, false]) {
           const { browser, start, callback } = await beginLogin(context)
@@ -217,8 +219,12 @@ export const hostileValues: CheckDefinition[] = [
             isBegun ? browser : context.browser(),
             errorCallback(callback, { client_id: context.platform.clientId, ...query }),
           )
-          const shown = text.slice(0, 1000)
-          expect(!page.body.includes(shown), `The page shows more than 1,000 characters of ${name}.`, page)
+          expectShort(page, 'The page for a refused callback', name)
+          const cancelled = new URL(start.url.searchParams.get('cancel_url') ?? '', context.settings.client)
+          if (cancelled.origin !== context.settings.client) continue
+          cancelled.search = `${new URLSearchParams({ ...query, error: 'access_denied', [name]: text })}`
+          const declined = await followCallback(context, isBegun ? browser : context.browser(), cancelled)
+          expectShort(declined, 'The page at cancel_url', name)
         }
     },
   },

@@ -2,12 +2,13 @@
 // session.
 import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
-import type { CheckContext } from '../../context.ts'
+import type { CheckContext, Start } from '../../context.ts'
 import { describePage, expect, headerOf } from '../../findings.ts'
 import {
   beginLogin,
   cookieHeader,
   errorCallback,
+  expectNoNewLogin,
   followCallback,
   noNavigations,
   typedAddress,
@@ -15,14 +16,19 @@ import {
 import { foreignLoads, isBareFailure } from '../../steps/page-content.ts'
 import { refusedCallbacks } from '../../steps/refused-callbacks.ts'
 
-/** Error codes of RFC 6749, 4.1.2.1, one code of an extension, and one unknown code. */
+/** Error codes of RFC 6749, 4.1.2.1, codes of OpenID Connect, and one unknown code. */
 const errors = [
   'access_denied',
   'server_error',
   'temporarily_unavailable',
   'invalid_request',
+  'invalid_scope',
   'unauthorized_client',
+  'unsupported_response_type',
   'interaction_required',
+  'login_required',
+  'consent_required',
+  'account_selection_required',
   'an-error-that-nobody-knows',
 ]
 
@@ -47,7 +53,12 @@ export const refused: CheckDefinition[] = [
         const { browser, start, callback } = await beginLogin(context)
         const query = { error, error_description: 'no', state: start.state ?? '' }
         const page = await followCallback(context, browser, errorCallback(callback, query), context.isPortal)
-        expect(page.stoppedAt === undefined, `After error=${error}, the client sends the browser to the portal.`, page)
+        await expectNoNewLogin(
+          context,
+          browser,
+          page,
+          `After error=${error}, the client sends the browser to the portal.`,
+        )
         expect(
           page.status > 0 && page.status !== 500,
           `The callback with error=${error} was answered with ${describePage(page)}.`,
@@ -237,6 +248,34 @@ export const refused: CheckDefinition[] = [
     },
   },
   {
+    id: 'second-login-fails-keeps-session',
+    title: 'If a signed-in visitor begins another login and it fails at the portal, the visitor stays signed in',
+    rule: 'PG-04',
+    why: 'The session of the first login is still valid. A visitor who declines the second login, or goes back to the first tab, does not want to be signed out.',
+    fix: 'Replace the session only in the answer to a successful callback. In the answers to a failed callback and at cancel_url, delete only the cookie of this login.',
+    needs: ['page'],
+    async run(context) {
+      for (const [what, fail] of failedSecondLogins) {
+        const { browser } = await context.signedIn()
+        const begun = await context.visitUntilPortal(browser.newTab(), context.settings.login)
+        if (begun.stoppedAt === undefined)
+          throw new NotApplicable('the client does not begin a login for a signed-in visitor')
+        if (!(await context.isSignedIn(browser.copy())))
+          throw new NotApplicable('the client ends the session when a new login begins')
+        const url = new URL(begun.stoppedAt)
+        const start = { url, state: url.searchParams.get('state') ?? undefined, page: begun }
+        const known = context.arrived('exchange').length
+        const address = fail(start, await context.authorize(start))
+        // A browser sends Strict cookies with the request if the visitor was signed in at the portal, and the portal
+        // redirected at once.
+        const page = await browser.newTab().visit(address.href, { stopAt: context.isPortal })
+        if ((await context.codeExchanges()).length > known)
+          throw new NotApplicable('the client accepts the callback. Another check reports this')
+        expect(await context.isSignedIn(browser), `After ${what}, the visitor is no longer signed in.`, page)
+      }
+    },
+  },
+  {
     id: 'state-signed-in-browser',
     title: "The client refuses an attacker's callback in the browser of a signed-in visitor",
     rule: 'CL-03',
@@ -273,12 +312,14 @@ export const refused: CheckDefinition[] = [
     fix: 'Replace the session only after you have checked the token response.',
     needs: ['page'],
     async run(context) {
-      for (const [fault, what] of [
-        ['exchange-400', 'is answered with status 400'],
-        ['exchange-503', 'is answered with status 503'],
-        ['exchange-reset', 'breaks with a connection reset'],
-        ['exchange-state-other', 'returns another state'],
-        ['exchange-access-token-null', 'returns no access token'],
+      for (const [fault, what, options] of [
+        ['exchange-400', 'is answered with status 400', {}],
+        // The portal gives this answer to the second exchange of a code, for example after a broken connection.
+        ['exchange-400', 'is answered with the error invalid_grant', { error: 'invalid_grant' }],
+        ['exchange-503', 'is answered with status 503', {}],
+        ['exchange-reset', 'breaks with a connection reset', {}],
+        ['exchange-state-other', 'returns another state', {}],
+        ['exchange-access-token-null', 'returns no access token', {}],
       ] as const) {
         const { browser } = await context.signedIn()
         const start = await context.visitUntilPortal(browser, context.settings.login)
@@ -292,7 +333,7 @@ export const refused: CheckDefinition[] = [
           state: url.searchParams.get('state') ?? undefined,
           page: start,
         })
-        await context.order(fault, { times: 3 })
+        await context.order(fault, { times: 3, options })
         const stopAt = (to: URL) => to.origin === context.platform.portalUrl
         const page = await browser.newTab().visit(callback.href, { stopAt })
         const isMet = (await context.codeExchanges()).some(step => step.fault?.name === fault)
@@ -306,6 +347,38 @@ export const refused: CheckDefinition[] = [
       }
     },
   },
+]
+
+/** Second logins that fail before an exchange. Each function returns the address to which the portal sends the browser. */
+const failedSecondLogins: [what: string, fail: (start: Start, callback: URL) => URL][] = [
+  [
+    'a second login that the visitor declined',
+    ({ url, state }, callback) => {
+      const address = URL.parse(url.searchParams.get('cancel_url') ?? '')
+      if (address?.origin !== callback.origin) throw new Undecided('cancel_url is not an address of the client.')
+      address.searchParams.set('error', 'access_denied')
+      if (state !== undefined) address.searchParams.set('state', state)
+      return address
+    },
+  ],
+  [
+    'the callback of a second login with an error',
+    ({ state }, callback) => errorCallback(callback, { error: 'server_error', state: state ?? '' }),
+  ],
+  [
+    'the callback of a second login for another client',
+    (_, callback) => {
+      callback.searchParams.set('client_id', '00000000-0000-4000-8000-000000000000')
+      return callback
+    },
+  ],
+  [
+    'the callback of a second login without a code',
+    (_, callback) => {
+      callback.searchParams.delete('code')
+      return callback
+    },
+  ],
 ]
 
 const forgeries: [what: string, change: (query: URLSearchParams) => void][] = [

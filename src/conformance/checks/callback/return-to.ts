@@ -1,10 +1,10 @@
 // Tests the page to which the client sends the visitor after the login, if the client has a parameter for this page.
 import type { Browser, Page } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext, Start } from '../../context.ts'
 import { describePage, expect, expectSignedIn, expectWithFix, statusOf } from '../../findings.ts'
 import { beginLogin, errorCallback, followCallback } from '../../steps/callback.ts'
-import { describeScript, leadsToScript, mayGoOnByScript } from '../../steps/page-content.ts'
+import { describeScript, leadsToScript, mayGoOnByScript, runsScript } from '../../steps/page-content.ts'
 import { isSame } from '../../steps/sign-out.ts'
 
 /**
@@ -13,6 +13,7 @@ import { isSame } from '../../steps/sign-out.ts'
  */
 const returns: [id: string, value: string][] = [
   ['absolute', 'https://evil.example/'],
+  ['upper-case-scheme', 'HTTPS://EVIL.EXAMPLE/'],
   ['two-slashes', '//evil.example/'],
   ['three-slashes', '///evil.example/'],
   ['backslash', '/\\evil.example/'],
@@ -56,6 +57,16 @@ const oddReturns = [
   '/a b',
   '/\ud800',
   'http://:99999/',
+]
+
+/**
+ * Paths of the client with markup, which end an attribute in quotation marks of either kind. They contain no spaces,
+ * because a client may refuse a return address with a space.
+ */
+const markupReturns: ((page: string) => string)[] = [
+  () => '/"\'><svg/onload=conformance()>',
+  page => `${page || '/'}?q="'><svg/onload=conformance()>`,
+  () => '/x"onclick="conformance()"\'onfocus=\'conformance()',
 ]
 
 const returnChecks: CheckDefinition[] = returns.map(([id, value]) => ({
@@ -191,21 +202,83 @@ export const returnTo: CheckDefinition[] = [
     needs: ['returnTo', 'page'],
     async run(context) {
       const { login, returnTo } = context.settings
-      const browser = context.browser()
-      const path = `${login}?${returnTo}=/${'a'.repeat(4000)}`
-      const start = await context.visitUntilPortal(browser, path)
-      // A server may refuse such a long address at once, for example with status 414.
-      if (start.stoppedAt === undefined && [400, 413, 414, 431].includes(start.status)) return
-      expectWithFix(
-        'Refuse an address that is too long with status 414, or begin the login without it.',
-        start.stoppedAt !== undefined,
-        `The login path answered with ${describePage(start)}.`,
-        start,
-      )
-      const url = new URL(start.stoppedAt)
-      const callback = await context.authorize({ url, state: url.searchParams.get('state') ?? undefined, page: start })
-      await followCallback(context, browser, callback)
-      await expectSignedIn(context, browser, 'Nobody is signed in after the login.')
+      // A sealed value is about a third longer than the value itself.
+      for (const length of [4000, 3000]) {
+        const browser = context.browser()
+        const path = `${login}?${returnTo}=/${'a'.repeat(length)}`
+        const start = await context.visitUntilPortal(browser, path)
+        // A server may refuse such a long address at once, for example with status 414.
+        if (start.stoppedAt === undefined && [400, 413, 414, 431].includes(start.status)) continue
+        expectWithFix(
+          'Refuse an address that is too long with status 414, or begin the login without it.',
+          start.stoppedAt !== undefined,
+          `The login path answered with ${describePage(start)}.`,
+          start,
+        )
+        const page = await finish(context, browser, start)
+        const what = `a return address of ${length} characters`
+        await expectSignedIn(context, browser, `Nobody is signed in after a login with ${what}.`, page)
+      }
+    },
+  },
+  {
+    id: 'return-to-long-path-of-page',
+    title: 'A login that begins at a page with a long address works',
+    rule: 'CK-03',
+    why: 'Many clients keep the address of the page in the login cookie. Browsers silently drop a cookie of more than 4,096 bytes, and the visitor cannot sign in.',
+    fix: 'Limit the length of the address that you keep in the cookie. If the address is longer, begin the login without it.',
+    needs: ['page'],
+    async run(context) {
+      const { page: path } = context.settings
+      for (const length of [4000, 3000]) {
+        const browser = context.browser()
+        const address = `${path}${path.includes('?') ? '&' : '?'}q=${'a'.repeat(length)}`
+        const start = await context.visitUntilPortal(browser, address)
+        // A client may refuse such a long address, or may show a page with a link instead of beginning a login.
+        if (start.stoppedAt === undefined || !new URL(start.stoppedAt).searchParams.has('response_type')) continue
+        const page = await finish(context, browser, start)
+        await expectSignedIn(
+          context,
+          browser,
+          `Nobody is signed in after a login that began at a page with an address of ${length} characters.`,
+          page,
+        )
+      }
+    },
+  },
+  {
+    id: 'return-to-escapes',
+    title: 'The pages of a login escape the return address',
+    rule: 'PG-07',
+    why: 'Anybody can make a link to the login path with markup in the return address. If the page at the callback writes this address without escaping it, a script of an attacker runs with the session of the visitor.',
+    fix: 'Escape the return address in the meta refresh and in every link, for example with a template that escapes every value.',
+    needs: ['returnTo'],
+    async run(context) {
+      const { client, login, returnTo, page: path } = context.settings
+      for (const make of markupReturns) {
+        const value = make(path)
+        const address = `${login}?${new URLSearchParams({ [returnTo]: value })}`
+        const expectEscaped = (page: Page, when: string) =>
+          expect(
+            !runsScript(page, 'conformance()'),
+            `${when}, the page does not escape the markup in the return address ${JSON.stringify(value)}.`,
+            page,
+          )
+        const browser = context.browser()
+        const begun = await context.visitUntilPortal(browser, address)
+        expectEscaped(begun, 'At the login path')
+        // A client may refuse the parameter at once.
+        if (begun.stoppedAt === undefined) continue
+        const landed = await finish(context, browser, begun, to => to.origin !== client)
+        expectEscaped(landed, 'After a login')
+        for (const [, what, fail] of failures.slice(0, 3)) {
+          const going = context.browser()
+          const start = await context.startLogin(going, address)
+          const callback = await context.authorize(start)
+          const failed = await fail(context, going, { start, callback }).catch(passNotApplicable)
+          if (failed) expectEscaped(failed, `After ${what}`)
+        }
+      }
     },
   },
   ...failures.map(
@@ -393,6 +466,22 @@ export const returnTo: CheckDefinition[] = [
     },
   },
 ]
+
+/** Returns the login that has begun with this page, whose redirect to the portal the browser has not followed. */
+function startOf(page: Page): Start {
+  const url = new URL(page.stoppedAt!)
+  return { url, state: url.searchParams.get('state') ?? undefined, page }
+}
+
+/** Finishes the login that has begun with this page. */
+async function finish(
+  context: CheckContext,
+  browser: Browser,
+  begun: Page,
+  stopAt?: (url: URL) => boolean,
+): Promise<Page> {
+  return followCallback(context, browser, await context.authorize(startOf(begun)), stopAt)
+}
 
 /**
  * Fails if the page is on another site, or has a link to another site or to a script. The portal does not count as

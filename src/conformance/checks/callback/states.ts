@@ -79,6 +79,14 @@ const similarStates: [what: string, change: (state: string, query: URLSearchPara
       query.append('state', state)
     },
   ],
+  [
+    'the right state, percent-encoded twice',
+    (state, query) =>
+      query.set(
+        'state',
+        state.replace(/./g, letter => `%${letter.charCodeAt(0).toString(16)}`),
+      ),
+  ],
   ['a wildcard as its state', (_, query) => query.set('state', '%')],
   ['an asterisk as its state', (_, query) => query.set('state', '*')],
   ['a part of a database query as its state', (_, query) => query.set('state', "' OR '1'='1")],
@@ -150,6 +158,13 @@ const failedLogins: [
   ],
 ]
 
+/** A failure that many clients handle in separate code, because their library throws an error. */
+const brokenExchange: (typeof failedLogins)[number] = [
+  'reset',
+  'After an exchange whose connection broke',
+  (context, browser, callback) => failExchange(context, browser, callback, 'exchange-reset'),
+]
+
 async function failExchange(context: CheckContext, browser: Browser, callback: URL, fault: string): Promise<void> {
   await context.order(fault)
   await followCallback(context, browser, callback)
@@ -176,7 +191,7 @@ async function failWith(context: CheckContext, browser: Browser, callback: URL):
  * `origin`. Fails if the client exchanges the code of the second callback.
  */
 async function expectStateUsedUp(context: CheckContext, ways: string[], origin: string | undefined): Promise<void> {
-  for (const [, when, fail] of failedLogins.filter(([id]) => ways.includes(id))) {
+  for (const [, when, fail] of [...failedLogins, brokenExchange].filter(([id]) => ways.includes(id))) {
     const { browser, start, callback } = await beginLogin(context)
     await fail(context, browser, callback, start.state ?? '')
     await context.dropFaults()
@@ -390,7 +405,7 @@ export const states: CheckDefinition[] = [
     why: 'A callback uses up its state, even if the exchange fails. If the state stays valid, an attacker who has read it, for example in a log, can finish a login in this browser.',
     fix: 'Delete the stored state before you call the portal.',
     async run(context) {
-      await expectStateUsedUp(context, ['exchange', 'tokens'], context.settings.client)
+      await expectStateUsedUp(context, ['exchange', 'tokens', 'reset'], context.settings.client)
     },
   },
   {
@@ -403,8 +418,8 @@ export const states: CheckDefinition[] = [
       const ends: [when: string, end: (one: { browser: Browser; callback: URL; state: string }) => Promise<unknown>][] =
         [
           ['after a successful login', ({ browser, callback }) => followCallback(context, browser, callback)],
-          ...failedLogins
-            .filter(([id]) => ['error', 'exchange', 'tokens'].includes(id))
+          ...[...failedLogins, brokenExchange]
+            .filter(([id]) => ['error', 'exchange', 'tokens', 'reset'].includes(id))
             .map(([, when, fail]): (typeof ends)[number] => [
               when.replace(/^A/, 'a'),
               ({ browser, callback, state }) => fail(context, browser, callback, state),

@@ -13,6 +13,7 @@ import {
   readableTextsIn,
   readSetCookie,
 } from '../../steps/set-cookies.ts'
+import { lastAnswer, startsOfStrangers } from '../../steps/starts.ts'
 import { findGuess } from '../../steps/state-guesses.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 import { foreignCookies } from './foreign-cookies.ts'
@@ -379,6 +380,16 @@ export const cookie: CheckDefinition[] = [
         if (cookie.isDeletion || cookie.value === '') continue
         const why = whyKept(exchange)
         expect(why === undefined, `A cache may keep the answer that sets the cookie ${cookie.name}: ${why}.`, exchange)
+      }
+      for (const begun of await startsOfStrangers(context)) {
+        const answer = lastAnswer(begun)
+        const [set] = cookiesOf([answer]).filter(({ cookie }) => !cookie.isDeletion && cookie.value !== '')
+        const why = set && whyKept(answer)
+        expect(
+          why === undefined,
+          `For the login that began ${begun.way}, a cache may keep the answer that sets the cookie ${set?.cookie.name}: ${why}.`,
+          answer,
+        )
       }
     },
   },

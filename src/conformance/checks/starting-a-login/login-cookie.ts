@@ -3,7 +3,7 @@
 import type { Exchange } from '../../browser/browser.ts'
 import { type CheckDefinition, Failed, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { expect, setCookiesOf } from '../../findings.ts'
+import { describePage, expect, setCookiesOf } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { type ReadCookie, readSetCookie } from '../../steps/set-cookies.ts'
@@ -165,6 +165,29 @@ export const loginCookie: CheckDefinition[] = [
           ...page.trail.slice(-1),
         )
       }
+    },
+  },
+  {
+    id: 'login-lasts',
+    title: 'A visitor who needs eleven seconds at the portal can sign in',
+    rule: 'login-works',
+    why: 'People need time to type a password. If the client mixes up seconds, milliseconds or minutes, it may treat a login as expired after a moment, although the cookie lives longer.',
+    fix: 'Accept the callback of a login for ten minutes. Check the units of the limit and of the times that you compare.',
+    async run(context) {
+      const browser = context.browser()
+      const start = await context.startLogin(browser)
+      await context.pause(11_000)
+      const page = await followCallback(context, browser, await context.authorize(start))
+      if ((await context.codeExchanges()).length > 0) return
+      const plain = await beginLogin(context)
+      await followCallback(context, plain.browser, plain.callback)
+      if ((await context.codeExchanges()).length === 0)
+        throw new Undecided('The client made no exchange for a callback at once either.')
+      expect(
+        false,
+        `A login that had begun eleven seconds before ended with ${describePage(page)}, and the client made no exchange.`,
+        page,
+      )
     },
   },
 ]

@@ -152,20 +152,20 @@ export const stateAndVerifier: CheckDefinition[] = [
   },
   {
     id: 'state-not-of-time',
-    title: 'The state is not computed from the time, a counter or the client id',
+    title: 'The state is not computed from the time, a counter, the client id or the address of the visitor',
     rule: 'CL-02',
     why: 'An attacker can compute such a state, even if the state is long.',
     fix: 'Take the state only from a cryptographic random generator.',
     async run(context) {
-      const starts: { browser: Browser; state: string; before: number; after: number }[] = []
+      const starts: { browser: Browser; page: Page; state: string; before: number; after: number }[] = []
       for (let count = 0; count < 8; count++) {
         const [browser, before] = [context.browser(), Date.now()]
-        const { state = '' } = await context.startLogin(browser)
-        starts.push({ browser, state, before, after: Date.now() })
+        const { state = '', page } = await context.startLogin(browser)
+        starts.push({ browser, page, state, before, after: Date.now() })
       }
       // Uses the fastest answer, because it leaves the fewest possible times for the creation of the state.
       const [fastest] = starts.sort((one, other) => one.after - one.before - (other.after - other.before))
-      const { browser, state, before, after } = fastest!
+      const { browser, page, state, before, after } = fastest!
       const another = context.browser()
       await context.startLogin(another)
       // Uses only cookies that have the same value in two browsers. A cookie with a different value in each browser may
@@ -174,11 +174,11 @@ export const stateAndVerifier: CheckDefinition[] = [
         cookies.list(context.platform.redirectUri).map(({ value }) => value),
       )
       const shared = given!.filter(value => everybody!.includes(value))
-      const guess = findGuess(state, {
-        before,
-        after,
-        words: [context.platform.clientId, context.platform.redirectUri, 'state', '', ...shared],
-      })
+      const { clientId, redirectUri } = context.platform
+      const userAgent = page.trail[0]?.request.headers['user-agent'] ?? ''
+      const visitor = ['127.0.0.1', '::1', '::ffff:127.0.0.1', userAgent, `127.0.0.1${userAgent}`]
+      const words = [clientId, redirectUri, 'state', '', ...visitor, ...shared]
+      const guess = findGuess(state, { before, after, words })
       expect(guess === undefined, `The state is ${guess}.`)
     },
   },

@@ -11,6 +11,7 @@ import { exchange } from './exchange.ts'
 import type { Fault } from './fault.ts'
 import { formHandling } from './form-handling.ts'
 import { log } from './log.ts'
+import { loginBranches } from './login-branches.ts'
 import { loginWays } from './login-ways.ts'
 import { metadata } from './metadata.ts'
 import { name } from './name.ts'
@@ -51,6 +52,7 @@ export const faults: Fault[] = [
   otherWays,
   otherPlaces,
   loginWays,
+  loginBranches,
   pages,
   everyForm,
   formHandling,

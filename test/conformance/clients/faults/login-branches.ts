@@ -1,0 +1,196 @@
+// Mistakes in one branch of a login: in the login that begins at a page, in the answer to one kind of failure, in the
+// second login of a signed-in visitor, or with one kind of return address.
+import { createHash } from 'node:crypto'
+import { page } from '../pages.ts'
+import { keepLogin, right } from '../parts.ts'
+import { PlatformFault, Refusal, type Visit } from '../visit.ts'
+import { answerWith, type Fault, fault, startWith } from './fault.ts'
+
+const isCallback = (visit: Visit) => visit.url.pathname === '/exchangeToken'
+const isCancelled = (visit: Visit) => visit.url.pathname === '/cancelled'
+const hashOf = (text: string) => createHash('sha256').update(text).digest('base64url')
+
+/** Accepts the return addresses that the correct client accepts, but does not encode their markup. */
+const unencoded = (text: string | null) =>
+  text && /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,200}$/.test(text) ? text : '/applications'
+
+/** Begins a login at the page that needs it, without the login path. */
+const beginsAtPage = (change: (visit: Visit) => Record<string, string>) => ({
+  askToSignIn(visit: Visit) {
+    const [state, verifier] = [right.newState(visit), right.newVerifier(visit)]
+    keepLogin(visit, { state, verifier, returnTo: visit.url.pathname + visit.url.search, at: Date.now() })
+    const location = `${visit.settings.loginUrl}/?${right.startQuery(visit, state, verifier)}`
+    return { status: 302, headers: { location, ...change(visit) } }
+  },
+})
+
+/** The requests whose call to the portal was answered. */
+const answered = new WeakSet<Visit>()
+
+/** The return address of the last login that began. */
+let lastReturn = '/'
+
+export const loginBranches: Fault[] = [
+  // ---- The return address
+  fault('return-address-as-markup', 'return-to-escapes', {
+    localPath: unencoded,
+    arrive(visit, { returnTo }) {
+      const answer = page(visit, 200, 'One moment', `<a href="${returnTo}">Continue</a>`)
+      answer.body = answer.body!.replace('<title>', `<meta http-equiv="refresh" content="0;url=${returnTo}"><title>`)
+      answer.headers!['referrer-policy'] = 'no-referrer'
+      return answer
+    },
+  }),
+  fault(
+    'return-address-as-markup-after-a-failure',
+    'return-to-escapes',
+    answerWith((answer, visit) => {
+      if (visit.url.pathname === '/login' && answer.status === 302) lastReturn = visit.query.get('returnTo') ?? '/'
+      return isCallback(visit) && answer.status === 400
+        ? { ...answer, body: `${answer.body}<a href='/login?returnTo=${unencoded(lastReturn)}'>Again</a>` }
+        : answer
+    }),
+  ),
+  fault(
+    'address-of-a-page-of-any-length',
+    'return-to-long-path-of-page',
+    beginsAtPage(() => ({})),
+  ),
+  fault('return-address-of-up-to-3500-characters', 'return-to-long', {
+    localPath: (text, visit) =>
+      text && /^\/[\w/?=&-]{1,3500}$/.test(text) && !text.startsWith('//') ? text : right.localPath(text, visit),
+  }),
+
+  fault('return-address-with-http-only-in-lower-case-refused', 'return-to-upper-case-scheme', {
+    localPath: (text, visit) =>
+      text && !/^(https?:|javascript:|data:|\W)/.test(text) ? text : right.localPath(text, visit),
+  }),
+
+  // ---- The start
+  fault('login-for-600-milliseconds', 'login-lasts', {
+    findLogin(visit, state) {
+      const login = right.findLogin(visit, state)
+      return login && Date.now() - login.at < 600 ? login : undefined
+    },
+  }),
+  fault('state-decoded-twice', 'state-similar', {
+    findLogin: (visit, state) => right.findLogin(visit, state.includes('%') ? decodeURIComponent(state) : state),
+  }),
+  fault('login-of-a-page-kept-by-the-browser', 'cookie-answers-not-kept', {
+    ...beginsAtPage(() => ({ 'cache-control': 'private, max-age=60' })),
+  }),
+  fault(
+    'prompt-after-a-sign-out',
+    'start-no-further-parameters',
+    startWith((query, visit) => {
+      if (visit.cookies.some(([name]) => name === '__Host-left')) query.set('prompt', 'login')
+    }),
+  ),
+  fault('state-of-the-browser-and-the-time', 'state-not-of-time', {
+    newState: ({ headers }) => hashOf(`${headers['user-agent']}${Date.now()}`),
+  }),
+  fault('state-of-the-address-and-the-time', 'state-not-of-time', { newState: () => hashOf(`127.0.0.1${Date.now()}`) }),
+
+  // ---- The page after a failure
+  ...(['/exchangeToken', '/cancelled'] as const).map(path =>
+    fault(
+      `new-login-five-seconds-after-${path.slice(1)}`,
+      path === '/cancelled' ? 'declined' : 'callback-error-page',
+      answerWith((answer, visit) =>
+        visit.url.pathname === path && visit.query.has('error')
+          ? { ...answer, headers: { ...answer.headers, refresh: '5; url=/login' } }
+          : answer,
+      ),
+    ),
+  ),
+  ...['login_required', 'invalid_scope'].map(error =>
+    fault(
+      `${error}-begins-a-new-login`,
+      'callback-error-page',
+      answerWith((answer, visit) =>
+        isCallback(visit) && visit.query.get('error') === error
+          ? { status: 302, headers: { location: '/login' } }
+          : answer,
+      ),
+    ),
+  ),
+  fault(
+    'whole-error-description-on-the-cancel-page',
+    'callback-long-texts-not-shown',
+    answerWith((answer, visit) =>
+      isCancelled(visit)
+        ? { ...answer, body: `${answer.body}<p>${right.html(visit.query.get('error_description') ?? '')}</p>` }
+        : answer,
+    ),
+  ),
+  ...(
+    [
+      ['another-issuer', visit => visit.query.get('iss') !== visit.settings.loginUrl && visit.query.has('code')],
+      ['no-subject', visit => !visit.query.has('subject') && visit.query.has('code')],
+      ['two-codes', visit => visit.query.getAll('code').length > 1],
+    ] as [string, (visit: Visit) => boolean][]
+  ).map(([name, isMet]) =>
+    fault(
+      `link-with-the-code-on-the-page-for-${name}`,
+      'callback-refused-closed',
+      answerWith((answer, visit) =>
+        isCallback(visit) && answer.status === 400 && isMet(visit)
+          ? { ...answer, body: `${answer.body}<a href="${right.html(visit.url.search)}">Try again</a>` }
+          : answer,
+      ),
+    ),
+  ),
+  fault('login-kept-after-a-broken-exchange', ['state-once-after-exchange', 'login-cookie-deleted'], {
+    isFirstUse: () => true,
+    once: (_visit, _name, act) => act(),
+    forgetLogin(visit, state) {
+      if (visit.query.has('error')) right.forgetLogin(visit, state)
+    },
+    async send(visit, request) {
+      const answer = await right.send(visit, request)
+      answered.add(visit)
+      return answer
+    },
+    async exchange(visit, callback, login) {
+      try {
+        return await right.exchange(visit, callback, login)
+      } finally {
+        if (answered.has(visit)) right.forgetLogin(visit, login.state)
+      }
+    },
+  }),
+
+  // ---- The second login of a signed-in visitor
+  fault('declined-second-login-ends-the-session', 'second-login-fails-keeps-session', {
+    ...answerWith((answer, visit) => {
+      if (isCancelled(visit) && right.findLogin(visit, visit.query.get('state') ?? '')) right.dropSession(visit)
+      return answer
+    }),
+  }),
+  fault('error-of-a-second-login-ends-the-session', 'second-login-fails-keeps-session', {
+    checkError(visit) {
+      if (visit.query.has('error')) right.dropSession(visit)
+      right.checkError(visit)
+    },
+  }),
+  fault('second-login-for-another-client-ends-the-session', 'second-login-fails-keeps-session', {
+    checkClient(visit) {
+      try {
+        right.checkClient(visit)
+      } catch (error) {
+        if (error instanceof Refusal) right.dropSession(visit)
+        throw error
+      }
+    },
+  }),
+  fault('refused-code-ends-the-session', 'exchange-failure-keeps-session', {
+    async exchange(visit, callback, login) {
+      try {
+        return await right.exchange(visit, callback, login)
+      } catch (error) {
+        if (error instanceof PlatformFault && error.code === 'invalid_grant') right.dropSession(visit)
+        throw error
+      }
+    },
+  }),
+]
