@@ -7,7 +7,7 @@ import { type Send, sendOverNetwork } from './browser/send.ts'
 import { openWindow, type Window } from './browser/window.ts'
 import { Failed, NotApplicable, type Obstacle, Undecided } from './check.ts'
 import type { ClientProcess } from './client-process.ts'
-import { loginValue, loginValuesIn, tokensGivenIn, tokensSentIn } from './correlation.ts'
+import { loginValuesIn, loginValuesOf, tokensGivenIn, tokensSentIn } from './correlation.ts'
 import { describePage, isCallFor, statusOf } from './findings.ts'
 import type { Slot } from './limiter.ts'
 import { failureOrObstacle } from './obstacle.ts'
@@ -125,11 +125,7 @@ export function createContext({
    */
   function isOurs(step: LabStep): boolean {
     if (isAlone || people.some(({ id }) => id === step.about.userId)) return true
-    const body = typeof step.request.body === 'object' && step.request.body !== null ? step.request.body : {}
-    return [
-      ...loginValuesIn(step.request.url),
-      ...Object.entries(body).flatMap(([name, value]) => loginValue(name, value)),
-    ].some(value => loginValues.has(value))
+    return loginValuesOf(step).some(value => loginValues.has(value))
   }
 
   const isPortal = (url: URL) => url.origin === platform.portalUrl

@@ -7,8 +7,21 @@ export function loginValuesIn(address: string): string[] {
   return [...new URLSearchParams(query)].flatMap(([name, value]) => loginValue(name, value))
 }
 
-export function loginValue(name: string, value: unknown): string[] {
+function loginValue(name: string, value: unknown): string[] {
   return ['state', 'code'].includes(name) && typeof value === 'string' && value.length >= 8 ? [`${name} ${value}`] : []
+}
+
+const known = new WeakMap<LabStep, string[]>()
+
+/** Returns the states and codes in the address and the body of a request. */
+export function loginValuesOf(step: LabStep): string[] {
+  const before = known.get(step)
+  if (before) return before
+  const { url, body } = step.request
+  const fields = typeof body === 'object' && body !== null ? Object.entries(body) : []
+  const values = [...loginValuesIn(url), ...fields.flatMap(([name, value]) => loginValue(name, value))]
+  known.set(step, values)
+  return values
 }
 
 export function tokensSentIn({ request }: LabStep): unknown[] {
