@@ -99,6 +99,18 @@ const problems = (field: string) => ({
   }),
 })
 
+/** HTTP libraries repeat a call after a short Retry-After, even if they do not repeat other calls. */
+const failuresOfCreation: [failure: string, options?: Record<string, unknown>][] = [
+  ['500'],
+  ['502'],
+  ['504'],
+  ['cut'],
+  ['empty'],
+  ['408'],
+  ['429', { retryAfter: 1 }],
+  ['503', { retryAfter: 1 }],
+]
+
 /** Answers that a client must not accept as a list. A client that reads them as an empty list hides the failure. */
 const noLists = [
   '{}',
@@ -278,16 +290,17 @@ export const errorAnswers: CheckDefinition[] = [
     needs: formNeeds,
     async run(context) {
       let met = 0
-      for (const failure of ['500', '502', '504', 'cut', 'empty', '408']) {
-        const open = await openCreateForm(context, `Failed with ${failure}`)
+      for (const [failure, options = {}] of failuresOfCreation) {
+        const after = 'retryAfter' in options ? ' and Retry-After' : ''
+        const open = await openCreateForm(context, `Failed with ${failure}${after}`)
         const before = new Set(context.arrived('api'))
-        await context.order(`create-${failure}`, { times: 5 })
+        await context.order(`create-${failure}`, { times: 5, options })
         await open.browser.submit(open.page, open.form, open.values)
         await context.platform.settle()
         met += context.timesMet(`create-${failure}`)
         await context.dropFaults()
         const calls = context.arrived('api').filter(step => !before.has(step) && isCreation(step))
-        expect(calls.length <= 1, `After the failure ${failure}, ${calls.length} creations arrived.`, ...calls)
+        expect(calls.length <= 1, `After the failure ${failure}${after}, ${calls.length} creations arrived.`, ...calls)
       }
       if (met === 0) throw new NotApplicable(noCreation)
     },

@@ -1,19 +1,22 @@
 // Tests what happens when an API call fails: the calls that read, change and create an application, and the call for
 // the list of groups. api-faults.ts tests the call for the list of applications.
-import type { Page } from '../../browser/browser.ts'
+import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
-import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
-import { findCreateForm, openCreateForm, submitCreate } from '../../steps/create-form.ts'
+import { type ApplicationForm, openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
+import { created, findCreateForm, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import {
+  changes as changeNames,
   isOrdinary,
   isWrite,
   type OpenForms,
   openForms,
+  reopen,
   type SentForm,
   sendAgain,
   sendFormsUnder,
+  typedInto,
 } from '../../steps/every-form.ts'
 import { expectOwnHeaders, foreignHeaders } from '../../steps/foreign-headers.ts'
 import { expectAnswer, shownIn, visitUnder } from '../../steps/list-page.ts'
@@ -53,6 +56,19 @@ async function expectSaysSo(context: CheckContext, open: OpenForms, sent: SentFo
     `${said}. The visitor got the same text as after a successful change.`,
     page,
     call,
+  )
+}
+
+/**
+ * Fails if the client has neither repeated the refused call nor told the visitor that the form had no effect. A client
+ * may also ask the visitor to sign in, or to send the form again.
+ */
+async function expectLostFormTold(context: CheckContext, browser: Browser, page: Page): Promise<void> {
+  if (page.status >= 400 || asksToSignIn(context, page)) return
+  expect(
+    !(await isOrdinary(context, page, browser)),
+    `The API refused the call for the form with 401. The client did not repeat the call, and the visitor got ${describePage(page)}, which does not say that the form had no effect.`,
+    page,
   )
 }
 
@@ -176,6 +192,25 @@ export const places: [place: string, what: string][] = [
   ['groups', 'the list of groups'],
 ]
 
+const holds = (page: Page, text: string) =>
+  [page.body, ...page.forms.flatMap(({ fields }) => fields.map(([, value]) => value))].some(one => one.includes(text))
+
+/** The addresses of the forms on the page that are about the application. */
+const formAddresses = ({ forms }: Page) => forms.filter(({ method }) => method === 'POST').map(({ action }) => action)
+
+/** Whether the page shows the application and has a form about it. */
+const isAbout = (page: Page, id: string, name: string) =>
+  page.status === 200 && holds(page, name) && formAddresses(page).some(action => `${page.url} ${action}`.includes(id))
+
+const hasFormsOf = (page: Page, known: Page) =>
+  page.url === known.url && formAddresses(known).every(action => formAddresses(page).includes(action))
+
+/** Whether each word of the text also occurs in the other text. */
+function addsNoWord(text: string, other: string): boolean {
+  const known = new Set(other.split(' '))
+  return text.split(' ').every(word => known.has(word))
+}
+
 const noGroups = 'the form does not ask the API for groups'
 export const noCreation = 'the form creates no application. Another check reports this'
 
@@ -189,9 +224,8 @@ export async function meet(context: CheckContext, place: string, fault: string, 
   if (place === 'get') return openUnder(context, `get-${fault}`, options, isSlow ? 1 : 20)
   if (place === 'change') {
     const open = await openForms(context)
-    // Redirects need all forms, because clients often switch off redirects in only one of several functions. For other
-    // faults, one form is enough.
-    const forms = fault.startsWith('redirect') ? open.forms : open.forms.slice(0, 1)
+    // Tries all forms, because a client may handle a failed call in only one of several functions.
+    const forms = isSlow ? open.forms.slice(0, 1) : open.forms
     const sent = await sendFormsUnder(context, { ...open, forms }, fault, { options })
     return { ...open, pages: sent.map(({ page }) => page) }
   }
@@ -221,10 +255,44 @@ const hanging: CheckDefinition[] = places.map(([place, what]) => ({
   needs: place === 'get' || place === 'change' ? needs : formNeeds,
   longestMs: 90_000,
   async run(context) {
+    if (place === 'change') return expectAnswersWithoutApi(context)
     const { pages } = await meet(context, place, 'never')
     for (const page of pages) expectAnswer(page)
   },
 }))
+
+/**
+ * Sends all forms about an application at the same time, while the API answers none of their calls. Fails if a form
+ * gets no answer. A client that handles one request after the other may answer too late, so the function then sends
+ * each of these forms alone.
+ */
+async function expectAnswersWithoutApi(context: CheckContext): Promise<void> {
+  const names = changeNames.map(place => `${place}-never`)
+  const open = await openForms(context)
+  const send = async (forms: ApplicationForm[]) => {
+    for (const name of names) await context.order(name, { times: 5 })
+    const pages = await Promise.all(
+      forms.map(({ page, form }) =>
+        open.browser.newTab().submit(page, form, typedInto({ page, form }), undefined, { stopAt: context.isPortal }),
+      ),
+    )
+    const isMet = names.some(name => context.timesMet(name) > 0)
+    await context.dropFaults()
+    return { pages, isMet }
+  }
+  const forms: ApplicationForm[] = []
+  for (const found of open.forms) forms.push((await reopen(open.browser, found)) ?? found)
+  const { pages, isMet } = await send(forms)
+  if (!isMet) throw new NotApplicable('no form about an application leads to such an API call')
+  for (const [at, found] of open.forms.entries()) {
+    if (pages[at]!.status !== 0) {
+      expectAnswer(pages[at]!)
+      continue
+    }
+    const again = await reopen(open.browser, found)
+    if (again) for (const page of (await send([again])).pages) expectAnswer(page)
+  }
+}
 
 const redirected: CheckDefinition = {
   id: 'every-call-redirect',
@@ -261,6 +329,45 @@ const words = 'words_of_the_api_4712'
 export const everyCallRows: CheckDefinition[] = [
   ...changes,
   ...reads,
+  {
+    id: 'get-failed-not-blank',
+    title:
+      'When the call that reads one application fails, the client does not show the page of the application without its values',
+    rule: 'UP-06',
+    why: 'Without a message, the visitor believes that the values are gone. A visitor who saves an empty form for changes overwrites the values.',
+    fix: 'Check the status of the API answer before you use the answer. If the call failed, show a page that says so, without the form.',
+    needs,
+    async run(context) {
+      const name = 'Weather-of-conformance-4719'
+      const application = await openWithApplication(context, { name, description: name })
+      const { browser } = application
+      const usual = (await openPagesAbout(context, application)).slice(1, 4)
+      const visitWith = async (failure: string, url: string) => {
+        await context.order(`get-${failure}`, { times: 5 })
+        const page = await browser.newTab().visit(url, context.beforePortal)
+        await context.platform.settle()
+        const isMet = context.timesMet(`get-${failure}`) > 0
+        await context.dropFaults()
+        return isMet ? page : undefined
+      }
+      let met = 0
+      for (const known of usual.filter(page => isAbout(page, application.id, name)))
+        for (const failure of ['503', '404', 'reset']) {
+          const page = await visitWith(failure, known.url)
+          if (!page) continue
+          met++
+          if (page.status >= 400 || !hasFormsOf(page, known) || holds(page, name)) continue
+          const blank = await visitWith('members-missing', known.url)
+          const isSilent = [blank, known].some(one => one && addsNoWord(shownIn(page), shownIn(one)))
+          expect(
+            !isSilent,
+            `With the fault get-${failure}, the client answered ${new URL(known.url).pathname.replaceAll(application.id, '…')} with status ${page.status} and its usual forms, without the values of the application. The page does not mention the failure.`,
+            page,
+          )
+        }
+      if (met === 0) throw new NotApplicable('no page with a form reads the application from the API')
+    },
+  },
   ...hanging,
   redirected,
   {
@@ -326,13 +433,13 @@ export const everyCallRows: CheckDefinition[] = [
       await context.platform.settle()
       if (!context.arrived('api').some(({ fault }) => fault?.name === 'create-401')) throw new NotApplicable(noCreation)
       expectAnswer(page)
-      // Some clients do not repeat the call after the renewal. They ask the visitor to send the form again.
       const isRenewed = context.arrived('refresh').length > 0
       expect(
         isRenewed || asksToSignIn(context, page),
         `The client did not renew the session, and the visitor got ${describePage(page)}, which does not offer to sign in.`,
         page,
       )
+      if ((await created(context, open.person)).length === 0) await expectLostFormTold(context, open.browser, page)
     },
   },
   {
@@ -344,17 +451,26 @@ export const everyCallRows: CheckDefinition[] = [
     needs,
     async run(context) {
       const open = await openForms(context)
-      const sent = await sendFormsUnder(context, open, '401', { times: 1 })
-      // Some clients do not repeat the call after the renewal. They ask the visitor to send the form again.
-      const isRenewed = context.arrived('refresh').length > 0
-      for (const { page } of sent) {
-        expectAnswer(page)
-        expect(
-          isRenewed || asksToSignIn(context, page),
-          `The client did not renew the session, and the visitor got ${describePage(page)}, which does not offer to sign in.`,
-          page,
+      let met = 0
+      for (const found of open.forms) {
+        await context.platform.settle()
+        const renewals = context.arrived('refresh').length
+        const all = await sendFormsUnder(context, { ...open, forms: [found] }, '401', { times: 1 }).catch(
+          passNotApplicable,
         )
+        for (const { page, calls } of all ?? []) {
+          met++
+          expectAnswer(page)
+          expect(
+            context.arrived('refresh').length > renewals || asksToSignIn(context, page),
+            `For the form to ${new URL(found.form.action).pathname.replaceAll(open.id, '…')}, the client did not renew the session, and the visitor got ${describePage(page)}, which does not offer to sign in.`,
+            page,
+          )
+          const isDone = calls.some(step => isWrite(step) && step.response.status < 400)
+          if (!isDone) await expectLostFormTold(context, open.browser, page)
+        }
       }
+      if (met === 0) throw new NotApplicable('no form about an application leads to such an API call')
     },
   },
   ...['create', 'change'].map(
@@ -366,9 +482,14 @@ export const everyCallRows: CheckDefinition[] = [
       fix: 'Show a page that says when to try again. Make no more calls for this request of the visitor.',
       needs: place === 'create' ? formNeeds : needs,
       async run(context) {
-        await meet(context, place, '429', { retryAfter: 3600 })
+        const { pages } = await meet(context, place, '429', { retryAfter: 3600 })
+        for (const page of pages) expectAnswer(page)
         const refused = context.arrived('api').filter(step => isWrite(step) && step.response.status === 429)
-        expect(refused.length <= 1, `The client sent the call ${refused.length} times.`, ...refused)
+        expect(
+          refused.length <= pages.length,
+          `For ${pages.length === 1 ? 'one form' : `${pages.length} forms`}, the client sent ${refused.length} calls that the API refused with 429.`,
+          ...refused,
+        )
       },
     }),
   ),
@@ -380,10 +501,17 @@ export const everyCallRows: CheckDefinition[] = [
     fix: 'Never repeat a POST automatically. Show a page that says that a new secret may exist.',
     needs,
     async run(context) {
-      for (const failure of ['reset', '503', '503-after']) {
+      const failures: [failure: string, options?: Record<string, unknown>][] = [
+        ['reset'],
+        ['503'],
+        ['503-after'],
+        ['429', { retryAfter: 1 }],
+        ['503', { retryAfter: 1 }],
+      ]
+      for (const [failure, options = {}] of failures) {
         // Opens the forms again for each failure, because sendFormsUnder also sends the form that removes the
         // application.
-        const all = await sendFormsUnder(context, await openForms(context), failure, { at: ['secret'] })
+        const all = await sendFormsUnder(context, await openForms(context), failure, { at: ['secret'], options })
         for (const { calls, page } of all) {
           const secrets = calls.filter(({ request }) => request.method === 'POST')
           expect(
@@ -516,7 +644,8 @@ export const everyCallRows: CheckDefinition[] = [
         )
       for (const found of open.forms) {
         const sent = await sendAgain(context, open.browser, found)
-        const isDone = sent?.calls.some(step => isWrite(step) && step.response.status < 400)
+        // The answer to a removal has no JSON members.
+        const isDone = sent?.calls.some(step => isWrite(step) && step.fault && step.response.status < 400)
         if (sent && isDone) expect(sent.page.status < 400, `A change ended with ${describePage(sent.page)}.`, sent.page)
       }
       if (!context.settings.create) return
@@ -539,8 +668,8 @@ export const everyCallRows: CheckDefinition[] = [
     needs,
     async run(context) {
       let met = 0
-      // If the API refuses a form with 400, 403 or 422, its answer may contain a message for the visitor. This check
-      // therefore uses only other statuses for forms.
+      // If the API refuses a form with 400, 403, 404, 409 or 422, its answer may contain a message for the visitor. This
+      // check therefore uses only other statuses for forms.
       for (const [place] of places)
         for (const status of place === 'get' || place === 'groups' ? [400, 403, 404, 429, 500, 503] : [429, 500, 503]) {
           const body = JSON.stringify({ error: { status, message: words } })

@@ -7,6 +7,8 @@ import { describePage, expect, expectServed } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
 import { followCallback } from '../../steps/callback.ts'
 import { created, type OpenForm, openCreateForm, openFormIn } from '../../steps/create-form.ts'
+import { openForms, reopen, typedInto } from '../../steps/every-form.ts'
+import { credentialsGiven } from '../../steps/leaks.ts'
 import { ownCookies, sessionOf } from '../../steps/sessions.ts'
 import { signOut, signOutFormOf } from '../../steps/sign-out.ts'
 
@@ -15,12 +17,17 @@ const typed = 'Typed-by-the-former-visitor-4711'
 
 /**
  * Opens every page that the next person could open, and returns the pages. If `landed` (the page after the login) is
- * given, it comes first.
+ * given, it comes first. `further` contains more addresses to open.
  */
-async function lookAround(context: CheckContext, browser: Browser, landed?: Page): Promise<Page[]> {
+async function lookAround(
+  context: CheckContext,
+  browser: Browser,
+  landed?: Page,
+  further: string[] = [],
+): Promise<Page[]> {
   const { page, create } = context.settings
   const pages = landed ? [landed] : []
-  for (const path of [page, create, '/'].filter(path => path !== ''))
+  for (const path of [...further, page, create, '/'].filter(path => path !== ''))
     pages.push(await browser.visit(context.url(path), context.beforePortal))
   return pages
 }
@@ -86,6 +93,21 @@ async function createAndLeave(context: CheckContext, open: OpenForm): Promise<{ 
   }
   const secrets = [...(body.client?.clientSecrets ?? []), ...(body.tokens ?? []).flatMap(({ token }) => token ?? [])]
   return { page, secrets }
+}
+
+/** The address of the client to which the answer redirects the browser. */
+const nextAddress = ({ settings }: CheckContext, { stoppedAt }: Page): string[] =>
+  stoppedAt?.startsWith(`${settings.client}/`) ? [stoppedAt] : []
+
+/**
+ * Fails if a secret is visible in a browser in which somebody else or nobody is signed in. `page` is the answer to the
+ * form that made the secret, before its redirect.
+ */
+async function expectSecretsApart(context: CheckContext, others: Browser, page: Page, secrets: string[]) {
+  const further = nextAddress(context, page)
+  const seen = await lookAround(context, others, undefined, further)
+  expectNothingOf(seen, 'the secret of another visitor', secrets)
+  expectNothingOf(await lookAround(context, context.browser(), undefined, further), 'the secret of a visitor', secrets)
 }
 
 /**
@@ -170,9 +192,41 @@ export const nextVisitor: CheckDefinition[] = [
     needs: ['page', 'create'],
     async run(context) {
       const other = await context.signedIn({ person: await context.otherPerson() })
-      const { secrets } = await createAndLeave(context, await openCreateForm(context))
-      expectNothingOf(await lookAround(context, other.browser), 'the secret of another visitor', secrets)
-      expectNothingOf(await lookAround(context, context.browser()), 'the secret of a visitor', secrets)
+      const { page, secrets } = await createAndLeave(context, await openCreateForm(context))
+      await expectSecretsApart(context, other.browser, page, secrets)
+    },
+  },
+  {
+    id: 'next-visitor-new-secret',
+    title: 'Nobody except the visitor sees a new secret that the visitor made for an application',
+    rule: 'next-visitor',
+    why: 'Many clients keep a new secret for the next page. If the secret is not bound to the visitor, anyone who opens this page sees the secret.',
+    fix: 'Use the same code as for the secret of a new application: show the secret in the answer to the form, or bind it to the visitor who made it.',
+    needs: ['page'],
+    async run(context) {
+      const open = await openForms(context)
+      for (const found of open.forms) {
+        const other = await context.signedIn({ person: await context.otherPerson() })
+        const again = await reopen(open.browser, found)
+        if (!again) continue
+        await context.platform.settle()
+        const known = new Set(context.arrived('api'))
+        const page = await open.browser.submit(again.page, again.form, typedInto(again), undefined, {
+          stopAt: () => true,
+        })
+        await context.platform.settle()
+        const secrets = context
+          .arrived('api')
+          .filter(step => !known.has(step) && step.request.url.endsWith('/refreshSecret'))
+          .flatMap(credentialsGiven)
+          .map(({ value }) => value)
+        if (secrets.length === 0) continue
+        await expectSecretsApart(context, other.browser, page, secrets)
+        const { landed } = await nextPerson(context, open.browser)
+        const pages = await lookAround(context, open.browser, landed, nextAddress(context, page))
+        return expectNothingOf(pages, 'the new secret of the former visitor', secrets)
+      }
+      throw new NotApplicable('no form about an application makes a new secret')
     },
   },
   {
@@ -230,10 +284,11 @@ export const nextVisitor: CheckDefinition[] = [
       for (const fault of ['create-422', 'create-403', 'create-500', 'create-503']) {
         const open = await openCreateForm(context, typed)
         await context.order(fault, { times: 1 })
-        await open.browser.submit(open.page, open.form, { ...open.values })
+        const page = await open.browser.submit(open.page, open.form, { ...open.values })
         await context.dropFaults()
         const other = await context.signedIn({ person: await context.otherPerson() })
-        expectNothingOf(await lookAround(context, other.browser), 'what another visitor has typed', [typed])
+        const seen = await lookAround(context, other.browser, undefined, [page.url])
+        expectNothingOf(seen, 'what another visitor has typed', [typed])
       }
     },
   },

@@ -10,9 +10,18 @@ import { bodyOf, describePage, expect, expectServed, expectWithFix, setCookiesOf
 import { describeExchange } from '../../report/describe.ts'
 import { filledFields, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
-import { attackersForm, created, openCreateForm, secretOf, submitCreate } from '../../steps/create-form.ts'
+import {
+  attackersForm,
+  created,
+  type OpenForm,
+  openCreateForm,
+  secretOf,
+  submitCreate,
+} from '../../steps/create-form.ts'
+import { credentialsGiven } from '../../steps/leaks.ts'
 import { shownText } from '../../steps/page-content.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
+import { readableTextsIn, readSetCookie } from '../../steps/set-cookies.ts'
 
 const needs: Check['needs'] = ['create', 'page']
 
@@ -206,6 +215,26 @@ export const creating: CheckDefinition[] = [
     },
   },
   {
+    id: 'create-secret-cookie-sealed',
+    title: 'No cookie contains the secret of a new application in readable form',
+    rule: 'CK-05',
+    why: 'Clients often keep the secret in a cookie until the next page shows it. A signature does not hide the content of a cookie, so anyone who gets the cookie can read the secret.',
+    fix: 'Encrypt the cookie. Or store the secret on the server until the next page shows it, or show it in the answer to the form.',
+    needs,
+    async run(context) {
+      const open = await openCreateForm(context)
+      const page = await submitCreate(context, open)
+      const steps = await created(context, open.person)
+      const secrets = steps.flatMap(credentialsGiven)
+      for (const exchange of page.trail)
+        for (const { name, value } of setCookiesOf(exchange).map(readSetCookie)) {
+          const texts = readableTextsIn(value)
+          const found = secrets.find(({ value }) => texts.some(text => text.includes(value)))
+          expect(!found, `The cookie ${name} contains ${found?.what}, and is not encrypted.`, exchange)
+        }
+    },
+  },
+  {
     id: 'create-secret-head',
     title: 'The page with the secret of a new application shows the secret even after a HEAD request for this page',
     rule: 'head-as-get',
@@ -287,24 +316,33 @@ export const creating: CheckDefinition[] = [
       expectServed(page, `The form was answered with ${describePage(page)}.`)
       if ((await created(context, open.person)).length > 0)
         throw new NotApplicable('the form created an application. The check `create-no-session` reports this')
-      // If the browser was not sent to the portal, the answer itself must say that the form was not processed.
-      const isThroughPortal = page.trail.some(({ request }) => request.url.startsWith(context.platform.portalUrl))
-      if (!isThroughPortal) {
-        const isSilent = page.status < 400 && !page.body.includes(typed) && (await isOrdinary(context, page))
-        expect(!isSilent, `The form was answered with ${describePage(page)}, which says nothing about the form.`, page)
-        return
-      }
-      if (page.url.startsWith(context.platform.portalUrl))
-        throw new Undecided('The portal asked for the password again, so the suite cannot follow the login.')
-      const later = await open.browser.newTab().visit(context.url(context.settings.create))
-      const hasForm = [page, later].some(one =>
-        one.forms.some(({ fields }) => fields.some(([, text]) => text === typed)),
-      )
-      expect(
-        hasForm || !(await isOrdinary(context, page, open.browser)),
-        `After the form, the client signed the visitor in and showed ${describePage(page)}. This page says nothing about the form, and the typed text is lost.`,
-        page,
-      )
+      await expectTold(context, open, page, typed)
+    },
+  },
+  {
+    id: 'create-ended-session-says-so',
+    title:
+      'If the platform has ended the session before a form arrives, the visitor sees the typed text again, or a message',
+    rule: 'PG-14',
+    why: 'The cookies are still there, but the API and the portal refuse the tokens. If the client then only redirects to the login path, the visitor believes that the application was created.',
+    fix: 'If the API refuses the token and the renewal fails, answer the form in the same way as a form without a session: show it again with a message, or keep it until the visitor has signed in.',
+    needs,
+    async run(context) {
+      const typed = `Typed before the platform ended the session ${Date.now()}`
+      const open = await openCreateForm(context, typed)
+      await context.order('create-401', { times: 20 })
+      await context.order('refresh-400', { times: 20, options: { error: 'invalid_grant' } })
+      const page = await open.browser.submit(open.page, open.form, open.values)
+      await context.platform.settle()
+      const isMet = context.timesMet('create-401') > 0
+      await context.dropFaults()
+      if (!isMet) throw new NotApplicable('the form creates no application. Another check reports this')
+      expectServed(page, `The form was answered with ${describePage(page)}.`)
+      if ((await created(context, open.person)).length > 0)
+        throw new NotApplicable(
+          'the form created an application. The check `create-session-ended-at-portal` reports this',
+        )
+      await expectTold(context, open, page, typed)
     },
   },
   {
@@ -487,4 +525,24 @@ function adviceForForm(context: CheckContext, page: Page, calls: LabStep[]): str
 async function isOrdinary(context: CheckContext, page: Page, browser = context.browser()): Promise<boolean> {
   const again = await browser.newTab().visit(page.url, context.beforePortal)
   return shownText(again).trim() === shownText(page).trim()
+}
+
+/** Fails if the answer to a form without a session neither says so nor keeps the typed text. */
+async function expectTold(context: CheckContext, open: OpenForm, page: Page, typed: string): Promise<void> {
+  // If the browser was not sent to the portal, the answer itself must say that the form was not processed.
+  const isThroughPortal = page.trail.some(({ request }) => request.url.startsWith(context.platform.portalUrl))
+  if (!isThroughPortal) {
+    const isSilent = page.status < 400 && !page.body.includes(typed) && (await isOrdinary(context, page))
+    expect(!isSilent, `The form was answered with ${describePage(page)}, which says nothing about the form.`, page)
+    return
+  }
+  if (page.url.startsWith(context.platform.portalUrl))
+    throw new Undecided('The portal asked for the password again, so the suite cannot follow the login.')
+  const later = await open.browser.newTab().visit(context.url(context.settings.create))
+  const hasForm = [page, later].some(one => one.forms.some(({ fields }) => fields.some(([, text]) => text === typed)))
+  expect(
+    hasForm || !(await isOrdinary(context, page, open.browser)),
+    `After the form, the client signed the visitor in and showed ${describePage(page)}. This page says nothing about the form, and the typed text is lost.`,
+    page,
+  )
 }

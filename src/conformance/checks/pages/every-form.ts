@@ -75,6 +75,13 @@ const wideAtLimits: Record<string, string> = {
   description: `${'日'.repeat(500)}${'👍'.repeat(500)}${'d'.repeat(999)}z`,
 }
 
+/** Addresses with http, which the API accepts for everything except redirect URIs. */
+const plainAddresses: Record<string, string> = {
+  webPageUrl: 'http://plain.example:8080/web',
+  iconUrl: 'http://plain.example/icon',
+  privacyPolicyUrl: 'http://192.0.2.7/privacy?x=1',
+}
+
 /** Values that are one character too long. */
 const tooLong: Record<string, string> = Object.fromEntries(
   Object.entries(atLimits).map(([name, value]) => [name, `${value.slice(0, -1)}yz`]),
@@ -425,15 +432,17 @@ export const everyForm: CheckDefinition[] = [
   },
   {
     id: 'create-limits',
-    title: 'The form for a new application accepts the longest values that the API accepts',
+    title: 'The form for a new application accepts the longest values that the API accepts, and addresses with http',
     rule: 'PG-17',
     why: 'A client with smaller limits refuses or shortens values that the platform allows.',
-    fix: 'Use the limits of the API: 200 characters for the name, 2,000 for the description, 2,048 for an address.',
+    fix: 'Use the limits of the API: 200 characters for the name, 2,000 for the description, 2,048 for an address. The web page, the icon and the privacy policy can be http or https.',
     needs: createNeeds,
     async run(context) {
       await expectValues(context, atLimits, 'The form with the longest allowed values created nothing')
       const wide = 'The form with the longest allowed values of emoji and Japanese characters created nothing'
       await expectValues(context, wideAtLimits, wide)
+      const plain = 'The form with http addresses for the web page, the icon and the privacy policy created nothing'
+      await expectValues(context, plainAddresses, plain).catch(passNotApplicable)
     },
   },
   {

@@ -3,6 +3,7 @@
 // form.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Page } from '../../browser/browser.ts'
+import type { Form } from '../../browser/form.ts'
 import { attribute, type Element, parsePage } from '../../browser/html.ts'
 import { type Check, type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -27,6 +28,7 @@ import {
   secretOf,
 } from '../../steps/create-form.ts'
 import { openForms, reopen, typedInto } from '../../steps/every-form.ts'
+import { shownIn } from '../../steps/list-page.ts'
 
 const needs: Check['needs'] = ['create', 'page']
 
@@ -45,6 +47,8 @@ const attempts = (context: CheckContext) => context.arrived('api').filter(isCrea
 const allowedAddresses = [
   'http://localhost:8080/callback',
   'http://127.0.0.1:9000/callback',
+  'http://[::1]:9000/callback',
+  'http://127.8.9.10/callback',
   'https://a-b.sub.example:8443/a/b%20c?d=e&f=g%2Bh',
   'https://no-path.example',
   'https://127.0.0.1/callback',
@@ -279,6 +283,51 @@ export const formHandling: CheckDefinition[] = [
     },
   },
   {
+    id: 'edit-addresses-accepted',
+    title: 'The form for changes accepts every redirect URI that the API accepts',
+    rule: 'PG-17',
+    why: 'A client that accepts only some addresses, such as https addresses without a port, refuses values that the platform allows. Often the form for changes has its own code for this.',
+    fix: 'Use the same function as for new applications. Accept https with any host, port, path and query, and http on a loopback address.',
+    needs: ['page'],
+    async run(context) {
+      const application = await openWithApplication(context)
+      const save = async (address: string) => {
+        await changeName(context, application, 'Weather of conformance')
+        const { page, form } = await openEditForm(context, application)
+        const fields = form.controls.filter(({ name, type }) => /redirect/i.test(name) && type !== 'hidden')
+        if (fields.length === 0 || fields.some(({ choices }) => choices))
+          throw new NotApplicable('the form for changes has no text field for redirect URIs')
+        const values = Object.fromEntries(fields.map(({ name }) => [name, address]))
+        await context.platform.settle()
+        const known = new Set(context.arrived('api'))
+        const answer = await application.browser.newTab().submit(page, form, values)
+        await context.platform.settle()
+        const change = context.arrived('api').find(step => !known.has(step) && step.request.method === 'PUT')
+        return { answer, change }
+      }
+      const plain = await save('https://plain.example/callback')
+      if (!plain.change || plain.change.response.status >= 400)
+        throw new NotApplicable('the form for changes does not save another redirect URI')
+      for (const address of allowedAddresses) {
+        const { answer, change } = await save(address)
+        expect(
+          change,
+          `With the redirect URI ${address.slice(0, 80)}, the client did not call the API: the visitor got ${describePage(answer)}.`,
+          answer,
+        )
+        // If the client makes the call and the API refuses it, the client is not stricter than the API.
+        const sent = `${dataOf(change).redirectUris}`.trim()
+        expectWithFix(
+          'Use the URL parser only to check the address. Send the address exactly as it was typed, because the portal compares redirect URIs byte by byte.',
+          change.response.status >= 400 || sent === address,
+          `The visitor typed the redirect URI ${address.slice(0, 80)}, and the API got ${sent.slice(0, 80)}.`,
+          answer,
+          change,
+        )
+      }
+    },
+  },
+  {
     id: 'form-limits-in-html',
     title: 'No field of a form about an application allows fewer characters than the API',
     rule: 'PG-17',
@@ -348,6 +397,48 @@ export const formHandling: CheckDefinition[] = [
       await context.platform.settle()
       if ((await readName(context, application)) !== 'Changed by a new form')
         throw new NotApplicable('the form for changes saves nothing')
+    },
+  },
+  {
+    id: 'edit-overtaken-after-refusal',
+    title:
+      'If the client shows a refused form for changes again, the corrected form does not overwrite a change that somebody else has made since the form was opened',
+    rule: 'edit-overtaken',
+    why: 'If the client fills in a refused form with the ETag of a new read, or without an ETag, the next attempt overwrites the other change, and nobody notices.',
+    fix: 'When you show a refused form again, keep the ETag from the form that the visitor sent.',
+    needs: ['page'],
+    async run(context) {
+      const application = await openWithApplication(context)
+      const { browser } = application
+      const others = 'Changed by somebody else'
+      let known: Page | undefined
+      for (const when of ['after', 'before'] as const) {
+        await changeName(context, application, 'Weather of conformance')
+        const { page, form } = await openEditForm(context, application)
+        const redirect = form.controls.find(({ name }) => /redirect_?uris?/i.test(name))!.name
+        const send = (from: Page, one: Form, address: string) =>
+          browser.newTab().submit(from, one, { [nameField(one)]: 'Change of a refused form', [redirect]: address })
+        if (when === 'before') await changeName(context, application, others)
+        const refused = await send(page, form, 'ftp://not-allowed.example/')
+        const again = refused.forms.find(
+          one => one.action === form.action && one.fields.some(([name]) => name === redirect),
+        )
+        if (!again || refused.trail.at(-1)?.request.method !== 'POST')
+          throw new NotApplicable('the client does not show a refused form for changes again')
+        // The refused form may already say that somebody else has changed the application. The visitor then decides.
+        if (known && (refused.status !== known.status || shownIn(refused) !== shownIn(known))) return
+        known = refused
+        if (when === 'after') await changeName(context, application, others)
+        const late = await send(refused, again, 'https://made.example/callback')
+        await context.platform.settle()
+        const stored = await readName(context, application)
+        expect(
+          stored === others,
+          `Somebody else changed the name ${when} the client refused the form. The refused form did not mention this change. The corrected form replaced this name with “${stored}”.`,
+          refused,
+          late,
+        )
+      }
     },
   },
   {

@@ -1,4 +1,5 @@
 // Clients that limit only correct answers of the API, or only one of their calls, and clients that repeat calls.
+import { setTimeout as pause } from 'node:timers/promises'
 import { type Parts, right } from '../parts.ts'
 import { type Call, isRecord } from '../platform.ts'
 import { PlatformFault, type Visit } from '../visit.ts'
@@ -35,6 +36,23 @@ const deadlineOfHeaders = (isLate: (call: Call, status: number) => boolean, isMe
     } finally {
       clearTimeout(timer)
     }
+  },
+})
+
+/** Waits as long as Retry-After says, at most two seconds, and then repeats the call. */
+const repeatsAfterRetryAfter = (isMet: (call: Call) => boolean): Partial<Parts> => ({
+  async send(visit, call) {
+    if (!isMet(call)) return right.send(visit, call)
+    let seconds = Number.NaN
+    const readBody: Parts['readBody'] = (response, most) => {
+      seconds = Number(response.headers.get('retry-after') ?? 'none')
+      return right.readBody(response, most)
+    }
+    const ask = () => right.send({ ...visit, parts: { ...visit.parts, readBody } }, call)
+    const answered = await ask()
+    if (answered[0] < 400 || !(seconds <= 2)) return answered
+    await pause(seconds * 1000)
+    return ask()
   },
 })
 
@@ -207,4 +225,14 @@ export const errorAnswers: Fault[] = [
       return [status, answer]
     },
   }),
+  fault(
+    'creation-repeated-after-a-short-retry-after',
+    'create-failures-not-repeated',
+    repeatsAfterRetryAfter(isCreation),
+  ),
+  fault(
+    'new-secret-repeated-after-a-short-retry-after',
+    'secret-not-repeated',
+    repeatsAfterRetryAfter(({ url }) => url.endsWith('/refreshSecret')),
+  ),
 ]

@@ -63,6 +63,8 @@ const needsGroups = (status: number): Partial<typeof right> => ({
   ),
 })
 
+const lostForm = 'lost'
+
 const asIds = (place: string, names: string) => names.split(' ').map(name => `${place}-${name}`)
 
 export const everyCall: Fault[] = [
@@ -170,4 +172,51 @@ export const everyCall: Fault[] = [
     wordsFor: (error, visit) =>
       error instanceof PlatformFault ? `${visit.settings.apiUrl}/apps/v1 failed.` : right.wordsFor(error, visit),
   }),
+  fault(
+    'removals-and-new-secrets-without-deadline',
+    'change-never',
+    sendWith(call => isChange(call) && call.method !== 'PUT', { deadlineMs: 86_400_000 }),
+  ),
+  fault('refused-token-of-a-removal-is-an-error', 'change-401', {
+    ...onAnswer(
+      ({ method }) => method === 'DELETE',
+      ([status, answer]) => [status === 401 ? 400 : status, answer],
+    ),
+    ...answerWith((answer, visit) =>
+      answer.status === 502 && visit.url.pathname.endsWith('/remove')
+        ? { status: 502, body: '<p>Something went wrong.</p><a href="/">Start</a>' }
+        : answer,
+    ),
+  }),
+  fault('renewed-without-the-form', ['create-401', 'change-401'], {
+    async send(visit, request) {
+      if (!isChange(request) && !isCreation(request)) return right.send(visit, request)
+      // The client has renewed the session after a 401 answer, and begins again with a GET request.
+      if (visit.body === lostForm) return [200, {}]
+      const answered = await right.send(visit, request)
+      if (answered[0] === 401) visit.body = lostForm
+      return answered
+    },
+    created: (visit, text, visitor) =>
+      visit.body === lostForm ? { status: 303 } : right.created(visit, text, visitor),
+    ...answerWith((answer, visit) =>
+      visit.body === lostForm ? { status: 303, headers: { location: '/applications' } } : answer,
+    ),
+  }),
+  fault(
+    'api-words-of-a-removal-shown',
+    'every-call-own-words',
+    onAnswer(
+      ({ method }) => method === 'DELETE',
+      ([status, answer]) => {
+        if (status === 0 || (status >= 500 && status !== 401)) throw new Refusal(502, JSON.stringify(answer) ?? '')
+        return [status, answer]
+      },
+    ),
+  ),
+  fault(
+    'failed-read-is-an-empty-application',
+    'get-failed-not-blank',
+    onAnswer(isRead, ([status, answer]) => (status === 200 || status === 401 ? [status, answer] : [200, {}])),
+  ),
 ]

@@ -118,6 +118,12 @@ export const everyForm: Fault[] = [
       return right.send(visit, { ...request, body })
     },
   }),
+  fault('addresses-of-pages-only-with-https', 'create-limits', {
+    formOf(_visit, body) {
+      if (new URLSearchParams(body).get('webPageUrl')?.startsWith('http:')) throw new Refusal(422, 'Please use https.')
+      return body
+    },
+  }),
   fault('names-of-a-hundred-characters', 'create-limits', {
     formOf(_visit, body) {
       const values = new URLSearchParams(body)

@@ -4,10 +4,11 @@ import { page } from '../pages.ts'
 import { type Parts, right } from '../parts.ts'
 import { type Call, isRecord } from '../platform.ts'
 import { Refusal, type Visit } from '../visit.ts'
-import { answerWith, bodyWith, type Fault, fault, memoryOf } from './fault.ts'
+import { answerWith, bodyWith, type Fault, fault, memoryOf, readable } from './fault.ts'
 
 const isCreation = ({ method, url }: Call) => method === 'POST' && url.endsWith('/apps/v1')
 const isCreationForm = ({ method, url }: Visit) => method === 'POST' && url.pathname === '/applications'
+const isChangeForm = ({ method, url }: Visit) => method === 'POST' && url.pathname.endsWith('/edit')
 const sessionText = ({ cookies }: Visit) => cookies.find(([name]) => name === right.sessionCookie)?.[1] ?? ''
 
 /** Remembers the result of each form under the key that `keyOf` returns. */
@@ -144,5 +145,47 @@ export const formHandling: Fault[] = [
       for (let count = 0; count < 2; count++) await right.send(visit, again)
       return answered
     },
+  }),
+  fault('only-the-usual-loopback-addresses', 'create-addresses-accepted', {
+    ...fieldsWith(values => {
+      if (!/^(https:|http:\/\/(localhost|127\.0\.0\.1)[:/])/.test(values.get('redirectUris') ?? ''))
+        throw new Refusal(422, 'That is not an address.')
+    }),
+  }),
+  fault('change-of-an-address-with-a-port-refused', 'edit-addresses-accepted', {
+    formOf(visit, body) {
+      if (isChangeForm(visit) && /:\d/.test(new URLSearchParams(body).get('redirectUris') ?? ''))
+        throw new Refusal(422, 'That is not an address.')
+      return body
+    },
+  }),
+  fault('refused-change-forgets-the-shown-values', 'edit-overtaken-after-refusal', {
+    seal(visit, name, value) {
+      const isAgain = name === 'form' && isRecord(value) && isChangeForm(visit)
+      return right.seal(visit, name, isAgain ? { ...value, shown: '' } : value)
+    },
+    isUnchanged: (shown, stored) => shown === '' || right.isUnchanged(shown, stored),
+  }),
+  fault(
+    'refused-change-with-new-shown-values',
+    'edit-overtaken-after-refusal',
+    answerWith((answer, visit) => {
+      const isWrong = new URLSearchParams(visit.body).get('redirectUris')?.startsWith('ftp:')
+      if (!isChangeForm(visit) || !isWrong || !answer.body) return answer
+      // If somebody else has changed the application, the client says so only if all addresses are right.
+      const body = answer.body.replace(/(?<=<p role="alert">)[^<]*/, 'Please look at the addresses again.')
+      return { ...answer, status: 422, body }
+    }),
+  ),
+  fault('secret-in-a-signed-cookie', 'create-secret-cookie-sealed', {
+    seal: (visit, name, value) => (name === '__Host-made' ? readable.write(value) : right.seal(visit, name, value)),
+    unseal: (visit, name, text) => (name === '__Host-made' ? readable.read(text) : right.unseal(visit, name, text)),
+  }),
+  fault('silent-login-after-a-refused-renewal', 'create-ended-session-says-so', {
+    ...answerWith((answer, visit) =>
+      isCreationForm(visit) && right.readSession(visit) && answer.status === 401
+        ? { status: 303, headers: { location: '/login?returnTo=/applications' } }
+        : answer,
+    ),
   }),
 ]

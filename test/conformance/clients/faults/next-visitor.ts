@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { type Parts, right } from '../parts.ts'
 import type { Visit } from '../visit.ts'
 import { answerWith, fault, headersWith, memoryOf } from './fault.ts'
@@ -51,6 +51,14 @@ const variesRefreshCookie: Partial<Parts> = {
       .map(([, text]) => visit.parts.unseal(visit, right.refreshCookie, text))
       .find(value => typeof value === 'string'),
 }
+
+/** Shows a text on the list of applications. */
+const showsOnList = (textOf: (visit: Visit) => unknown) =>
+  answerWith((answer, visit) => {
+    if (visit.url.pathname !== '/applications' || answer.status !== 200 || !answer.body) return answer
+    const text = textOf(visit)
+    return text ? { ...answer, body: answer.body.replace('<ul>', `<p>${visit.parts.html(`${text}`)}</p><ul>`) } : answer
+  })
 
 const hashOf = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 8)
 
@@ -143,5 +151,25 @@ export const nextVisitor = [
         ? { ...answer, body: `${answer.body}<p>Hello ${visit.parts.html(cookieOf(visit, '__Host-who') ?? '')}</p>` }
         : answer,
     ),
+  }),
+  fault('new-secret-for-whoever-comes-first', 'next-visitor-new-secret', {
+    created(visit, text, visitor) {
+      if (!visit.url.pathname.endsWith('/secret')) return right.created(visit, text, visitor)
+      memoryOf(visit).set('new secret', text)
+      return { status: 303, headers: { location: '/applications' } }
+    },
+    ...showsOnList(visit => {
+      const text = memoryOf(visit).get('new secret')
+      memoryOf(visit).delete('new secret')
+      return text
+    }),
+  }),
+  fault('secret-at-an-address-for-everybody', ['next-visitor-secret-elsewhere', 'next-visitor-new-secret'], {
+    created(visit, text) {
+      const id = randomUUID()
+      memoryOf(visit).set(id, text)
+      return { status: 303, headers: { location: `/applications?made=${id}` } }
+    },
+    ...showsOnList(visit => memoryOf(visit).get(visit.query.get('made') ?? '')),
   }),
 ]
