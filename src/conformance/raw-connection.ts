@@ -122,3 +122,16 @@ function toExchange(
   }
   return { request, response: { status, headers: answerHeaders, setCookies, body: body.join('\r\n\r\n') }, ...times }
 }
+
+/** Opens a connection, writes `text`, and resets the connection after `afterMs`. */
+export async function sendAndReset(origin: string, text: string, afterMs: number): Promise<void> {
+  const { protocol, hostname, port } = new URL(origin)
+  const host = hostname.replace(/^\[|\]$/g, '')
+  const at = { host, port: Number(port || (protocol === 'https:' ? 443 : 80)) }
+  const socket: Socket = protocol === 'https:' ? connectTls({ ...at, servername: host }) : connectPlain(at)
+  socket.on('error', () => {})
+  socket.write(text, 'latin1')
+  await wait(afterMs)
+  if (protocol === 'https:') socket.destroy()
+  else socket.resetAndDestroy()
+}

@@ -26,6 +26,9 @@ export function buildClient(settings: Settings, parts: Parts = right): Server {
   const server = createServer({ requestTimeout: 20_000, ...parts.serverOptions }, async (request, response) => {
     try {
       const visit = readVisit(request, { settings, parts, memory })
+      response.on('close', () => {
+        if (!response.writableFinished) parts.onLeft(server, visit)
+      })
       const answer = await parts.around(visit, () => answerTo(visit, request))
       response.writeHead(answer.status, {
         ...parts.headers(visit),
@@ -39,10 +42,10 @@ export function buildClient(settings: Settings, parts: Parts = right): Server {
     }
   })
   // The answer to a request that the HTTP parser refuses.
-  server.on('clientError', (_error, socket) => {
+  server.on('clientError', (error, socket) => {
     if (!socket.writable) parts.onLost(server)
     if (!socket.writable) return void socket.destroy()
-    const headers = { connection: 'close', 'content-length': '0', ...parts.parserHeaders() }
+    const headers = { connection: 'close', 'content-length': '0', ...parts.parserHeaders(error) }
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
     socket.end(`HTTP/1.1 ${parts.parserStatus}\r\n${lines.join('\r\n')}\r\n\r\n`)
   })

@@ -401,10 +401,12 @@ export const right = {
   serverOptions: {} as ServerOptions,
   /** Runs when a visitor has broken the connection. */
   onLost: (_: Server): void => {},
+  /** Runs when a visitor has left before the answer was complete. */
+  onLeft: (_server: Server, _visit: Visit): void => {},
   /** The status of an answer to a request that the HTTP parser refuses. */
   parserStatus: '400 Bad Request',
   /** The headers of an answer to a request that the HTTP parser refuses. */
-  parserHeaders: (): Record<string, string> => ({
+  parserHeaders: (_: Error): Record<string, string> => ({
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
     'x-content-type-options': 'nosniff',
     'x-frame-options': 'DENY',

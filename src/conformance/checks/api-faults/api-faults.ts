@@ -8,6 +8,7 @@ import { formsAbout, openPagesAbout, openWithApplication, worksFromItsPage } fro
 import { makeApplication } from '../../steps/applications.ts'
 import { created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { failurePages } from '../../steps/failure-pages.ts'
+import { expectCallEnds } from '../../steps/hanging-calls.ts'
 import {
   compareUnder,
   expectAnswer,
@@ -16,9 +17,10 @@ import {
   shownIn,
   visitUnder,
 } from '../../steps/list-page.ts'
-import { requestAtTrap } from '../../steps/redirect-trap.ts'
+import { rareRedirects, redirectAway, requestAtTrap } from '../../steps/redirect-trap.ts'
 import { errorAnswers } from './error-answers.ts'
 import { everyCallRows } from './every-call.ts'
+import { manyFailures } from './many-failures.ts'
 
 const needs = ['page' as const]
 
@@ -68,16 +70,18 @@ const deadlines: CheckDefinition[] = [
   ['slow-header', 'the API sends the headers of its answer one byte at a time'],
 ].map(([failure, what]) => ({
   id: `list-${failure}`,
-  title: `When ${what}, the visitor gets an answer in time${failure === 'never' ? ' and stays signed in' : ''}`,
+  title: `When ${what}, the visitor gets an answer in time${failure === 'never' ? ' and stays signed in, and the client ends the call' : ''}`,
   rule: 'UP-03' as const,
   why: 'Without a deadline, the client and the visitor wait until the API has finished its answer. During this time, the request uses a socket and memory. This check allows 20 seconds.',
-  fix: 'Give each call one deadline, from the start of the call to the end of the answer, and limit the size of the answer. A timeout for each read is not enough.',
+  fix: 'Give each call one deadline, from the start of the call to the end of the answer, and limit the size of the answer. A timeout for each read is not enough. When the deadline passes, close the connection of the call.',
   needs,
   longestMs: 90_000,
   async run(context: CheckContext) {
     const compared = await compareUnder(context, `list-${failure}`, failure === 'drip' ? { seconds: 1 } : {})
     expectFittingAnswer(compared)
-    if (failure === 'never') await expectSessionKept(context, compared.browser)
+    if (failure !== 'never') return
+    await expectCallEnds(context, 'api', 'list-never')
+    await expectSessionKept(context, compared.browser)
   },
 }))
 
@@ -89,12 +93,53 @@ const redirects: CheckDefinition[] = [302, 307].map(status => ({
   fix: 'Switch off redirects for API calls. Treat every 3xx answer as a failed call, and show a page that says so.',
   needs,
   async run(context) {
-    const compared = await compareUnder(context, `list-redirect-${status}`)
+    const { page } = await visitUnder(context, `list-redirect-${status}`)
     const trapped = requestAtTrap(context, `list-redirect-${status}`)
     expect(trapped === undefined, 'The client followed the redirect.', ...(trapped ? [trapped] : []))
-    expectFittingAnswer(compared)
+    expectAnswer(page)
   },
 }))
+
+const followed = 'the client follows the redirect. Another check reports this'
+
+const redirectsReported: CheckDefinition = {
+  id: 'redirect-reported',
+  title:
+    'When the API redirects the call for the list or the call that creates an application, the page says that the call failed',
+  rule: 'UP-06',
+  why: 'Some clients treat every status below 400 as a success. The visitor then sees an empty list, or believes that the application was created.',
+  fix: 'Treat only the statuses of the API description, such as 200 and 201, as a success. Show a page that says that the call failed.',
+  needs,
+  async run(context) {
+    const compared = await compareUnder(context, 'list-redirect-302')
+    if (requestAtTrap(context, 'list-redirect-302')) throw new NotApplicable(followed)
+    expectFittingAnswer(compared)
+    await context.dropFaults()
+    if (!context.settings.create) return
+    const under = await createUnder(context, 'create-redirect-307')
+    if (requestAtTrap(context, 'create-redirect-307')) throw new NotApplicable(followed)
+    await expectFittingCreation(context, under)
+  },
+}
+
+const otherRedirects: CheckDefinition = {
+  id: 'list-redirect-others',
+  title: 'When the API redirects a call with a rare status (301, 303 or 308), the client does not follow the redirect',
+  rule: 'UP-02',
+  why: 'A client that follows the redirect sends the access token to an unknown address. Some clients refuse only 302 and 307.',
+  fix: 'Switch off redirects for API calls. Treat every 3xx answer as a failed call, and show a page that says so.',
+  needs,
+  async run(context) {
+    const { browser } = await context.signedIn()
+    for (const status of rareRedirects) {
+      const { options, expectNotFollowed } = redirectAway(context, status)
+      const { page } = await visitUnder(context, 'list-answer', options, 5, browser)
+      await context.dropFaults()
+      expectNotFollowed()
+      expectAnswer(page)
+    }
+  },
+}
 
 /** Orders the fault for the call that creates the application, and sends the form once. */
 async function createUnder(context: CheckContext, fault: string, options: Record<string, unknown> = {}) {
@@ -180,6 +225,8 @@ export const apiFaults: CheckDefinition[] = [
   ...survivals,
   ...deadlines,
   ...redirects,
+  otherRedirects,
+  redirectsReported,
   ...creations,
   ...refusals,
   {
@@ -372,9 +419,10 @@ export const apiFaults: CheckDefinition[] = [
     fix: 'Switch off redirects for every API call.',
     needs: ['page', 'create'],
     async run(context) {
-      await expectFittingCreation(context, await createUnder(context, 'create-redirect-307'))
+      const { page } = await createUnder(context, 'create-redirect-307')
       const trapped = requestAtTrap(context, 'create-redirect-307')
       expect(trapped === undefined, 'The client followed the redirect.', ...(trapped ? [trapped] : []))
+      expectAnswer(page)
     },
   },
   {
@@ -441,6 +489,7 @@ export const apiFaults: CheckDefinition[] = [
   ),
   ...everyCallRows,
   ...errorAnswers,
+  ...manyFailures,
 ]
 
 /** Returns a check that judges all calls that the client makes while a visitor uses pages and forms. */

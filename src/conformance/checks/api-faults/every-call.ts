@@ -21,6 +21,7 @@ import {
 import { expectOwnHeaders, foreignHeaders } from '../../steps/foreign-headers.ts'
 import { expectAnswer, shownIn, visitUnder } from '../../steps/list-page.ts'
 import { showsInside } from '../../steps/page-content.ts'
+import { redirectAway } from '../../steps/redirect-trap.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
 
 const needs: NonNullable<CheckDefinition['needs']> = ['page']
@@ -318,6 +319,11 @@ const redirected: CheckDefinition = {
           ...(trapped ? [trapped] : []),
         )
       }
+    for (const [place] of places) {
+      const { options, expectNotFollowed } = redirectAway(context, 308)
+      if (await meet(context, place, 'answer', options).catch(passNotApplicable)) met++
+      expectNotFollowed()
+    }
     if (met === 0) throw new NotApplicable(noOtherCall)
   },
 }

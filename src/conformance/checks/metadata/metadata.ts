@@ -19,6 +19,11 @@ const startMs = 8000
 const startParameters = ['grant_type', 'response_type', 'client_id', 'redirect_uri', 'cancel_url', 'state']
 const exchangeFields = ['grant_type', 'code', 'client_id', 'client_secret', 'redirect_uri', 'state']
 
+const json = 'application/json; charset=utf-8'
+
+const usedAnyway =
+  'the client also uses PKCE if the metadata is missing. It still uses the last valid metadata, or it needs no metadata'
+
 const isMetadata = ({ kind, request }: LabStep) =>
   kind === 'metadata' && request.url.startsWith('/.well-known/oauth-authorization-server')
 
@@ -496,14 +501,47 @@ export const metadata: CheckDefinition[] = [
         await startUnder(context, 'metadata-404')
         const isUsedAnyway = await usesPkce()
         await context.dropFaults()
-        if (isUsedAnyway)
-          throw new NotApplicable(
-            'the client also uses PKCE if the metadata is missing. It still uses the last valid metadata, or it needs no metadata',
-          )
+        if (isUsedAnyway) throw new NotApplicable(usedAnyway)
         expect(
           false,
           `The client uses PKCE because of a document ${issuer === null ? 'without an issuer' : `with the issuer ${issuer}`}.`,
         )
+      }
+    },
+  },
+  {
+    id: 'metadata-large-refused',
+    title: "The client limits the size of the portal's metadata, also after decompression",
+    rule: 'UP-04',
+    why: 'A client that reads an answer of any size fills the memory that all visitors share. Many clients limit only the answers to exchanges and API calls.',
+    fix: 'Count the unpacked bytes of the document while you read it, and stop at about 64 KiB. Continue without the document.',
+    needs: ['process'],
+    ...alone,
+    async run(context) {
+      const { portalUrl } = context.platform
+      const document = JSON.stringify({
+        issuer: portalUrl,
+        authorization_endpoint: `${portalUrl}/`,
+        token_endpoint: `${portalUrl}/api/exchangeToken`,
+        response_types_supported: ['code'],
+        code_challenge_methods_supported: ['S256'],
+      })
+      const usesPkce = async () => (await context.startLogin(context.browser())).url.searchParams.has('code_challenge')
+      for (const [fault, options, what] of [
+        ['metadata-answer', { status: 200, type: json, body: document, largeMiB: 32 }, 'a document of 32 MiB'],
+        ['metadata-gzip-bomb', {}, 'a compressed document that has 32 MiB after decompression'],
+      ] as const) {
+        const met = await startUnder(context, fault, options)
+        const isUsed = await usesPkce()
+        await expectMet(context, met)
+        await context.dropFaults()
+        if (!isUsed) continue
+        // A client may always use PKCE, or may remember the features of an earlier document.
+        await startUnder(context, 'metadata-404')
+        const isUsedAnyway = await usesPkce()
+        await context.dropFaults()
+        if (isUsedAnyway) throw new NotApplicable(usedAnyway)
+        expect(false, `The client uses PKCE because of ${what}.`)
       }
     },
   },

@@ -5,8 +5,9 @@ import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { failurePages } from '../../steps/failure-pages.ts'
+import { expectCallEnds } from '../../steps/hanging-calls.ts'
 import { isBareFailure, runsScript } from '../../steps/page-content.ts'
-import { requestAtTrap } from '../../steps/redirect-trap.ts'
+import { rareRedirects, redirectAway, requestAtTrap } from '../../steps/redirect-trap.ts'
 import { slowErrors } from './slow-errors.ts'
 
 interface Failed {
@@ -125,10 +126,10 @@ const waits: [failure: string, what: string][] = [
 
 const deadlines: CheckDefinition[] = waits.map(([failure, what]) => ({
   id: `exchange-${failure}`,
-  title: `If ${what}, the visitor gets an answer in time`,
+  title: `If ${what}, the visitor gets an answer in time${failure === 'never' ? ', and the client ends the exchange' : ''}`,
   rule: 'UP-03',
   why: 'Without a deadline, the client waits until the portal finishes its answer. Meanwhile, the visitor waits, and the request uses a socket and memory.',
-  fix: 'Set one deadline for the whole exchange, including the body of the answer. A timeout for each read is not enough.',
+  fix: 'Set one deadline for the whole exchange, including the body of the answer. A timeout for each read is not enough. When the deadline passes, close the connection of the exchange.',
   longestMs: 90_000,
   async run(context) {
     const failed = await loginUnder(context, `exchange-${failure}`, failure === 'drip' ? { seconds: 0.2 } : {})
@@ -137,6 +138,7 @@ const deadlines: CheckDefinition[] = waits.map(([failure, what]) => ({
       `The browser got no answer within ${Math.round(failed.tookMs / 1000)} seconds.`,
       failed.page,
     )
+    if (failure === 'never') await expectCallEnds(context, 'exchange', 'exchange-never')
     await expectAlive(context)
   },
 }))
@@ -158,6 +160,24 @@ const redirects: CheckDefinition[] = [302, 307].map(status => ({
     await expectNobodySignedIn(context)
   },
 }))
+
+const otherRedirects: CheckDefinition = {
+  id: 'exchange-redirect-others',
+  title:
+    'If the portal redirects the exchange with a rare status (301, 303 or 308), the client does not follow the redirect',
+  rule: 'UP-02',
+  why: 'A client that follows the redirect sends the code and the secret to an address that it has not chosen. Some clients refuse only 302 and 307.',
+  fix: 'Switch off redirects for this call, and treat every 3xx as a failure.',
+  async run(context) {
+    for (const status of rareRedirects) {
+      const { options, expectNotFollowed } = redirectAway(context, status)
+      expectAnswer(await loginUnder(context, 'exchange-answer', options))
+      await context.dropFaults()
+      expectNotFollowed()
+    }
+    await expectNobodySignedIn(context)
+  },
+}
 
 const single: [failure: string, what: string][] = [
   ['reset-after', 'the portal resets the connection of the exchange'],
@@ -182,6 +202,7 @@ export const portalFaults: CheckDefinition[] = [
   ...survivals,
   ...deadlines,
   ...redirects,
+  otherRedirects,
   ...retries,
   ...slowErrors,
   {
@@ -225,13 +246,19 @@ export const portalFaults: CheckDefinition[] = [
     fix: 'Never repeat a POST automatically. Show a page with a link to a new login.',
     longestMs: 90_000,
     async run(context) {
-      for (const failure of ['500', '502', '504', '408', 'cut', 'half', 'html', 'not-an-object']) {
+      const failures: [failure: string, options?: Record<string, unknown>][] = [
+        ...['500', '502', '504', '408', 'cut', 'half', 'html', 'not-an-object'].map((failure): [string] => [failure]),
+        // Some clients repeat a call only if the answer asks for a short pause.
+        ['503', { retryAfter: 1 }],
+        ['429', { retryAfter: 1 }],
+      ]
+      for (const [failure, options] of failures) {
         const before = context.arrived('exchange').length
-        const { exchanges } = await loginUnder(context, `exchange-${failure}`)
+        const { exchanges } = await loginUnder(context, `exchange-${failure}`, options)
         const steps = context.arrived('exchange').slice(before)
         expect(
           exchanges - before === 1,
-          `With the fault exchange-${failure}, the client made ${steps.length} exchanges.`,
+          `With the fault exchange-${failure}${options ? ' and Retry-After: 1' : ''}, the client made ${steps.length} exchanges.`,
           ...steps,
         )
         await context.dropFaults()

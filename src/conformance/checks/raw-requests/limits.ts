@@ -1,12 +1,10 @@
 // Checks with requests that are too large or have an ambiguous length, and with connections that break.
-import { connect as connectPlain, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import { connect as connectTls } from 'node:tls'
 import type { Form } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, headerOf } from '../../findings.ts'
-import { type RawAnswer, sendBytes } from '../../raw-connection.ts'
+import { type RawAnswer, sendAndReset, sendBytes } from '../../raw-connection.ts'
 import { filledFields, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { openCreateForm, submitCreate } from '../../steps/create-form.ts'
@@ -76,19 +74,6 @@ async function expectHeadersRefused(context: CheckContext, all: string[][], advi
     throw new NotApplicable('the client runs on the development server of PHP, which must not be used in production')
   const odd = all.map(lines => ({ what: `a POST with ${lines.join(' and ')}`, head: post(context, lines, 'a=b') }))
   await expectAllRefused(context, plain, odd, advice)
-}
-
-/** Opens a connection, writes `text`, and resets the connection after `afterMs`. */
-async function sendAndReset(origin: string, text: string, afterMs: number): Promise<void> {
-  const { protocol, hostname, port } = new URL(origin)
-  const host = hostname.replace(/^\[|\]$/g, '')
-  const at = { host, port: Number(port || (protocol === 'https:' ? 443 : 80)) }
-  const socket: Socket = protocol === 'https:' ? connectTls({ ...at, servername: host }) : connectPlain(at)
-  socket.on('error', () => {})
-  socket.write(text, 'latin1')
-  await wait(afterMs)
-  if (protocol === 'https:') socket.destroy()
-  else socket.resetAndDestroy()
 }
 
 export const limits: CheckDefinition[] = [

@@ -284,6 +284,32 @@ export const rawRequests: CheckDefinition[] = [
         expect(isNosniff(exchange), `The answer to ${odd.what} has no X-Content-Type-Options: nosniff.`, exchange)
     },
   },
+  {
+    id: 'raw-parser-headers',
+    title:
+      'If the answers to two requests that the HTTP parser refuses have security headers, the answer to the third such request also has them',
+    rule: 'PG-09',
+    why: 'The code that answers a request that the parser refuses can set headers. Often this code handles some errors only, so the other answers lack the headers.',
+    fix: 'Set the same headers in every answer of the code that handles refused requests, whatever the error is.',
+    async run(context) {
+      // Any other status probably comes from a page of the client, and not from the parser.
+      const refused = (await sendOdd(context, refusedByParsers(context))).filter(({ status }) =>
+        [400, 413, 414, 431].includes(status),
+      )
+      for (const name of ['x-content-type-options', 'content-security-policy']) {
+        const [lacking, ...more] = refused.filter(({ exchange }) => headerOf(exchange, name) === undefined)
+        const having = refused.filter(({ exchange }) => headerOf(exchange, name) !== undefined)
+        // If only one answer has the header, it may come from a page of the client.
+        if (!lacking || more.length > 0 || having.length < 2) continue
+        expect(
+          false,
+          `The answer to ${lacking.odd.what} (status ${lacking.status}) has no ${name}. The answers to ${having.map(({ odd }) => odd.what).join(' and ')} have this header.`,
+          lacking.exchange,
+          ...having.map(({ exchange }) => exchange),
+        )
+      }
+    },
+  },
   ...bodies,
   ...forgeries,
   ...limits,

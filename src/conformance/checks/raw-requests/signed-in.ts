@@ -1,10 +1,12 @@
 // Checks with invalid requests that contain a visitor's cookies. Without a session, many clients answer before
 // they read the request.
-import { type CheckDefinition, Failed } from '../../check.ts'
+import type { Browser } from '../../browser/browser.ts'
+import { type CheckDefinition, Failed, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
+import { sendAndReset } from '../../raw-connection.ts'
 import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
-import { cookieHeader } from '../../steps/callback.ts'
-import { type Odd, requestText, sendOdd } from '../../steps/raw.ts'
+import { beginLogin, cookieHeader, navigationHeaders } from '../../steps/callback.ts'
+import { expectStillThere, type Odd, requestText, sendOdd } from '../../steps/raw.ts'
 
 const formType = 'application/x-www-form-urlencoded'
 const names = ['q', 'search', 'page', 'sort', 'id']
@@ -80,7 +82,37 @@ async function signedInRequests(context: CheckContext): Promise<Odd[]> {
   ]
 }
 
+/** Milliseconds after which a visitor leaves, while the client waits for the platform. */
+const leavesMs = 300
+
 export const signedIn: CheckDefinition[] = [
+  {
+    id: 'raw-visitor-leaves',
+    title: 'After visitors have left while the client waited for the platform, the client still answers',
+    rule: 'stays-up',
+    why: 'Visitors close windows that load slowly. Some clients then cancel the call to the platform, or write to the closed connection. An error that the client does not catch ends the client for all visitors.',
+    fix: 'Catch the errors of a cancelled call and of a closed connection, also in functions that run after the visitor has left.',
+    needs: ['page'],
+    async run(context) {
+      const { client, page } = context.settings
+      const leave = (from: Browser, target: string, headers: Record<string, string> = {}) => {
+        const cookie = cookieHeader(context, from, target)
+        return sendAndReset(client, requestText(context, 'GET', target, { headers: { ...headers, cookie } }), leavesMs)
+      }
+      const { browser } = await context.signedIn()
+      await context.order('list-late', { times: 2, options: { seconds: 1 } })
+      await Promise.all([leave(browser, page), leave(browser, page)])
+      await expectStillThere(context, 'visitors have left the page behind the login', [])
+      const login = await beginLogin(context)
+      await context.order('exchange-late', { times: 1, options: { seconds: 1 } })
+      const { pathname, search } = login.callback
+      await leave(login.browser, pathname + search, navigationHeaders)
+      if (context.timesMet('list-late') + context.timesMet('exchange-late') === 0)
+        throw new NotApplicable('neither the page behind the login nor the callback makes a call to the platform')
+      await context.pause(1200)
+      await expectStillThere(context, 'a visitor has left the callback', [])
+    },
+  },
   {
     id: 'raw-signed-in',
     title: 'The client answers invalid parameters, addresses and forms from a signed-in visitor, and keeps running',

@@ -7,7 +7,7 @@ import { describeExchange } from '../../report/describe.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { failurePages } from '../../steps/failure-pages.ts'
 import { runsScript } from '../../steps/page-content.ts'
-import { requestAtTrap } from '../../steps/redirect-trap.ts'
+import { redirectAway, requestAtTrap } from '../../steps/redirect-trap.ts'
 import { expectBack, isCall, type Renewing, renewNow, renewUnder } from '../../steps/renewals.ts'
 import { asksToSignIn, expiredSession, isSession, renewalIn, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, readableTextsIn, readSetCookie, wrongAgeOf } from '../../steps/set-cookies.ts'
@@ -151,6 +151,20 @@ const redirects: CheckDefinition[] = [302, 307].map(status =>
     },
   ),
 )
+
+const otherRedirect: CheckDefinition = {
+  id: 'refresh-redirect-308',
+  title: 'If the portal redirects a renewal (status 308), the client does not follow the redirect',
+  rule: 'UP-02',
+  why: 'A client that follows the redirect sends the refresh token and the secret to an address that it has not chosen. Some clients refuse only 302 and 307.',
+  fix: 'Switch off redirects for this call, and treat every 3xx as a failure.',
+  needs,
+  async run(context) {
+    const { options, expectNotFollowed } = redirectAway(context, 308)
+    await renewUnder(context, 'refresh-answer', options)
+    expectNotFollowed()
+  },
+}
 
 const deadlines: CheckDefinition[] = [
   ['drip', 'the portal answers a renewal one byte at a time', { seconds: 0.2 }],
@@ -628,6 +642,7 @@ const kept: CheckDefinition[] = [
 export const renewalFaults: CheckDefinition[] = [
   ...requests,
   ...redirects,
+  otherRedirect,
   ...deadlines,
   ...survivals,
   ...single,

@@ -186,6 +186,8 @@ const forNow: [fault: string, options?: Record<string, unknown>][] = [
   ['refresh-408'],
   ['refresh-500'],
   ['refresh-504'],
+  // Some clients repeat a call only if the answer asks for a short pause.
+  ['refresh-503', { retryAfter: 1 }],
   ['refresh-redirect-302'],
   ['refresh-answer', { status: 400, body: '<h1>Bad request</h1>' }],
   ['refresh-answer', { status: 401, body: '' }],

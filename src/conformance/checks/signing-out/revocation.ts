@@ -5,6 +5,7 @@ import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
 import { expectOwnHeaders, foreignHeaders, foreignHeadersRule } from '../../steps/foreign-headers.ts'
+import { expectCallEnds } from '../../steps/hanging-calls.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
 import { renewUnder } from '../../steps/renewals.ts'
 import { noRevocation, untilRevoked } from '../../steps/revocations.ts'
@@ -246,9 +247,6 @@ const failures: CheckDefinition[] = [
   ),
 ]
 
-/** How long a revocation may last. With the fault `revoke-never`, the platform does not answer for a minute. */
-const mostCallSeconds = 35
-
 const calls: CheckDefinition = {
   id: 'logout-revocation-deadline',
   title: 'If the portal does not answer a revocation, the client ends the call',
@@ -263,14 +261,7 @@ const calls: CheckDefinition = {
     await signOut(context, browser, landed)
     if (!(await untilRevoked(context, () => context.timesMet('revoke-never') > 0)))
       throw new NotApplicable(noRevocation)
-    // The platform records the call only when the client has closed the connection.
-    const isEnded = () => context.arrived('revoke').some(step => step.fault?.name === 'revoke-never')
-    const end = performance.now() + mostCallSeconds * 1000
-    while (!isEnded() && performance.now() < end) await context.pause(1000)
-    expect(
-      isEnded(),
-      `The client answered the visitor, but did not end the revocation within ${mostCallSeconds} seconds.`,
-    )
+    await expectCallEnds(context, 'revoke', 'revoke-never')
   },
 }
 

@@ -2,6 +2,7 @@
 // continue, and in which cases it must end.
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
+import { expectCallEnds } from '../../steps/hanging-calls.ts'
 import { asksToSignIn, expiredSession, ownCookies, renewalIn, visitPage } from '../../steps/sessions.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
@@ -93,11 +94,13 @@ export const stayingSignedIn: CheckDefinition[] = [
   },
   {
     id: 'refresh-slow',
-    title: 'If the portal never answers a renewal, the visitor gets a page within fifteen seconds',
+    title:
+      'If the portal never answers a renewal, the visitor gets a page within fifteen seconds, and the client ends the call',
     rule: 'UP-03',
     why: 'Visitors do not wait longer than fifteen seconds, and every waiting request uses memory.',
-    fix: 'Give every call to the portal a deadline of a few seconds.',
+    fix: 'Give every call to the portal a deadline of a few seconds. When the deadline passes, close the connection of the call.',
     needs,
+    longestMs: 90_000,
     async run(context) {
       const { browser } = await expiredSession(context)
       await context.order('refresh-never')
@@ -108,6 +111,7 @@ export const stayingSignedIn: CheckDefinition[] = [
       expect(page.status > 0, `There was no answer: ${page.fault}.`, page)
       if (context.timesMet('refresh-never') === 0) renewalIn(context, { page, steps: context.arrived('refresh') })
       expect(seconds <= 15, `The page took ${seconds} seconds.`, page)
+      await expectCallEnds(context, 'refresh', 'refresh-never')
     },
   },
   {

@@ -21,6 +21,7 @@ import { opaqueTokens } from './opaque-tokens.ts'
 import { otherPlaces } from './other-places.ts'
 import { otherWays } from './other-ways.ts'
 import { pages } from './pages.ts'
+import { platformFailures } from './platform-failures.ts'
 import { portalFaults } from './portal-faults.ts'
 import { rawRequests } from './raw-requests.ts'
 import { realBrowser } from './real-browser.ts'
@@ -62,6 +63,7 @@ export const faults: Fault[] = [
   apiFaults,
   everyCall,
   errorAnswers,
+  platformFailures,
   apiAnswers,
   log,
   wholeRun,

@@ -215,6 +215,7 @@ export const metadata: Fault[] = [
       return hasAsked ? next() : metadataReader.around!(visit, next)
     },
   }),
+  fault('metadata-of-any-size', 'metadata-large-refused', readingMetadata({ most: Number.POSITIVE_INFINITY })),
   fault('metadata-redirect-followed', 'metadata-redirect', readingMetadata({ redirects: 'follow' })),
   fault(
     'features-of-another-issuer',

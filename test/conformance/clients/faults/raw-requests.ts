@@ -181,7 +181,7 @@ export const rawRequests: Fault[] = [
     headersWith(() => ({ 'x-powered-by': 'Example 4.2' })),
   ),
   fault('parser-answers-with-their-version', 'raw-server-version', {
-    parserHeaders: () => ({ ...right.parserHeaders(), server: 'Example/1.19' }),
+    parserHeaders: error => ({ ...right.parserHeaders(error), server: 'Example/1.19' }),
   }),
   fault('answers-of-the-parser-without-headers', 'raw-nosniff', { parserHeaders: () => ({}) }),
 ]

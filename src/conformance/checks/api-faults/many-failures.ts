@@ -1,0 +1,165 @@
+// Checks with many failed calls, and with calls that hang while other visitors wait.
+import type { Browser, Page } from '../../browser/browser.ts'
+import { type CheckDefinition, Failed, Undecided } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { describePage, expect, isCallFor, waitedMs } from '../../findings.ts'
+import type { Person } from '../../platform.ts'
+import { sendBytes } from '../../raw-connection.ts'
+import { describeExchange } from '../../report/describe.ts'
+import { typedAddress } from '../../steps/callback.ts'
+import { listCalls, visitUnder } from '../../steps/list-page.ts'
+import { requestText } from '../../steps/raw.ts'
+import { expiredSession } from '../../steps/sessions.ts'
+
+const needs: CheckDefinition['needs'] = ['page']
+
+/** The number of failed calls. HTTP libraries keep at most 5 to 20 connections to one host by default. */
+const manyCalls = 25
+
+/** The number of calls that hang at the same time. */
+const hangingCalls = 4
+/** Milliseconds. A visitor whose own calls do not hang has waited for the others if the answer took longer than this. */
+const longMs = 2000
+
+/**
+ * Lets the platform answer none of the calls with `fault` while `hang` opens some pages. Fails if another visitor,
+ * whose calls the platform answers at once, gets an answer only after one of these pages.
+ */
+async function expectOthersServed(
+  context: CheckContext,
+  fault: string,
+  other: { browser: Browser; person: Person },
+  hang: () => Promise<Page>[],
+): Promise<void> {
+  const { client, login, page: path } = context.settings
+  await context.order(fault, { times: 20 })
+  const hanging = hang()
+  await context.pause(700)
+  if (context.timesMet(fault) === 0) {
+    await Promise.all(hanging)
+    throw new Undecided(`No call met the fault ${fault}.`)
+  }
+  const before = context.platform.steps.length
+  let hasOneEnded = false
+  for (const one of hanging)
+    one.then(() => {
+      hasOneEnded = true
+    })
+  const open = async () => {
+    const page = await other.browser.newTab().visit(context.url(path), context.beforePortal)
+    return { page, hasWaited: hasOneEnded && waitedMs(page) > longMs }
+  }
+  const head = requestText(context, 'GET', login, { headers: typedAddress })
+  const [{ page, hasWaited }, plain] = await Promise.all([open(), sendBytes(client, { head, timeoutMs: longMs })])
+  await context.dropFaults()
+  const pages = await Promise.all(hanging)
+  await context.platform.settle()
+  const isServed = context.platform.steps
+    .slice(before)
+    .some(step => isCallFor(step, other.person.id) && step.response.status < 400)
+  if (!hasWaited && (isServed || page.stoppedAt !== undefined)) return
+  if (plain.status === 0)
+    throw new Undecided(
+      'The client serves only a few requests at a time, so calls that hang make all other visitors wait. Run the client with more workers or threads.',
+    )
+  throw new Failed(
+    `While the platform did not answer the calls for one visitor (${pages.length} open pages), another visitor got ${describePage(page)} after ${(waitedMs(page) / 1000).toFixed(1)} seconds. The client answered ${login} during this time.`,
+    page.trail.slice(-1).map(describeExchange),
+  )
+}
+
+const others = {
+  rule: 'stays-up',
+  why: 'If all visitors share one lock or a few connections, a few calls that hang stop the client for everyone.',
+  fix: 'Do not hold a lock for all visitors during a call to the platform. Allow many connections to the platform, and let the deadline of a call include the time in which it waits for a connection.',
+  needs,
+  longestMs: 120_000,
+} as const
+
+export const manyFailures: CheckDefinition[] = [
+  {
+    id: 'list-failed-few-calls',
+    title: 'When the call for the list fails, the client repeats it at most once for one request of the visitor',
+    rule: 'DO-14',
+    why: 'If each visitor causes several calls while the API has problems, the API gets more calls than usual and recovers later.',
+    fix: 'Switch off the automatic repetitions of the HTTP library. Show a page with a link that tries again.',
+    needs,
+    async run(context) {
+      const { browser } = await context.signedIn()
+      const known = listCalls(context).length
+      await browser.newTab().visit(context.url(context.settings.page))
+      await context.platform.settle()
+      const usual = Math.max(1, listCalls(context).length - known)
+      for (const [failure, options] of [
+        ['reset', {}],
+        ['503', { retryAfter: 1 }],
+        ['500', {}],
+        ['html', {}],
+      ] as const) {
+        const before = listCalls(context).length
+        const { page } = await visitUnder(context, `list-${failure}`, options, 20, browser)
+        await context.dropFaults()
+        const calls = listCalls(context).slice(before)
+        expect(
+          calls.length <= 2 * usual,
+          `For one visit, the client made ${calls.length} calls for the list (${failure}).`,
+          page,
+          ...calls.slice(0, 4),
+        )
+      }
+    },
+  },
+  {
+    id: 'failed-calls-leave-connections',
+    title: `After ${manyCalls} failed API calls, the client still shows the list when the API works again`,
+    rule: 'stays-up',
+    why: 'In many HTTP libraries, a connection stays in use until the client has read or closed the answer. If the client does not close error answers, it has no connection left after a few failures, and no page works until the client is restarted.',
+    fix: 'Read or close the body of every answer, whatever its status is.',
+    needs,
+    longestMs: 90_000,
+    async run(context) {
+      const { browser } = await context.signedIn()
+      await context.order('list-500', { times: manyCalls })
+      let page: Page | undefined
+      for (let count = 0; count < manyCalls && page?.status !== 0; count++)
+        page = await browser.newTab().visit(context.url(context.settings.page), context.beforePortal)
+      await context.dropFaults()
+      const end = performance.now() + 15_000
+      let isBack = await context.isSignedIn(browser)
+      // After many failures, a client may stop its calls for a while.
+      while (!isBack && performance.now() < end) {
+        await context.pause(3000)
+        isBack = await context.isSignedIn(browser)
+      }
+      expect(
+        isBack,
+        `After ${manyCalls} failed calls, the API works again, but the client makes no successful call for 15 seconds.`,
+        ...(page ? [page] : []),
+      )
+    },
+  },
+  {
+    id: 'hanging-list-others',
+    title: 'While the API does not answer the calls for one visitor, another visitor sees the list',
+    ...others,
+    async run(context) {
+      const other = await context.signedIn({ person: await context.otherPerson() })
+      const { browser } = await context.signedIn({ person: await context.otherPerson() })
+      await expectOthersServed(context, 'list-never', other, () =>
+        Array.from({ length: hangingCalls }, () => browser.newTab().visit(context.url(context.settings.page))),
+      )
+    },
+  },
+  {
+    id: 'hanging-renewal-others',
+    title: 'While the portal does not answer the renewal for one visitor, the session of another visitor is renewed',
+    ...others,
+    async run(context) {
+      const other = await expiredSession(context, await context.otherPerson())
+      const { browser } = await expiredSession(context, await context.otherPerson())
+      await expectOthersServed(context, 'refresh-never', other, () => [
+        browser.newTab().visit(context.url(context.settings.page), context.beforePortal),
+      ])
+    },
+  },
+]

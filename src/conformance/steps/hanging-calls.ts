@@ -1,0 +1,23 @@
+// Tests whether the client ends a call to which the platform does not answer.
+import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
+import type { CheckContext } from '../context.ts'
+import { expect } from '../findings.ts'
+
+/** How long a call may last. With a fault such as `list-never`, the platform does not answer for a minute. */
+const mostCallSeconds = 35
+
+/**
+ * Fails if the client does not end a call that met the fault. Call this function after the client has answered the
+ * visitor. If no call met the fault, the function does nothing.
+ */
+export async function expectCallEnds(context: CheckContext, kind: LabStep['kind'], fault: string): Promise<void> {
+  if (context.timesMet(fault) === 0) return
+  // The platform records the call only when the client has closed the connection.
+  const isEnded = () => context.arrived(kind).some(step => step.fault?.name === fault)
+  const end = performance.now() + mostCallSeconds * 1000
+  while (!isEnded() && performance.now() < end) await context.pause(500)
+  expect(
+    isEnded(),
+    `The client answered the visitor, but did not end its call to the platform within ${mostCallSeconds} seconds.`,
+  )
+}

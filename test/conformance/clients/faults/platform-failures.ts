@@ -1,0 +1,187 @@
+// Clients that handle the usual failures of the platform, but not the rare ones: rare redirects, many failed calls, and
+// calls that hang while other visitors wait.
+import { type Parts, right } from '../parts.ts'
+import { type Call, call, isRecord } from '../platform.ts'
+import { PlatformFault, Refusal, type Visit } from '../visit.ts'
+import { type Fault, fault, memoryOf } from './fault.ts'
+
+const isOfApi = ({ url }: Call) => /\/(apps|identities)\/v1/.test(url)
+const isList = ({ method, url }: Call) => method === 'GET' && url.endsWith('/apps/v1')
+const isCreation = ({ method, url }: Call) => method === 'POST' && url.endsWith('/apps/v1')
+
+/** The client follows the redirects that `isMet` selects, and sends the same request again. */
+const following = (isMet: (call: Call, status: number) => boolean): Partial<Parts> => ({
+  send: (visit, request) =>
+    call(
+      {
+        ...visit.parts,
+        async readBody(response, most) {
+          const location = response.headers.get('location')
+          if (location === null || !isMet(request, response.status)) return right.readBody(response, most)
+          const { method, headers, body } = request
+          return right.readBody(await fetch(location, { method, headers, ...(body !== undefined && { body }) }), most)
+        },
+      },
+      request,
+    ),
+})
+
+/** The client treats a redirect of a call that `isMet` selects as a success. */
+const redirectsAreFine = (isMet: (call: Call) => boolean, answer: unknown): Partial<Parts> => ({
+  async send(visit, request) {
+    const answered = await right.send(visit, request)
+    return isMet(request) && answered[0] >= 300 && answered[0] < 400 ? [200, answer] : answered
+  },
+})
+
+const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
+
+/** After the deadline, the client answers the visitor, but does not end the call. */
+const deadlineWithoutEnd: Partial<Parts> = {
+  send: (visit, request) =>
+    Promise.race([
+      call({ ...visit.parts, deadlineMs: 86_400_000 }, request),
+      pause(visit.parts.deadlineMs).then(() => {
+        throw new PlatformFault(504)
+      }),
+    ]),
+}
+
+/** The client waits for a second and repeats the call if the answer asks for a short pause. */
+const obeysShortPauses: Partial<Parts> = {
+  async send(visit, request) {
+    let pauseSeconds = 0
+    const parts: Parts = {
+      ...visit.parts,
+      readBody(response, most) {
+        pauseSeconds = Number(response.headers.get('retry-after') ?? 0)
+        return right.readBody(response, most)
+      },
+    }
+    const answered = await call(parts, request)
+    if (pauseSeconds === 0 || pauseSeconds > 5) return answered
+    await pause(pauseSeconds * 1000)
+    return call(parts, request)
+  },
+}
+
+const repeating = (times: number, isAgain: (call: Call) => boolean): Partial<Parts> => ({
+  async send(visit, request) {
+    for (let repeated = 0; ; repeated++) {
+      const answered = await right.send(visit, request).catch((error: PlatformFault) => error)
+      const isFailure = answered instanceof PlatformFault || answered[0] >= 500
+      if (isFailure && repeated < times && isAgain(request)) continue
+      if (answered instanceof PlatformFault) throw answered
+      return answered
+    }
+  },
+})
+
+/** At most `most` calls that `isMet` selects run at the same time. Other calls wait, and have no deadline meanwhile. */
+function queueing(most: number, isMet: (call: Call) => boolean): Partial<Parts> {
+  const queueOf = (visit: Visit) => {
+    const known = memoryOf(visit).get('queue') as { open: number; waiting: (() => void)[] } | undefined
+    const queue = known ?? { open: 0, waiting: [] }
+    memoryOf(visit).set('queue', queue)
+    return queue
+  }
+  return {
+    async send(visit, request) {
+      if (!isMet(request)) return right.send(visit, request)
+      const queue = queueOf(visit)
+      if (queue.open >= most) await new Promise<void>(resolve => queue.waiting.push(resolve))
+      queue.open++
+      try {
+        return await right.send(visit, request)
+      } finally {
+        queue.open--
+        queue.waiting.shift()?.()
+      }
+    },
+  }
+}
+
+/** The client keeps the connection of each error answer of the API. After 20 such answers, it has no connection left. */
+const keepsConnections: Partial<Parts> = {
+  async send(visit, request) {
+    if (!isOfApi(request)) return right.send(visit, request)
+    const kept = (memoryOf(visit).get('kept') as number | undefined) ?? 0
+    if (kept >= 20) throw new PlatformFault(504)
+    const answered = await right.send(visit, request)
+    if (answered[0] >= 400) memoryOf(visit).set('kept', kept + 1)
+    return answered
+  },
+}
+
+/** Sends a form to the token endpoint. If the portal refuses it, the client shows the error_description. */
+async function askPortal(visit: Visit, form: URLSearchParams): Promise<Record<string, unknown>> {
+  const [status, answer] = await right.send(visit, {
+    method: 'POST',
+    url: `${visit.settings.loginUrl}/api/exchangeToken`,
+    headers: right.portalHeaders(visit),
+    body: form.toString(),
+    most: 65_536,
+  })
+  if (!isRecord(answer)) throw new PlatformFault(status)
+  if (status !== 200) throw new Refusal(502, `The portal said: ${answer.error_description}`)
+  return answer
+}
+
+const isRenewal = ({ body }: Call) => body?.includes('grant_type=refresh_token') ?? false
+
+export const platformFailures: Fault[] = [
+  fault('call-goes-on-after-the-deadline', ['list-never', 'exchange-never', 'refresh-slow'], deadlineWithoutEnd),
+  fault(
+    'short-pause-obeyed',
+    ['create-failures-not-repeated', 'exchange-failed-not-repeated', 'refresh-failed-not-repeated'],
+    obeysShortPauses,
+  ),
+  fault(
+    'list-asked-for-four-times',
+    'list-failed-few-calls',
+    repeating(3, ({ method }) => method === 'GET'),
+  ),
+  fault('ends-when-a-visitor-leaves', 'raw-visitor-leaves', {
+    onLeft(server, { url }) {
+      if (url.pathname !== '/applications') return
+      server.close()
+      server.closeAllConnections()
+    },
+  }),
+  fault('ends-when-a-visitor-leaves-the-callback', 'raw-visitor-leaves', {
+    onLeft(server, { url }) {
+      if (url.pathname !== '/exchangeToken') return
+      server.close()
+      server.closeAllConnections()
+    },
+  }),
+  fault('no-security-headers-for-long-headers', 'raw-parser-headers', {
+    parserHeaders: error =>
+      (error as NodeJS.ErrnoException).code === 'HPE_HEADER_OVERFLOW' ? {} : right.parserHeaders(error),
+  }),
+  fault('description-of-a-refused-exchange-shown', 'exchange-description-not-shown', {
+    async exchange(visit, callback, login) {
+      const form = right.exchangeForm(visit, callback, login)
+      return right.readTokens(visit, await askPortal(visit, form))
+    },
+  }),
+  fault('description-of-a-refused-renewal-shown', 'refresh-description-not-shown', {
+    renew: async (visit, refreshToken) =>
+      right.readTokens(visit, await askPortal(visit, right.renewalForm(visit.settings, refreshToken))),
+  }),
+  fault('connections-of-errors-kept', 'failed-calls-leave-connections', keepsConnections),
+  fault('two-calls-at-a-time', 'hanging-list-others', queueing(2, isList)),
+  fault('one-renewal-at-a-time', 'hanging-renewal-others', queueing(1, isRenewal)),
+  fault(
+    'permanent-redirect-followed',
+    ['exchange-redirect-others', 'refresh-redirect-308', 'list-redirect-others', 'every-call-redirect'],
+    following((_call, status) => status === 308),
+  ),
+  fault(
+    'see-other-followed',
+    ['exchange-redirect-others', 'list-redirect-others'],
+    following((_call, status) => status === 303),
+  ),
+  fault('redirect-is-an-empty-list', 'redirect-reported', redirectsAreFine(isList, { ItemList: [] })),
+  fault('redirect-is-a-creation', 'redirect-reported', redirectsAreFine(isCreation, undefined)),
+]
