@@ -16,6 +16,7 @@ import {
 import { lastAnswer, startsOfStrangers } from '../../steps/starts.ts'
 import { findGuess } from '../../steps/state-guesses.ts'
 import { tokensOf } from '../../steps/tokens.ts'
+import { brokenCookies } from './broken-cookies.ts'
 import { foreignCookies } from './foreign-cookies.ts'
 
 /**
@@ -279,7 +280,8 @@ export const cookie: CheckDefinition[] = [
       const refreshToken = String(given?.refresh_token ?? '')
       if (!(lifetime > 0) || refreshToken === '')
         throw new Undecided('The token response had no refresh token or no lifetime.')
-      if (cookies.length < 2) throw new NotApplicable('the session has only one cookie')
+      if (cookies.length < 2 && cookies.every(({ cookie }) => cookie.value.length < shortestWithToken))
+        throw new NotApplicable('the session has only one cookie, which is too short to hold tokens')
       if (cookies.every(({ cookie }) => cookie.value.length < refreshToken.length))
         throw new NotApplicable('the cookies are too short to hold the refresh token, so the server keeps it')
       if (cookies.some(({ cookie }) => (cookie.maxAge ?? 0) > lifetime + 60)) return
@@ -299,6 +301,7 @@ export const cookie: CheckDefinition[] = [
     },
   },
   ...foreignCookies,
+  ...brokenCookies,
   {
     id: 'cookie-data-sealed',
     title: "No cookie contains the visitor's e-mail address or id in readable form",
