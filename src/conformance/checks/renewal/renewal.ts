@@ -8,7 +8,7 @@ import { describePage, expect, expectServed, expectWithFix, setCookiesOf } from 
 import { describeExchange } from '../../report/describe.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { openCreateForm } from '../../steps/create-form.ts'
-import { isCall } from '../../steps/renewals.ts'
+import { expectNoRenewal, isCall } from '../../steps/renewals.ts'
 import {
   expiredSession,
   isSession,
@@ -145,8 +145,7 @@ export const renewal: CheckDefinition[] = [
       renewalIn(context, await visitPage(context, browser))
       await forget(context)
       const { steps } = await visitPage(context, browser)
-      const renewals = steps.filter(({ kind }) => kind === 'refresh')
-      expect(renewals.length === 0, 'The next page renews again.', ...renewals)
+      expectNoRenewal(context, steps)
       expect(steps.some(isCall), 'On the next page, the visitor is not signed in.', ...steps)
     },
   },
@@ -163,8 +162,7 @@ export const renewal: CheckDefinition[] = [
       await context.dropFaults()
       await forget(context)
       const { page, steps } = await visitPage(context, browser)
-      const renewals = steps.filter(({ kind }) => kind === 'refresh')
-      expect(renewals.length === 0, 'The next page renews again.', ...renewals)
+      expectNoRenewal(context, steps)
       expect(
         steps.some(isCall),
         `On the next page, the visitor is not signed in. The client answered with ${describePage(page)}.`,
@@ -195,6 +193,7 @@ export const renewal: CheckDefinition[] = [
     why: 'The access token can become invalid while the visitor fills in a form. If the client then loses the new tokens, the next page sends the old refresh token. The portal then revokes all tokens, and the session ends.',
     fix: 'After every renewal, set the new cookies in the answer to the browser, even if this answer is the redirect after a form.',
     needs: ['page', 'create'],
+    longestMs: 90_000,
     async run(context) {
       const open = await openCreateForm(context)
       await context.platform.endAccessTokens(open.person)
@@ -208,6 +207,21 @@ export const renewal: CheckDefinition[] = [
       if (!renewal)
         throw new NotApplicable(`the client does not renew for the form, and answers with ${describePage(page)}`)
       await expectNewToken(context, open.browser, grantedIn(renewal))
+      await forget(context)
+      await context.platform.endAccessTokens(open.person)
+      const visit = await visitPage(context, open.browser)
+      const second = visit.steps.find(({ kind }) => kind === 'refresh')
+      if (!second && !(await renewsTwice(context))) return
+      const brought = tokensOf(renewal)?.refresh_token
+      expectWithFix(
+        'Store the access token and the refresh token of a renewal together, with the same function for every request method.',
+        second && (second.request.body as Record<string, unknown>).refresh_token === brought,
+        second
+          ? 'The renewal after that sends an older refresh token, although the renewal for the form returned a new one.'
+          : `When this token had ended as well, the client made no second renewal, and answered with ${visit.page.stoppedAt ? 'a redirect to the portal' : describePage(visit.page)}.`,
+        renewal,
+        ...(second ? [second] : [visit.page]),
+      )
     },
   },
   {
@@ -451,6 +465,18 @@ export const renewal: CheckDefinition[] = [
   ...occasions,
   ...specialRenewals,
 ]
+
+/** Whether the client renews a session a second time if the API refuses the access token of the first renewal. */
+async function renewsTwice(context: CheckContext): Promise<boolean> {
+  const { browser, person } = await context.signedIn()
+  for (const wait of [() => forget(context), async () => {}]) {
+    await context.platform.endAccessTokens(person)
+    const { steps } = await visitPage(context, browser)
+    if (!steps.some(({ kind }) => kind === 'refresh')) return false
+    await wait()
+  }
+  return true
+}
 
 /** Ends the check if the portal refused the renewal. */
 function grantedIn(renewal: LabStep): LabStep {

@@ -5,10 +5,12 @@ import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { tokensSentIn } from '../../correlation.ts'
 import { describePage, expect } from '../../findings.ts'
+import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
+import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { openCreateForm, openFormIn } from '../../steps/create-form.ts'
 import { isBareFailure } from '../../steps/page-content.ts'
-import { expectBack, isCall, renewNow, renewUnder } from '../../steps/renewals.ts'
-import { asksToSignIn, expiredSession, renewalIn, visitPage } from '../../steps/sessions.ts'
+import { expectBack, expectNoRenewal, isCall, renewNow, renewUnder } from '../../steps/renewals.ts'
+import { asksToSignIn, endToken, expiredSession, renewalIn, shortLifeValue, visitPage } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 
@@ -304,14 +306,57 @@ const others: CheckDefinition[] = [
       // For a few seconds, a client may use the answer to the renewal again.
       await context.pause(12_000)
       const { page, steps } = await visitPage(context, browser)
-      const renewals = steps.filter(isRenewal)
-      expect(renewals.length === 0, 'The next page renews again.', opened, ...renewals)
+      expectNoRenewal(context, steps, opened)
       expect(
         steps.some(isCall),
         `On the next page, the visitor is not signed in. The client answered with ${describePage(page)}.`,
         page,
         ...steps,
       )
+    },
+  },
+  {
+    id: 'refresh-delivered-with-other-pages',
+    title: 'If a page about an application renews the session, the client stores the new tokens',
+    rule: 'RF-09',
+    why: 'Clients often have separate code for each page. If one page loses the new refresh token, the next page sends the old refresh token. The portal then revokes all tokens, and the session ends.',
+    fix: 'Set the new cookies in the function that renews the session, before any page is written.',
+    needs,
+    longestMs: 90_000,
+    async run(context) {
+      const application = await openWithApplication(context)
+      const urls = (await openPagesAbout(context, application)).slice(1, 4).map(({ url }) => url)
+      const sessions = []
+      for (const url of urls) {
+        const { browser, callback } = await beginLogin(context)
+        const drop = await context.order('exchange-expires-in', shortLifeValue)
+        await followCallback(context, browser, callback)
+        await drop()
+        sessions.push({ browser, url })
+      }
+      await endToken(context, application.person)
+      const renewed = []
+      for (const { browser, url } of sessions) {
+        const before = new Set(context.arrived())
+        const opened = await context.visitUntilPortal(browser, url)
+        await context.platform.settle()
+        const renewal = context.arrived('refresh').find(step => !before.has(step))
+        if (renewal?.response.status === 200) renewed.push({ browser, opened })
+      }
+      if (renewed.length === 0) throw new NotApplicable('no page about an application renews the session')
+      // For a few seconds, a client may use the answer to the renewal again.
+      await context.pause(12_000)
+      for (const { browser, opened } of renewed) {
+        const { page, steps } = await visitPage(context, browser)
+        expectNoRenewal(context, steps, opened)
+        expect(
+          steps.some(isCall),
+          `On the next page, the visitor is not signed in. The client answered with ${describePage(page)}.`,
+          opened,
+          page,
+          ...steps,
+        )
+      }
     },
   },
   {
