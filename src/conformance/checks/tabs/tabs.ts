@@ -15,6 +15,7 @@ import { makeApplication } from '../../steps/applications.ts'
 import { beginLogin, errorCallback, followCallback } from '../../steps/callback.ts'
 import { created, type OpenForm, openCreateForm, openFormIn, secretOf, submitCreate } from '../../steps/create-form.ts'
 import { describeScript, mayGoOnByScript } from '../../steps/page-content.ts'
+import { isCall } from '../../steps/renewals.ts'
 import { endToken, expiredSession, renewalIn, visitPage } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 
@@ -675,6 +676,31 @@ export const tabs: CheckDefinition[] = [
       const seen = pages.find(({ status }) => status === 0) ?? pages[0]!
       renewalIn(context, { page: seen, steps: context.arrived().filter(step => !before.has(step)) })
       expect(await context.isSignedIn(browser), 'Nobody is signed in after these requests.')
+    },
+  },
+  {
+    id: 'replica-renews',
+    title: 'If a visitor signs in at one instance, every instance can renew the session',
+    rule: 'CK-12',
+    why: 'A load balancer sends each request to any instance of the client. If only the instance of the login has the refresh token, the visitor has to sign in again as soon as the access token has expired.',
+    fix: 'Keep the refresh token in a sealed cookie, with the same key at all instances, or in a store that all instances share.',
+    needs: ['replica', 'page'],
+    async run(context) {
+      const { page, replica } = context.settings
+      const { browser } = await expiredSession(context)
+      const before = new Set(context.arrived())
+      const shown = await context.visitUntilPortal(browser, context.url(page, replica))
+      await context.platform.settle()
+      if (context.arrived().some(step => !before.has(step) && isCall(step))) return
+      const plain = await expiredSession(context)
+      const visit = await visitPage(context, plain.browser)
+      renewalIn(context, visit)
+      if (!visit.steps.some(isCall)) throw new NotApplicable('the renewal does not work. Another check reports this')
+      expect(
+        false,
+        `After the access token had expired, the first instance renews the session. The other instance answered with ${shown.stoppedAt ? 'a redirect to the portal' : describePage(shown)}.`,
+        shown,
+      )
     },
   },
   {

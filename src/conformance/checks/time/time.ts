@@ -3,7 +3,7 @@ import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { isPlatformCall, tokensSentIn } from '../../correlation.ts'
 import { describePage, expect, statusOf } from '../../findings.ts'
-import { filledFields, openPagesAbout, ownForm } from '../../steps/application-pages.ts'
+import { filledFields, openPagesAbout, openWithApplication, ownForm } from '../../steps/application-pages.ts'
 import { makeApplication, makeGroup } from '../../steps/applications.ts'
 import { beginLogin, cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
 import { openFormIn } from '../../steps/create-form.ts'
@@ -25,10 +25,15 @@ const atOnce = 16
 const mostGrowthMb = 100
 const mostConnections = 60
 
-/** Whether the client calls the platform with the token if a request contains the cookies. */
-async function isTaken(context: CheckContext, cookie: string, token: unknown): Promise<boolean> {
+/** Whether the client calls the platform with the token if a request for the page contains the cookies. */
+async function isTaken(
+  context: CheckContext,
+  cookie: string,
+  token: unknown,
+  page = context.settings.page,
+): Promise<boolean> {
   const before = new Set(context.arrived())
-  await context.request(context.settings.page, { headers: { cookie, ...typedAddress } })
+  await context.request(page, { headers: { cookie, ...typedAddress } })
   await context.platform.settle()
   return context.arrived('api', 'me').some(step => !before.has(step) && tokensSentIn(step).includes(token))
 }
@@ -55,13 +60,17 @@ export const time: CheckDefinition[] = [
     fix: 'Write the time at which the session ends into the sealed cookie or the store. At each request, compare this time with the current time.',
     needs,
     async run(context) {
+      // Many clients check the end of the session separately on each page.
+      const application = await openWithApplication(context)
+      const pages = (await openPagesAbout(context, application)).slice(1, 4).map(({ url }) => url)
+      if (context.settings.create) pages.push(context.settings.create)
       const { browser, callback } = await beginLogin(context)
       // With this fault, the token response has no refresh token. With a refresh token, the client could renew the
       // session.
       await context.order('exchange-short-session', { options: { seconds: shortLife } })
       await followCallback(context, browser, callback)
-      const [exchange] = await context.codeExchanges()
-      if (!exchange?.fault)
+      const exchange = (await context.codeExchanges()).find(({ fault }) => fault)
+      if (!exchange)
         throw new Undecided('The portal answered the exchange without the fault that this check had ordered.')
       const token = tokensOf(exchange)?.access_token
       const cookie = cookieHeader(context, browser, context.settings.page)
@@ -74,6 +83,11 @@ export const time: CheckDefinition[] = [
         !(await isTaken(context, cookie, token)),
         `expires_in was ${shortLife} seconds, but after this time, the client still accepts the same cookies and calls the API with the same token.`,
       )
+      for (const page of pages)
+        expect(
+          !(await isTaken(context, cookie, token, page)),
+          `expires_in was ${shortLife} seconds. After this time, the client refuses the same cookies at ${context.settings.page}, but accepts them at ${new URL(page, context.settings.client).pathname}, and calls the API with the same token.`,
+        )
     },
   },
   {
