@@ -1,9 +1,10 @@
 // Tests which token responses the client accepts and refuses: responses with unusual tokens, states and lifetimes.
 
+import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, expectSignedIn } from '../../findings.ts'
+import { describePage, expect, expectSignedIn, expectWithFix } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { isBareFailure } from '../../steps/page-content.ts'
@@ -154,6 +155,14 @@ async function expectNotUsed(context: CheckContext, browser: Browser, when: stri
   )
 }
 
+/** The refresh tokens that a client sends if it turns null or an empty string into a text. */
+const noRefreshTokens = { null: /^(null|none|nil|undefined)$/i, empty: /^$/ }
+
+function sentRefreshToken({ kind, request: { body } }: LabStep, pattern: RegExp): boolean {
+  const { refresh_token: sent } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
+  return kind === 'refresh' && typeof sent === 'string' && pattern.test(sent)
+}
+
 export const tokenAnswers: CheckDefinition[] = [
   ...unusable.map(
     ({ fault, title, rule, why }): CheckDefinition => ({
@@ -291,12 +300,12 @@ export const tokenAnswers: CheckDefinition[] = [
   ...['null', 'empty', 'number', 'with-newline'].map(
     (fault): CheckDefinition => ({
       id: `token-answer-refresh-token-${fault}`,
-      title: `If the refresh token in the token response is ${fault === 'with-newline' ? 'a string of two lines' : fault === 'number' ? 'a number' : fault}, the visitor gets a page, and the client does not put the value into a cookie`,
+      title: `If the refresh token in the token response is ${fault === 'with-newline' ? 'a string of two lines' : fault === 'number' ? 'a number' : fault}, the visitor gets a page, and the client uses the value neither in a cookie nor in a renewal`,
       rule: 'oauth-sanitize',
       why: 'A value that is not a token can break a cookie or a header. The client also cannot renew the session with such a value.',
       fix: 'Use a refresh token only if it is a string of visible ASCII characters. Otherwise treat it as missing.',
       async run(context) {
-        const { page } = await loginWith(context, `refresh-token-${fault}`)
+        const { browser, page } = await loginWith(context, `refresh-token-${fault}`)
         expect(page.status !== 0, `There was no answer: ${page.fault}.`, page)
         for (const { cookie, exchange } of cookiesOf(page.trail))
           expect(
@@ -304,6 +313,25 @@ export const tokenAnswers: CheckDefinition[] = [
             `The cookie ${cookie.name} is ${cookie.value}.`,
             exchange,
           )
+        if (fault !== 'null' && fault !== 'empty') return
+        if (!(await context.isSignedIn(browser))) return
+        // The client has accepted the response. When the access token ends, it must not renew with this value.
+        const known = context.platform.steps.length
+        await context.platform.endAccessTokens(await context.person())
+        const { page: next } = await visitPage(context, browser)
+        const renewals = context.platform.steps
+          .slice(known)
+          .filter(step => sentRefreshToken(step, noRefreshTokens[fault]))
+        // A client may remember the refusal of this renewal for a few seconds. Waits, so that a repetition of this check
+        // finds the mistake again.
+        if (renewals.length > 0) await context.pause(11_000)
+        expectWithFix(
+          'If the refresh token is missing, null or empty, the session has no refresh token. End such a session when the access token ends, and offer to sign in.',
+          renewals.length === 0,
+          `When the access token had ended, the client sent a renewal with a refresh token made from the value ${fault === 'null' ? 'null' : '""'}. The visitor got ${next.stoppedAt ? 'a redirect to the portal' : describePage(next)}.`,
+          ...renewals.slice(0, 1),
+          next,
+        )
       },
     }),
   ),

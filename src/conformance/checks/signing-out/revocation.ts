@@ -3,7 +3,7 @@
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, waitedMs } from '../../findings.ts'
+import { describePage, expect, expectWithFix, waitedMs } from '../../findings.ts'
 import { expectOwnHeaders, foreignHeaders, foreignHeadersRule } from '../../steps/foreign-headers.ts'
 import { expectCallEnds } from '../../steps/hanging-calls.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
@@ -241,7 +241,12 @@ const failures: CheckDefinition[] = [
         expect(page.status > 0, `The browser got no answer: ${page.fault}.`, page)
         expect(seconds <= 10, `Signing out took ${seconds} seconds.`, page)
         await context.dropFaults()
-        expect(!(await context.isSignedIn(browser)), 'The next page still shows the visitor as signed in.', page)
+        expectWithFix(
+          'Delete the session cookies and the session on the server in every answer to the sign-out, whatever the result of the revocation is.',
+          !(await context.isSignedIn(browser)),
+          `The client answered the sign-out in time with ${describePage(page)}, but the next page still shows the visitor as signed in.`,
+          page,
+        )
       },
     }),
   ),
