@@ -27,6 +27,7 @@ import { rawRequests } from './raw-requests.ts'
 import { realBrowser } from './real-browser.ts'
 import { renewalFaults } from './renewal-faults.ts'
 import { secondOccasions } from './second-occasions.ts'
+import { sessionData } from './session-data.ts'
 import { signingOut } from './signing-out.ts'
 import { startingALogin } from './starting-a-login.ts'
 import { stayingSignedIn } from './staying-signed-in.ts'
@@ -68,5 +69,6 @@ export const faults: Fault[] = [
   log,
   wholeRun,
   secondOccasions,
+  sessionData,
   realBrowser,
 ].flat()
