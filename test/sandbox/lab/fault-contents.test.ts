@@ -82,11 +82,17 @@ t.test('the API accepts the opaque access token that a fault makes, and refuses 
   const { sandbox, order } = await buildFaultLab(t)
   const statusWith = async (token: string) =>
     (await sandbox.api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${token}` } })).statusCode
-  for (const [name, form] of [
-    ['exchange-opaque-access-token', /^[\w-]{43}$/],
-    ['exchange-dotted-access-token', /^[\w-]{16}\.[\w-]{32}\.[\w-]{32}$/],
+  const claims = (text: string) => new RegExp(`^[\\w-]+\\.${Buffer.from(text).toString('base64url').slice(0, -2)}`)
+  for (const [name, form, options] of [
+    ['exchange-opaque-access-token', /^[\w-]{43}$/, {}],
+    ['exchange-dotted-access-token', /^[\w-]{16}\.[\w-]{32}\.[\w-]{32}$/, {}],
+    ['exchange-opaque-access-token', /\+.*\/.*~.*==$/, { form: 'characters' }],
+    ['exchange-opaque-access-token', claims('{"sub":5,"exp":1,'), { form: 'past-claims' }],
+    ['exchange-opaque-access-token', claims('{"sub":{"id":5},'), { form: 'future-claims' }],
+    ['exchange-opaque-access-token', claims('{}'), { form: 'no-claims' }],
+    ['exchange-opaque-access-token', claims('null'), { form: 'null-claims' }],
   ] as const) {
-    await order(name)
+    await order(name, { options })
     const { access_token: token } = await getTokens(sandbox)
     t.match(token, form)
     t.equal(await statusWith(token), 200)

@@ -2,13 +2,14 @@
 // request must not break a login or a page.
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, waitedMs } from '../../findings.ts'
+import { describePage, expect, setCookiesOf, waitedMs } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { expectOwnHeaders, foreignHeaders, foreignHeadersRule } from '../../steps/foreign-headers.ts'
 import { expectAnswer } from '../../steps/list-page.ts'
 import { runsScript } from '../../steps/page-content.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
 import { visitPage } from '../../steps/sessions.ts'
+import { readSetCookie } from '../../steps/set-cookies.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
@@ -31,6 +32,17 @@ const failures: [fault: string, options?: Record<string, unknown>][] = [
     (body): [string, Record<string, unknown>] => ['me-answer', { status: 200, body, type: json }],
   ),
 ]
+
+/** Names that a client may not be able to write into a cookie, a header or a database. */
+const oddNames: [what: string, firstName: string, lastName: string][] = [
+  ['letters outside ASCII', 'Zoë', 'Müller'],
+  ['Chinese letters and an emoji', '小明', '😀'],
+  ['the characters ; , = " % and a line break', 'A; b, "c" = 100%', 'D\r\nE: f'],
+  ['a null character', 'A\0b', 'C'],
+  ['no letters', '', ''],
+]
+
+const longName = 'Long name of conformance '.repeat(200)
 
 /** Ends the check if the client never asks for the name, neither at a login nor for a page. */
 async function needsName(context: CheckContext): Promise<void> {
@@ -90,6 +102,72 @@ export const name: CheckDefinition[] = [
           ...steps,
         )
       }
+    },
+  },
+  {
+    id: 'name-odd',
+    title: 'Whatever characters the name of the visitor contains, the visitor is signed in',
+    rule: 'login-works',
+    why: 'People choose their names themselves. If a client writes a name into a cookie or a header without encoding it, people with some names can never sign in.',
+    fix: 'Encode the name before you write it into a cookie or a header. If you cannot use a name, continue the login without the name.',
+    needs,
+    async run(context) {
+      await needsName(context)
+      for (const [what, firstName, lastName] of oddNames) {
+        const { landed, page, steps } = await signInUnder(
+          context,
+          'me-answer',
+          await personAs(context, firstName, lastName),
+        )
+        const isCalled = steps.some(({ kind, response }) => kind === 'api' && response.status < 400)
+        expect(
+          isCalled,
+          `If the name contains ${what}, nobody is signed in after the login. The login ends with ${describePage(landed)}, and the page behind the login is ${describePage(page)}.`,
+          landed,
+          page,
+        )
+      }
+    },
+  },
+  {
+    id: 'name-long-cookie',
+    title: 'If the name of the visitor has 5,000 characters, the client sets no cookie above 4,096 bytes',
+    rule: 'CK-03',
+    why: 'Browsers drop a larger cookie without a message. Nobody is then signed in after the login.',
+    fix: 'Shorten the name before you write it into a cookie, or keep the name on the server.',
+    needs,
+    async run(context) {
+      await needsName(context)
+      const { landed, page } = await signInUnder(context, 'me-answer', await personAs(context, longName, longName))
+      for (const exchange of [...landed.trail, ...page.trail])
+        for (const line of setCookiesOf(exchange)) {
+          const { name, value } = readSetCookie(line)
+          const size = Buffer.byteLength(name + value)
+          expect(size <= 4096, `The name and the value of the cookie ${name} have ${size} bytes.`, exchange)
+        }
+    },
+  },
+  {
+    id: 'name-long',
+    title: 'If the name of the visitor has 5,000 characters, the visitor is signed in',
+    rule: 'name-is-optional',
+    why: 'The name is only for display. A name that is too long is no reason to refuse the login.',
+    fix: 'Shorten the name, or continue the login without the name.',
+    needs,
+    async run(context) {
+      await needsName(context)
+      const { landed, page, steps } = await signInUnder(
+        context,
+        'me-answer',
+        await personAs(context, longName, longName),
+      )
+      const isCalled = steps.some(({ kind, response }) => kind === 'api' && response.status < 400)
+      expect(
+        isCalled,
+        `Nobody is signed in. The login ends with ${describePage(landed)}, and the page behind the login is ${describePage(page)}.`,
+        landed,
+        page,
+      )
     },
   },
   {
@@ -316,6 +394,13 @@ export const name: CheckDefinition[] = [
     },
   },
 ]
+
+/** The options of a fault that gives the visitor of the check this name. */
+async function personAs(context: CheckContext, firstName: string, lastName: string): Promise<Record<string, unknown>> {
+  const { id, email } = await context.person()
+  const body = JSON.stringify({ '@type': 'Person', '@id': id, email, role: 'developer', firstName, lastName })
+  return { status: 200, body, type: json }
+}
 
 function describeFault(fault: string, { body }: Record<string, unknown> = {}): string {
   return typeof body === 'string' ? `the answer ${body}` : `the fault ${fault}`

@@ -44,8 +44,20 @@ export interface FaultContext {
   makeOpaque(token: string, form: OpaqueForm): string
 }
 
-/** `dotted` has three parts like a JWT, but is not a JWT. */
-export type OpaqueForm = 'plain' | 'dotted'
+/**
+ * `dotted` has three parts like a JWT, but is not a JWT. `characters` contains all special characters that a token may
+ * contain. The other forms look like JWTs, but have unusual claims.
+ */
+export const opaqueForms = [
+  'plain',
+  'dotted',
+  'characters',
+  'past-claims',
+  'future-claims',
+  'no-claims',
+  'null-claims',
+] as const
+export type OpaqueForm = (typeof opaqueForms)[number]
 
 export interface Answer {
   status: number

@@ -83,13 +83,29 @@ export async function endAccessTokenIn(
 /** How many opaque tokens are kept. The platform refuses older opaque tokens. */
 const mostOpaqueTokens = 1000
 
+/** Unusual claims of an access token. A client must not depend on the claims. */
+const oddClaims = {
+  'past-claims': { sub: 5, exp: 1, iat: 'soon', aud: null },
+  'future-claims': { sub: { id: 5 }, nbf: 4_102_444_800, iat: 4_102_444_800, exp: 4_133_980_800 },
+  'no-claims': {},
+  'null-claims': null,
+}
+
+function opaqueText(form: OpaqueForm): string {
+  const random = (bytes: number) => randomBytes(bytes).toString('base64url')
+  if (form === 'plain') return random(32)
+  if (form === 'dotted') return [random(12), random(24), random(24)].join('.')
+  if (form === 'characters') return `${random(16)}+a/b~c.d_e-f${random(16)}==`
+  const encode = (part: unknown) => Buffer.from(JSON.stringify(part)).toString('base64url')
+  return [encode({ alg: 'ES256', typ: 'JWT' }), encode(oddClaims[form]), random(64)].join('.')
+}
+
 /** Replaces access tokens with opaque strings. A platform without JWTs would issue such tokens. */
 export function createOpaqueTokens() {
   const tokens = new Map<string, string>()
-  const random = (bytes: number) => randomBytes(bytes).toString('base64url')
   return {
     make(token: string, form: OpaqueForm): string {
-      const opaque = form === 'plain' ? random(32) : [random(12), random(24), random(24)].join('.')
+      const opaque = opaqueText(form)
       tokens.set(opaque, token)
       if (tokens.size > mostOpaqueTokens) tokens.delete(tokens.keys().next().value!)
       return opaque

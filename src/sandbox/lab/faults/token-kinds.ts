@@ -1,6 +1,6 @@
 // Faults in a token response: a missing member, or a member with a wrong value.
 import { randomBytes } from 'node:crypto'
-import { anyJson, type Kind, type Kinds, oneOf, type Preset, wholeNumberFrom } from './kind.ts'
+import { anyJson, type Kind, type Kinds, oneOf, opaqueForms, type Preset, wholeNumberFrom } from './kind.ts'
 
 type Tokens = Record<string, unknown>
 
@@ -106,9 +106,9 @@ export const tokenKinds: Kinds = {
     },
   },
   'opaque-access-token': {
-    does: 'The access token works, but is a random text and not a JWT.',
+    does: 'The access token works, but is not a JWT of the portal. By default, it is a random text.',
     when: ['after'],
-    options: { form: oneOf(['plain', 'dotted'], { about: 'The form of the token.', default: 'plain' }) },
+    options: { form: oneOf([...opaqueForms], { about: 'The form of the token.', default: 'plain' }) },
     presets: {
       'dotted-access-token': {
         does: 'The access token works, but is not a JWT: it is three random texts with dots between them.',
@@ -117,7 +117,8 @@ export const tokenKinds: Kinds = {
     },
     run({ answer, options, makeOpaque }) {
       const tokens = JSON.parse(answer.body) as { access_token: string }
-      const access_token = makeOpaque(tokens.access_token, options.form === 'dotted' ? 'dotted' : 'plain')
+      const form = opaqueForms.find(one => one === options.form) ?? 'plain'
+      const access_token = makeOpaque(tokens.access_token, form)
       return { ...answer, body: JSON.stringify({ ...tokens, access_token }) }
     },
   },

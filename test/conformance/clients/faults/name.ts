@@ -5,7 +5,7 @@ import { type Answer, PlatformFault, Refusal, type Session, type Visit } from '.
 import { type Fault, fault, memoryOf } from './fault.ts'
 
 /** Asks for the name. Returns the first name, or undefined if the answer has none. */
-async function readName(
+export async function readName(
   visit: Visit,
   session: Session,
   change: Partial<typeof right> = {},
@@ -74,7 +74,25 @@ function showing(change: Partial<typeof right>, write: (name: string) => string 
   }
 }
 
+/** Makes a client that keeps the name in a cookie of its own. */
+const inCookie = (name: string, checks: string, encode: (text: string) => string) =>
+  fault(name, checks, {
+    async exchange(visit, callback, login) {
+      const tokens = await right.exchange(visit, callback, login)
+      const session = { accessToken: tokens.accessToken, visitor: '', expiresAt: 0 }
+      const first = await readName(visit, session).catch(() => undefined)
+      if (first) visit.setCookies.push(`__Host-name=${encode(first)}; Path=/; HttpOnly; Secure; SameSite=Strict`)
+      return tokens
+    },
+  })
+
 export const name: Fault[] = [
+  inCookie('name-in-a-cookie-as-it-is', 'name-odd', text => text),
+  inCookie('long-name-in-a-cookie', 'name-long-cookie', encodeURIComponent),
+  atLogin('login-refused-because-of-a-long-name', 'name-long', async (visit, session) => {
+    const first = await readName(visit, session)
+    if (first && first.length > 200) throw new Refusal(502, 'The name is too long.')
+  }),
   fault('name-asked-until-it-comes', 'name-not-asked-again', showing({})),
   fault(
     'name-is-markup',
