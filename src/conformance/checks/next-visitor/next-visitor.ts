@@ -3,7 +3,7 @@ import type { Browser, Page } from '../../browser/browser.ts'
 import type { Values } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, expectServed } from '../../findings.ts'
+import { describePage, expect, expectServed, expectWithFix } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
 import { followCallback } from '../../steps/callback.ts'
 import { created, type OpenForm, openCreateForm, openFormIn } from '../../steps/create-form.ts'
@@ -36,6 +36,18 @@ function expectNothingOf(pages: Page[], what: string, texts: string[]): void {
   for (const page of pages)
     for (const text of texts.filter(text => text.length >= 8))
       expect(!allText(page).includes(text), `${describePage(page)} shows ${what}.`, page)
+}
+
+/** Fails if a page shows a secret of the former visitor, or the name that the former visitor gave an application. */
+function expectNoHandOver(pages: Page[], secrets: string[]): void {
+  expectNothingOf(pages, 'the secret of the former visitor', secrets)
+  for (const page of pages)
+    expectWithFix(
+      'If the client keeps a message for the next page, bind the message to the visitor, and delete it at sign-out.',
+      !allText(page).includes(typed),
+      `${describePage(page)} shows the name of an application that the former visitor created.`,
+      page,
+    )
 }
 
 /**
@@ -160,12 +172,12 @@ export const nextVisitor: CheckDefinition[] = [
     fix: 'If the client keeps the secret for the next page, bind it to the visitor who created the application, and delete it at sign-out.',
     needs: ['page', 'create', 'logout'],
     async run(context) {
-      const open = await openCreateForm(context)
+      const open = await openCreateForm(context, typed)
       const { secrets } = await createAndLeave(context, open)
       await signOutFrom(context, open)
-      expectNothingOf(await lookAround(context, open.browser), 'the secret of the former visitor', secrets)
+      expectNoHandOver(await lookAround(context, open.browser), secrets)
       const { landed } = await nextPerson(context, open.browser)
-      expectNothingOf(await lookAround(context, open.browser, landed), 'the secret of the former visitor', secrets)
+      expectNoHandOver(await lookAround(context, open.browser, landed), secrets)
     },
   },
   {
@@ -177,10 +189,10 @@ export const nextVisitor: CheckDefinition[] = [
     fix: 'If the client keeps the secret for the next page, bind it to the visitor who created the application, and delete it when another person signs in.',
     needs: ['page', 'create'],
     async run(context) {
-      const open = await openCreateForm(context)
+      const open = await openCreateForm(context, typed)
       const { secrets } = await createAndLeave(context, open)
       const { landed } = await nextPerson(context, open.browser)
-      expectNothingOf(await lookAround(context, open.browser, landed), 'the secret of the former visitor', secrets)
+      expectNoHandOver(await lookAround(context, open.browser, landed), secrets)
     },
   },
   {

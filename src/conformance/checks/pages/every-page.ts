@@ -320,7 +320,7 @@ export const everyPage: CheckDefinition[] = [
   },
   {
     id: 'every-page-sign-out',
-    title: 'Every page for signed-in visitors has a sign-out form or link',
+    title: 'Every page for signed-in visitors, including the page of a refused form, has a sign-out form or link',
     rule: 'PG-21',
     why: 'Visitors must see on every page that they are signed in, and must be able to sign out.',
     fix: 'Put the sign-out form or link into the layout of all pages.',
@@ -328,9 +328,9 @@ export const everyPage: CheckDefinition[] = [
     async run(context) {
       const { answers } = await takeTour(context)
       const path = context.settings.logout!.path.split('?')[0]!
-      const pages = answers.filter(
-        answer => answer.kind === 'visitor' && isPage(answer) && statusOf(answer.exchange) === 200,
-      )
+      // Other pages with an error status are not judged, because they may be for visitors without a session as well.
+      const isForVisitor = ({ what, exchange }: Answer) => what === 'a refused form' || statusOf(exchange) === 200
+      const pages = answers.filter(answer => answer.kind === 'visitor' && isPage(answer) && isForVisitor(answer))
       for (const answer of pages)
         expect(
           bodyOf(answer.exchange).includes(path),

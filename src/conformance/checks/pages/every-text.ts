@@ -7,10 +7,17 @@ import { type CheckDefinition, NotApplicable, passNotApplicable } from '../../ch
 import type { CheckContext } from '../../context.ts'
 import { expect, headerOf, setCookiesOf } from '../../findings.ts'
 import { nameField, openEditForm, openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
-import { crawl } from '../../steps/applications.ts'
+import { crawl, makeApplication } from '../../steps/applications.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { created, openFormIn } from '../../steps/create-form.ts'
-import { breaksScript, foreignLoads, leadsToScript, linkAddressesIn, runsScript } from '../../steps/page-content.ts'
+import {
+  breaksScript,
+  foreignLoads,
+  leadsToScript,
+  linkAddressesIn,
+  runsScript,
+  shownText,
+} from '../../steps/page-content.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 const json = 'application/json; charset=utf-8'
@@ -24,6 +31,9 @@ const quotes = `Marker'"\``
  * scripts and comments.
  */
 const markup = `${quotes}\${${script}}></textarea></title></option></script></style>--><img src=x onerror=${script}> onmouseover=${script} x='`
+
+/** A text that shows how often a page has escaped it. */
+const twice = 'Marker & Co'
 
 function expectEscaped(answers: (Page | Exchange)[], where: string): void {
   for (const answer of answers) {
@@ -286,6 +296,34 @@ export const everyText: CheckDefinition[] = [
     },
   },
   {
+    id: 'page-escapes-once',
+    title: 'No page escapes a text twice',
+    rule: 'PG-07',
+    why: 'If a text is escaped twice, visitors see &amp;amp; in place of &. A form with such a text stores the wrong text when the visitor saves it.',
+    fix: 'Escape each value once, where the page is made. Do not escape values when you store them or read them from the API.',
+    needs,
+    async run(context) {
+      const application = await openWithApplication(context, { name: twice, description: twice })
+      const pages = await openPagesAbout(context, application)
+      if (context.settings.create) {
+        const open = await openFormIn(context, application.browser, application.person, twice)
+        const redirect = Object.keys(open.values).find(name => /redirect/i.test(name))!
+        const wrong = { ...open.values, [redirect]: 'ftp://not-allowed.example/' }
+        pages.push(open.page, await open.browser.submit(open.page, open.form, wrong))
+      }
+      for (const page of pages) {
+        const texts = [shownText(page), ...page.forms.flatMap(({ fields }) => fields.map(([, value]) => value))]
+        const wrong = texts.find(text => /Marker &(amp|#0*38|#x0*26);/i.test(text))
+        const path = new URL(page.url).pathname.replaceAll(application.id, '…')
+        expect(
+          wrong === undefined,
+          `On ${path}, visitors see “${/Marker &\S* Co/.exec(wrong ?? '')?.[0] ?? 'Marker &amp;'}” in place of “${twice}”.`,
+          page,
+        )
+      }
+    },
+  },
+  {
     id: 'page-escapes-visitor-name',
     title: 'Every page escapes the name of the visitor',
     rule: 'PG-07',
@@ -295,6 +333,7 @@ export const everyText: CheckDefinition[] = [
     async run(context) {
       const browser = context.browser()
       const person = await context.person()
+      const id = await makeApplication(context, person, { name: 'Weather of conformance' })
       const me = {
         '@type': 'Person',
         '@id': person.id,
@@ -309,9 +348,11 @@ export const everyText: CheckDefinition[] = [
         options: { status: 200, body: JSON.stringify(me), type: json },
       })
       const landed = await browser.visit(callback.href, { from: browser.show(`${context.platform.portalUrl}/`, '') })
-      const paths = [context.settings.page, '/', context.settings.create].filter(path => path !== '')
       const pages = [landed]
-      for (const path of paths) pages.push(await browser.visit(context.url(path)))
+      for (const path of ['/', context.settings.create].filter(path => path !== ''))
+        pages.push(await browser.visit(context.url(path)))
+      pages.push(...(await openPagesAbout(context, { browser, person, id })))
+      pages.push(await browser.visit(context.url('/there-is-nothing-here-conformance')))
       await context.platform.settle()
       if (!context.arrived('me').some(({ fault }) => fault?.name === 'me-answer'))
         throw new NotApplicable('the client does not ask the portal for the name')

@@ -6,6 +6,7 @@ import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed, headerOf, setCookiesOf, statusOf } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
 import type { RuleId } from '../../rules/rules.ts'
+import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
 import { crawl, makeApplication } from '../../steps/applications.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { isNotFramed } from '../../steps/frames.ts'
@@ -325,11 +326,26 @@ export const pages: CheckDefinition[] = [
       expectNone(await context.request(nothing), nothing)
       const { page } = context.settings
       if (!page) return
-      const { browser } = await context.signedIn()
+      const application = await openWithApplication(context)
+      const { browser, id } = application
       const below = page.split('?')[0]!.replace(/\/$/, '')
-      for (const path of [nothing, `${below}/no/such${nothing}`, `${below}/00000000-0000-4000-8000-000000000000`]) {
-        const headers = { ...typedAddress, cookie: cookieHeader(context, browser, path) }
-        expectNone(await context.request(path, { headers }), path)
+      const unknown = '00000000-0000-4000-8000-000000000000'
+      const about = (await openPagesAbout(context, application))
+        .slice(1, 3)
+        .filter(({ status }) => status === 200)
+        .map(({ url }) => url.slice(context.settings.client.length).replaceAll(id, unknown))
+      const ask = (path: string) =>
+        context.request(path, { headers: { ...typedAddress, cookie: cookieHeader(context, browser, path) } })
+      for (const path of [nothing, `${below}/no/such${nothing}`, `${below}/${unknown}`])
+        expectNone(await ask(path), path)
+      for (const path of about) {
+        const before = new Set(context.arrived('api'))
+        const answer = await ask(path)
+        await context.platform.settle()
+        const calls = context.arrived('api').filter(step => !before.has(step))
+        // Some pages ask only for a confirmation, without a call to the API. The client then cannot know that the
+        // application does not exist.
+        if (calls.some(({ response }) => response.status === 404)) expectNone(answer, path)
       }
     },
   },

@@ -6,6 +6,7 @@ import type { Form } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectWithFix, headerOf, setCookiesOf, waitedMs } from '../../findings.ts'
+import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { renewUnder } from '../../steps/renewals.ts'
 import { noRevocation, revocationSeconds, untilRevoked } from '../../steps/revocations.ts'
@@ -338,16 +339,23 @@ export const signingOut: CheckDefinition[] = [
     fix: 'Remember for a while that the visitor has signed out. During this time, show a sign-in button instead of redirecting to the login path.',
     needs,
     async run(context) {
-      const { browser, page: landed } = await context.signedIn()
-      await signOut(context, browser, landed)
+      const application = await openWithApplication(context)
+      const { browser } = application
       const { page: behind, create } = context.settings
-      for (const path of [behind, create].filter(path => path !== '')) {
+      const about = (await openPagesAbout(context, application))
+        .slice(1, 3)
+        .filter(({ status }) => status === 200)
+        .map(({ url }) => url)
+      await signOut(context, browser)
+      // Opens the first page twice, because a client may forget the sign-out after it has shown a page.
+      for (const path of [behind, behind, create, ...about].filter(path => path !== '')) {
         const before = new Set(context.arrived('api', 'me'))
-        const page = await browser.visit(context.url(path))
+        const page = await browser.newTab().visit(context.url(path))
         await context.platform.settle()
+        const shown = new URL(context.url(path)).pathname.replaceAll(application.id, '…')
         expect(
           !context.arrived('api', 'me').some(step => !before.has(step)),
-          `At the next visit to ${path}, the visitor is signed in again.`,
+          `At the next visit to ${shown}, the visitor is signed in again.`,
           page,
         )
       }

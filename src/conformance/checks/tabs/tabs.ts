@@ -477,9 +477,18 @@ export const tabs: CheckDefinition[] = [
               !(await context.isSignedIn(browser, { person: other })),
               'A visitor is signed in with the account of another visitor.',
             )
-          if (await context.isSignedIn(browser, { person })) continue
-          await context.signedIn()
-          expect(false, 'After three exchanges at the same time, a visitor is not signed in.')
+          if (!(await context.isSignedIn(browser, { person }))) {
+            await context.signedIn()
+            expect(false, 'After three exchanges at the same time, a visitor is not signed in.')
+          }
+          const { page } = await visitPage(context, browser)
+          const words = new Set(page.body.split(/\W+/))
+          const shown = people.find(one => one !== person && words.has(one.firstName))
+          expect(
+            shown === undefined,
+            `The page of one visitor shows the name of another visitor, ${shown?.firstName}.`,
+            page,
+          )
         }
       }
     },

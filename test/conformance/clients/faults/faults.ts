@@ -21,6 +21,7 @@ import { opaqueTokens } from './opaque-tokens.ts'
 import { otherPlaces } from './other-places.ts'
 import { otherWays } from './other-ways.ts'
 import { pages } from './pages.ts'
+import { peopleAndPages } from './people-and-pages.ts'
 import { platformFailures } from './platform-failures.ts'
 import { portalFaults } from './portal-faults.ts'
 import { rawRequests } from './raw-requests.ts'
@@ -59,6 +60,7 @@ export const faults: Fault[] = [
   everyForm,
   formHandling,
   everyPage,
+  peopleAndPages,
   metadata,
   portalFaults,
   apiFaults,

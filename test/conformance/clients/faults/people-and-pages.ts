@@ -1,0 +1,109 @@
+// Clients that show a text to the wrong person, show a text wrongly, or forget a rule on some pages.
+import { page } from '../pages.ts'
+import { right } from '../parts.ts'
+import type { Visit } from '../visit.ts'
+import { answerWith, bodyWith, type Fault, fault, memoryOf } from './fault.ts'
+import { readName } from './name.ts'
+
+const cookieOf = (visit: Visit, name: string) => visit.cookies.find(([key]) => key === name)?.[1]
+const isApplication = ({ url }: Visit) => /^\/applications\/(?!new)/.test(url.pathname)
+
+/** Asks for the name at the login, and shows the name as the function `write` says. */
+const named = (
+  tokenOf: (visit: Visit, token: string) => Promise<string>,
+  write: (name: string, visit: Visit) => string,
+) => ({
+  async exchange(visit: Visit, ...rest: [Parameters<typeof right.exchange>[1], Parameters<typeof right.exchange>[2]]) {
+    const tokens = await right.exchange(visit, ...rest)
+    const accessToken = await tokenOf(visit, tokens.accessToken)
+    const name = await readName(visit, { accessToken, visitor: '', expiresAt: 0 }).catch(() => undefined)
+    memoryOf(visit).set(`name for ${tokens.accessToken}`, name)
+    return tokens
+  },
+  ...answerWith((answer, visit) => {
+    const name = memoryOf(visit).get(`name for ${right.readSession(visit)?.accessToken}`)
+    return name && answer.body ? { ...answer, body: `${answer.body}${write(`${name}`, visit)}` } : answer
+  }),
+})
+
+export const peopleAndPages: Fault[] = [
+  fault('sign-out-forgotten-on-a-page-of-an-application', 'logout-not-silent', {
+    askToSignIn: visit =>
+      isApplication(visit) ? { status: 302, headers: { location: '/login' } } : right.askToSignIn(visit),
+  }),
+  fault('sign-out-forgotten-after-one-page', 'logout-not-silent', {
+    askToSignIn(visit) {
+      if (cookieOf(visit, '__Host-left'))
+        visit.setCookies.push('__Host-left=; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=0')
+      return right.askToSignIn(visit)
+    },
+  }),
+  fault(
+    'heading-escaped-twice',
+    'page-escapes-once',
+    bodyWith((body, visit) =>
+      isApplication(visit)
+        ? body.replace(/<h1>(.*?)<\/h1>/, (_, text: string) => `<h1>${text.replaceAll('&', '&amp;')}</h1>`)
+        : body,
+    ),
+  ),
+  fault('values-of-a-form-escaped-twice', 'page-escapes-once', {
+    attribute: ({ parts }, text) => parts.html(parts.html(text)),
+  }),
+  fault(
+    'refused-change-loses-the-description',
+    'edit-refused-kept',
+    bodyWith((body, { method, url }) =>
+      method === 'POST' && url.pathname.endsWith('/edit')
+        ? body.replace(/(<textarea[^>]*>)[^<]*/, (_, start: string) => start)
+        : body,
+    ),
+  ),
+  fault(
+    'refused-form-without-a-sign-out',
+    'every-page-sign-out',
+    bodyWith((body, { method }) =>
+      method === 'POST' ? body.replace(/<form method="post" action="\/logout">.*?<\/form>/, '') : body,
+    ),
+  ),
+  fault('message-for-whoever-comes', ['next-visitor-secret-after-sign-out', 'next-visitor-secret-other-login'], {
+    created(visit, ...rest) {
+      const name = encodeURIComponent(new URLSearchParams(visit.body).get('name') ?? '')
+      visit.setCookies.push(`__Host-message=${name}; Path=/; Secure; HttpOnly; Max-Age=60`)
+      return right.created(visit, ...rest)
+    },
+    ...answerWith((answer, visit) => {
+      const made = cookieOf(visit, '__Host-message')
+      if (!made || answer.status !== 200 || visit.url.pathname !== '/applications') return answer
+      visit.setCookies.push('__Host-message=; Path=/; Secure; HttpOnly; Max-Age=0')
+      return { ...answer, body: `${answer.body}<p>Created ${right.html(decodeURIComponent(made))}</p>` }
+    }),
+  }),
+  fault(
+    'name-asked-with-the-token-of-the-last-login',
+    'tabs-logins-at-once',
+    named(
+      async (visit, token) => {
+        memoryOf(visit).set('token', token)
+        await new Promise(resolve => setTimeout(resolve, 250))
+        return `${memoryOf(visit).get('token')}`
+      },
+      name => `<p>${right.html(name)}</p>`,
+    ),
+  ),
+  fault(
+    'name-as-html-on-a-page-of-an-application',
+    'page-escapes-visitor-name',
+    named(
+      async (_, token) => token,
+      (name, visit) => (isApplication(visit) ? `<p>${name}</p>` : ''),
+    ),
+  ),
+  fault('unknown-application-with-status-200', 'not-found', {
+    async around(visit, next) {
+      const answer = await next()
+      const isUnknown = answer.status === 404 && visit.url.pathname.endsWith('/edit')
+      return isUnknown ? page(visit, 200, 'There is no such application', '') : answer
+    },
+  }),
+]
