@@ -3,9 +3,9 @@
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect } from '../../findings.ts'
+import { describePage, expect, expectWithFix } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
-import { openCreateForm, openFormIn } from '../../steps/create-form.ts'
+import { isCreation, openCreateForm, openFormIn, submitCreate } from '../../steps/create-form.ts'
 import { expectBack, isCall } from '../../steps/renewals.ts'
 import {
   asksToSignIn,
@@ -182,6 +182,8 @@ const kept: CheckDefinition[] = withoutToken.map(([id, fault, what]) => ({
 const forNow: [fault: string, options?: Record<string, unknown>][] = [
   ['refresh-reset'],
   ['refresh-400', { error: 'invalid_request' }],
+  // After this answer, some OAuth libraries repeat the renewal with another method of authentication.
+  ['refresh-401', { error: 'invalid_client' }],
   ['refresh-403', { error: 'access_denied' }],
   ['refresh-408'],
   ['refresh-500'],
@@ -369,7 +371,7 @@ const others: CheckDefinition[] = [
   },
   {
     id: 'refresh-for-form',
-    title: 'If the access token has expired when a visitor sends a form, the client renews it',
+    title: 'If the access token has expired when a visitor sends a form, the client renews it and keeps the form',
     rule: 'refresh-used',
     why: 'The access token can expire while the visitor fills in a form. Without a renewal, the visitor has to sign in again before the client accepts the form.',
     fix: 'Renew the session in the function that reads it, for every request method.',
@@ -380,14 +382,30 @@ const others: CheckDefinition[] = [
       await context.order('exchange-expires-in', shortLifeValue)
       const drop = await context.order('refresh-expires-in', { ...shortLifeValue, times: 'always' })
       await followCallback(context, browser, callback)
-      const open = await openFormIn(context, browser, person)
+      const typed = 'Typed before the renewal'
+      const open = await openFormIn(context, browser, person, typed)
       await drop()
       await endToken(context, person)
       const copy = browser.copy()
       const before = new Set(context.arrived())
       const page = await browser.submit(open.page, open.form, open.values)
       await context.platform.settle()
-      if (context.arrived().some(step => !before.has(step) && isRenewal(step))) return
+      const steps = context.arrived().filter(step => !before.has(step))
+      const renewal = steps.find(isRenewal)
+      if (renewal) {
+        // The client may also show the form again, for example if it has no session when the form arrives.
+        const texts = [page.body, ...page.forms.flatMap(({ fields }) => fields.map(([, value]) => value))]
+        const isKept = texts.some(text => text.includes(typed))
+        if (isKept || renewal.response.status !== 200 || steps.some(isCreation)) return
+        await submitCreate(context, await openCreateForm(context))
+        expectWithFix(
+          'Bind a form to the id of the visitor or to the session. A renewal changes the access token, so do not compute a value in the form from this token.',
+          false,
+          `The client renewed the token for the form, but then created nothing, and answered with ${describePage(page)}. This page does not contain the typed text.`,
+          page,
+          renewal,
+        )
+      }
       renewalIn(context, await visitPage(context, copy))
       expect(
         false,

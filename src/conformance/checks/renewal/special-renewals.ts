@@ -1,10 +1,11 @@
 // Checks on renewals in special cases: when the portal does not answer, after a 401 from the API, when a visitor sends
 // a form, and when no renewal is needed.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
+import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { tokensSentIn } from '../../correlation.ts'
-import { describePage, expect } from '../../findings.ts'
+import { describePage, expect, waitedMs } from '../../findings.ts'
 import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { openCreateForm, openFormIn } from '../../steps/create-form.ts'
@@ -235,6 +236,28 @@ const forForms: CheckDefinition[] = [
   },
 ]
 
+const slowForForms: CheckDefinition = {
+  id: 'refresh-slow-for-form',
+  title: 'If the portal does not answer a renewal for a form, the visitor gets a page within fifteen seconds',
+  rule: 'UP-03',
+  why: 'Visitors do not wait longer than fifteen seconds, and every waiting request uses memory. Clients often have separate code for forms.',
+  fix: 'Give every call to the portal a deadline of a few seconds, whatever request causes the call.',
+  needs: ['page', 'create'],
+  longestMs: 90_000,
+  async run(context) {
+    const { browser, form, page: shown, values, person } = await openCreateForm(context)
+    await context.platform.endAccessTokens(person)
+    await context.order('refresh-never', { times: 5 })
+    const page = await browser.submit(shown, form, values, undefined, context.beforePortal)
+    // The sandbox records the renewal only when the client closes the connection.
+    await context.platform.settle(2000)
+    if (context.timesMet('refresh-never') === 0) throw new NotApplicable('the client does not renew for the form')
+    const seconds = Math.round(waitedMs(page) / 1000)
+    expect(page.status > 0, `There was no answer: ${page.fault}.`, page)
+    expect(seconds <= 15, `The answer took ${seconds} seconds.`, page)
+  },
+}
+
 /** Failures of a renewal that often cause an uncaught error: no answer, no JSON, and JSON without tokens. */
 const breaking: [fault: string, options?: Record<string, unknown>][] = [
   ['refresh-reset'],
@@ -360,6 +383,45 @@ const others: CheckDefinition[] = [
     },
   },
   {
+    id: 'refresh-of-two-sessions',
+    title: 'If a person is signed in with two browsers, each of the two sessions has a renewal of its own',
+    rule: 'refresh-token-replaced',
+    why: 'If both sessions share one renewal, both use the same new tokens, and the refresh token of one session is lost. When the person then signs out in one browser, the other session ends, too.',
+    fix: 'Let requests share a renewal only if they have the same refresh token. The id of the visitor is not enough.',
+    needs,
+    async run(context) {
+      const browsers: Browser[] = []
+      for (let session = 1; session <= 2; session++) {
+        const { browser, start, callback } = await beginLogin(context)
+        await followCallback(context, browser, callback)
+        browsers.push(browser)
+        // Makes the two renewals overlap.
+        await context.order('refresh-late', { times: 2, options: { seconds: 0.3 }, state: start.state })
+      }
+      /** Whether the next page of both browsers uses the same access token. */
+      const sharesToken = async () => {
+        const tokens: Set<unknown>[] = []
+        for (const browser of browsers) {
+          const { steps } = await visitPage(context, browser)
+          tokens.push(new Set(steps.filter(isCall).flatMap(tokensSentIn)))
+        }
+        return [...tokens[0]!].some(token => tokens[1]!.has(token))
+      }
+      if (await sharesToken()) throw new NotApplicable('all sessions of a person use the same tokens')
+      await context.platform.endAccessTokens(await context.person())
+      const before = new Set(context.arrived())
+      const pages = await Promise.all(browsers.map(browser => context.visitUntilPortal(browser, context.settings.page)))
+      await context.platform.settle()
+      const steps = context.arrived().filter(step => !before.has(step))
+      renewalIn(context, { page: pages.find(({ status }) => status === 0) ?? pages[0]!, steps })
+      expect(
+        !(await sharesToken()),
+        'The client made one renewal for two sessions, and both sessions now use its tokens.',
+        ...steps.filter(isRenewal),
+      )
+    },
+  },
+  {
     id: 'refresh-not-elsewhere',
     title: 'While the access token is valid, a form, a login or a sign-out does not cause a renewal',
     rule: 'RF-10',
@@ -391,4 +453,4 @@ const others: CheckDefinition[] = [
   },
 ]
 
-export const specialRenewals: CheckDefinition[] = [...unanswered, ...after401, ...forForms, ...others]
+export const specialRenewals: CheckDefinition[] = [...unanswered, ...after401, ...forForms, slowForForms, ...others]
