@@ -3,13 +3,13 @@
 import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, setCookiesOf, statusOf } from '../../findings.ts'
+import { describePage, expect, expectWithFix, setCookiesOf, statusOf } from '../../findings.ts'
 import { ownForm, sendForm } from '../../steps/application-pages.ts'
 import { beginLogin, cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
 import { noRevocation, revocationSeconds, untilRevoked } from '../../steps/revocations.ts'
-import { endToken, shortLifeValue } from '../../steps/sessions.ts'
+import { endToken, renewalIn, shortLifeValue, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, type ReadCookie, readSetCookie } from '../../steps/set-cookies.ts'
-import { openSignOut, signOut, signOutFormOf } from '../../steps/sign-out.ts'
+import { expectWorkingSignOut, openSignOut, signOut, signOutFormOf } from '../../steps/sign-out.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['logout', 'page']
@@ -41,11 +41,13 @@ async function expectPlainRevocation(context: CheckContext): Promise<void> {
 
 /**
  * Signs out after the access token has expired, with the form of a page that was opened before. The faults in `faults`
- * apply during the sign-out.
+ * apply during the sign-out. Without faults, the check ends if the client refuses the sign-out. Before that, the
+ * function `judgeRefusal` can judge the refusal.
  */
 async function signOutAfterExpiry(
   context: CheckContext,
   faults: [name: string, options?: Record<string, unknown>][] = [],
+  judgeRefusal: (refused: { browser: Browser; page: Page }) => Promise<void> = async () => {},
 ): Promise<{ browser: Browser; copy: Browser; page: Page }> {
   const { browser, callback } = await beginLogin(context)
   await context.order('exchange-expires-in', shortLifeValue)
@@ -57,10 +59,12 @@ async function signOutAfterExpiry(
   for (const [name, options = {}] of faults) await context.order(name, { times: 'always', options })
   const copy = browser.copy()
   const page = await send()
-  if (faults.length === 0 && (page.status === 0 || page.status >= 400))
+  if (faults.length === 0 && (page.status === 0 || page.status >= 400)) {
+    await judgeRefusal({ browser, page })
     throw new Undecided(
       `When the access token had expired, the client answered the sign-out with ${describePage(page)}.`,
     )
+  }
   return { browser, copy, page }
 }
 
@@ -93,8 +97,39 @@ export const signingOutOccasions: CheckDefinition[] = [
     fix: 'At sign-out, delete all cookies of the session, and any session data on the server, even if the access token has expired.',
     needs,
     async run(context) {
-      const { browser, page } = await signOutAfterExpiry(context)
+      const { browser, page } = await signOutAfterExpiry(context, [], async ({ browser, page }) => {
+        expectWithFix(
+          'Accept the sign-out form of every page of the same session. A value in the form against forged requests must not depend on the access token.',
+          !(await context.isSignedIn(browser)),
+          `When the access token had expired, the client answered its own sign-out form with ${describePage(page)}, and the visitor is still signed in.`,
+          page,
+        )
+      })
       expect(!(await context.isSignedIn(browser)), 'On the next page, the visitor is still signed in.', page)
+    },
+  },
+  {
+    id: 'logout-after-renewal',
+    title: 'A visitor can sign out on a page that was opened before a renewal',
+    rule: 'CK-13',
+    why: 'One tab can renew the session while another tab still shows an older page. If the client refuses the sign-out form of this page, the visitor is still signed in.',
+    fix: 'Accept the sign-out form of every page of the same session. A value in the form against forged requests must not depend on the access token, because a renewal changes this token.',
+    needs,
+    async run(context) {
+      const { browser, person, page: landed } = await context.signedIn()
+      const send = await openSignOut(context, browser, landed)
+      await context.platform.endAccessTokens(person)
+      const visit = await visitPage(context, browser.newTab())
+      renewalIn(context, visit)
+      const page = await send()
+      if (!(await context.isSignedIn(browser))) return
+      // A client may not have a working sign-out at all. Another check reports this.
+      await expectWorkingSignOut(context, browser)
+      expect(
+        false,
+        `Another tab renewed the session. The client then answered the sign-out form of an older page with ${describePage(page)}, and the visitor is still signed in.`,
+        page,
+      )
     },
   },
   {
