@@ -379,7 +379,13 @@ export const cookie: CheckDefinition[] = [
       const browser = context.browser()
       const start = await context.startLogin(browser)
       const landed = await followCallback(context, browser, await context.authorize(start), context.isPortal)
-      for (const { cookie, exchange } of cookiesOf([...start.page.trail, ...landed.trail])) {
+      const trail = [...start.page.trail, ...landed.trail]
+      // Also looks at the answer to a renewal, if the client renews after a 401 answer.
+      if (context.settings.page) {
+        await context.platform.endAccessTokens(await context.person())
+        trail.push(...(await visitPage(context, browser)).page.trail)
+      }
+      for (const { cookie, exchange } of cookiesOf(trail)) {
         if (cookie.isDeletion || cookie.value === '') continue
         const why = whyKept(exchange)
         expect(why === undefined, `A cache may keep the answer that sets the cookie ${cookie.name}: ${why}.`, exchange)

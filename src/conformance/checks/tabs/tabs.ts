@@ -6,7 +6,7 @@ import type { Browser } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { type CheckDefinition, Failed, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext, Start } from '../../context.ts'
-import { describePage, expect, expectServed, statusOf } from '../../findings.ts'
+import { describePage, expect, expectServed, expectWithFix, statusOf } from '../../findings.ts'
 import { otherLoopback } from '../../other-site.ts'
 import type { Person } from '../../platform.ts'
 import { describeExchange } from '../../report/describe.ts'
@@ -723,8 +723,22 @@ export const tabs: CheckDefinition[] = [
     longestMs: 120_000,
     async run(context) {
       const { browser } = await context.signedIn()
+      const person = await context.person()
       await context.clientProcess!.restart()
       expect(await context.isSignedIn(browser), 'After the restart, the visitor is not signed in.')
+      // The client may keep the refresh token separately.
+      await context.platform.endAccessTokens(person)
+      const { page, steps } = await visitPage(context, browser)
+      if (steps.some(isCall)) return
+      const plain = await context.signedIn()
+      await context.platform.endAccessTokens(person)
+      if (!(await visitPage(context, plain.browser)).steps.some(isCall)) return
+      expectWithFix(
+        'Keep the refresh token in a sealed cookie with a key from the settings, or in a separate store.',
+        false,
+        `After a restart, the client does not renew a session from before the restart, and answers with ${page.stoppedAt ? 'a redirect to the portal' : describePage(page)}. It renews a session from after the restart.`,
+        page,
+      )
     },
   },
   {
