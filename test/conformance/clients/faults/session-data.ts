@@ -1,9 +1,9 @@
 // Clients with mistakes in the data of a session: in what they store, in which cookies, and at which instance.
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { type Parts, right } from '../parts.ts'
 import { isRecord } from '../platform.ts'
 import { type PlatformFault, Refusal, type Session, type Visit } from '../visit.ts'
-import { fault, memoryOf } from './fault.ts'
+import { bodyWith, fault, memoryOf } from './fault.ts'
 
 const isLogin = ({ url }: Visit) => url.pathname === '/exchangeToken'
 const isAboutApplication = ({ url }: Visit) => /^\/applications\/(?!new)./.test(url.pathname)
@@ -16,6 +16,16 @@ function contentOf(visit: Visit): Record<string, unknown> | undefined {
   const content = text && right.unseal(visit, right.sessionCookie, text)
   return isRecord(content) ? content : undefined
 }
+
+/** The access token in the session cookie that this answer sets, or in the cookie of the request. */
+function newestToken(visit: Visit): string {
+  const line = visit.setCookies.findLast(line => line.startsWith(`${right.sessionCookie}=`))
+  const text = line?.slice(right.sessionCookie.length + 1).split(';')[0]
+  const content = text ? right.unseal(visit, right.sessionCookie, text) : contentOf(visit)
+  return isRecord(content) ? String(content.accessToken) : ''
+}
+
+const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
 
 const mostParts = 2
 const longestPart = 3800
@@ -160,6 +170,55 @@ export const sessionData = [
         if (status !== 503) return
         await new Promise(resolve => setTimeout(resolve, 1500).unref())
       }
+    },
+  }),
+  fault('renewal-tried-again-with-basic', 'refresh-failed-not-repeated', {
+    async renew(visit, refreshToken) {
+      const parts: Parts = {
+        ...visit.parts,
+        async send(_, request) {
+          const [status, answer] = await right.send(visit, request)
+          if (status !== 401 || !isRecord(answer) || answer.error !== 'invalid_client') return [status, answer]
+          const { clientId, clientSecret } = visit.settings
+          const authorization = `Basic ${btoa(`${clientId}:${clientSecret}`)}`
+          return right.send(visit, { ...request, headers: { ...request.headers, authorization } })
+        },
+      }
+      return right.renew({ ...visit, parts }, refreshToken)
+    },
+  }),
+  fault('renewal-for-a-form-without-a-deadline', 'refresh-slow-for-form', {
+    renew(visit, refreshToken) {
+      const parts = visit.method === 'POST' ? { ...visit.parts, deadlineMs: 86_400_000 } : visit.parts
+      return right.renew({ ...visit, parts }, refreshToken)
+    },
+  }),
+  fault('renewal-shared-by-all-sessions-of-a-person', 'refresh-of-two-sessions', {
+    renew(visit, refreshToken) {
+      const owner = contentOf(visit)?.visitor ?? refreshToken
+      const parts: Parts = { ...visit.parts, once: (_visit, _name, act) => act() }
+      return right.once(visit, `renew ${owner}`, () => right.renew({ ...visit, parts }, refreshToken))
+    },
+  }),
+  fault('form-bound-to-the-access-token', 'refresh-for-form', { visitorOf: ({ accessToken }) => hashOf(accessToken) }),
+  fault('sign-out-form-bound-to-the-access-token', ['logout-after-renewal', 'logout-expired-ends'], {
+    ...bodyWith((body, visit) => {
+      const field = `<input type="hidden" name="csrf" value="${hashOf(newestToken(visit))}">`
+      return body.replace('action="/logout">', `action="/logout">${field}`)
+    }),
+    formOf(visit, body) {
+      const isOwn = new URLSearchParams(body).get('csrf') === hashOf(right.readSession(visit)?.accessToken ?? '')
+      if (visit.url.pathname === '/logout' && !isOwn) throw new Refusal(403, 'This form is not one of ours.')
+      return body
+    },
+  }),
+  fault('refresh-token-lost-by-a-restart', 'restart-session', refreshTokenInMemory),
+  fault('renewed-page-for-the-cache', 'cookie-answers-not-kept', {
+    async around(visit, next) {
+      const answer = await next()
+      const isRenewed = visit.setCookies.some(line => line.startsWith(`${right.sessionCookie}=`))
+      if (isLogin(visit) || !isRenewed) return answer
+      return { ...answer, headers: { ...answer.headers, 'cache-control': 'private, max-age=0' } }
     },
   }),
 ]
