@@ -74,8 +74,11 @@ export function expectAnswer(page: Page): void {
   )
 }
 
-/** Fails if the answer is the page that a visitor without applications sees. An error or another page is correct. */
-export function expectFittingAnswer({ page, empty, full }: Compared): void {
+/**
+ * Fails if the answer is the page that a visitor without applications sees. An error or another page is correct. `when`:
+ * a sentence for the finding.
+ */
+export function expectFittingAnswer({ page, empty, full }: Compared, when = ''): void {
   expectAnswer(page)
   if (page.status >= 400) return
   expect(page.body.trim() !== '', 'The page is empty.', page)
@@ -83,7 +86,7 @@ export function expectFittingAnswer({ page, empty, full }: Compared): void {
   if (shownIn(full) === shownIn(empty)) return
   expect(
     shownIn(page) !== shownIn(empty),
-    'The visitor gets the same page as a visitor without applications, and this page does not mention the failure.',
+    `${when} The visitor gets the same page as a visitor without applications, and this page does not mention the failure.`.trim(),
     page,
   )
 }

@@ -302,7 +302,7 @@ function newSecret(id: string): [string[], Handler] {
       const made = await parts.once(visit, `secret ${form.id}`, () =>
         ask(visit, session, 'POST', `${path}/refreshSecret`),
       )
-      return parts.created(visit, isRecord(made) ? `New client secret ${made.clientSecret}` : '', session.visitor)
+      return parts.created(visit, `New client secret ${parts.secretIn(made)}`, session.visitor)
     },
   ]
 }
@@ -369,7 +369,7 @@ const create: Handler = async visit => {
     const made = await parts.once(visit, `create ${form.id}`, () =>
       ask(visit, session, 'POST', '/apps/v1', envelope(values)),
     )
-    return parts.created(visit, credentialsIn(made), session.visitor)
+    return parts.created(visit, credentialsIn(visit, made), session.visitor)
   } catch (error) {
     if (!(error instanceof Refusal) || error.status !== 422) throw error
     return formPage(visit, 422, { ...view, token: newForm(visit, session.visitor), problem: error.message })
@@ -384,10 +384,10 @@ function envelope(values: URLSearchParams): object {
 }
 
 /** Returns the text with the client secret, for the only page that shows this secret. */
-function credentialsIn(made: unknown): string {
+function credentialsIn({ parts }: Visit, made: unknown): string {
   const client = isRecord(made) && isRecord(made.client) ? made.client : {}
   const secrets = Array.isArray(client.clientSecrets) ? client.clientSecrets.join(' ') : ''
-  return `Created. Client ID ${client.clientId}, client secret ${secrets}`
+  return `Created. Client ID ${parts.clientIdIn(client)}, client secret ${secrets}`
 }
 
 const signOut: Handler = async visit => {

@@ -382,6 +382,14 @@ export const right = {
       }
     })
   },
+  clientIdIn({ clientId }: Record<string, unknown>): string {
+    if (typeof clientId !== 'string') throw new PlatformFault(502)
+    return clientId
+  },
+  secretIn(made: unknown): string {
+    if (!isRecord(made) || typeof made.clientSecret !== 'string') throw new PlatformFault(502)
+    return made.clientSecret
+  },
   notFound: (_: Visit): string => '',
   applicationPath: (id: string): string | undefined => (/^[\w-]{1,100}$/.test(id) ? `/apps/v1/${id}` : undefined),
   /** The path at the API for an id in the address to which a form was sent. */

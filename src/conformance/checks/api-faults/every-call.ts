@@ -20,7 +20,7 @@ import {
 } from '../../steps/every-form.ts'
 import { expectOwnHeaders, foreignHeaders } from '../../steps/foreign-headers.ts'
 import { expectAnswer, shownIn, visitUnder } from '../../steps/list-page.ts'
-import { showsInside } from '../../steps/page-content.ts'
+import { shownText, showsInside } from '../../steps/page-content.ts'
 import { redirectAway } from '../../steps/redirect-trap.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
 
@@ -120,6 +120,22 @@ const forbidden = {
   why: 'Status 403 means that the visitor lacks the permission. A new token does not help, and the portal would send the visitor back at once.',
   fix: 'Renew the tokens or offer the login only after a 401 answer. After a 403 answer, show a page that says that the visitor lacks the permission.',
 } as const
+
+/** Words that programs write in place of a value that is missing. */
+const missingValues = /(?<![\w-])(undefined|null|None|nil|NaN|\[object Object\])(?![\w-])/
+
+/** Fails if the page shows such a word, and none of the pages that `usual` returns shows this word. */
+async function expectNothingInvented(page: Page, usual: () => Promise<Page[]>): Promise<void> {
+  const wordIn = (one: Page) =>
+    missingValues.exec(
+      [shownText(one), ...one.forms.flatMap(({ fields }) => fields.map(([, value]) => value))].join('\n'),
+    )?.[1]
+  const word = wordIn(page)
+  if (word === undefined) return
+  const usualPages = await usual()
+  if (usualPages.some(one => one.status >= 400 || wordIn(one) === word)) return
+  expect(false, `The page shows “${word}” in place of a value that is missing in the answer of the API.`, page)
+}
 
 const malformed = ['html', 'half', 'empty', 'not-an-object', 'members-missing']
 
@@ -533,7 +549,7 @@ export const everyCallRows: CheckDefinition[] = [
   ...malformed.map(
     (failure): CheckDefinition => ({
       id: `secret-${failure}`,
-      title: `When the API's answer to the call for a new client secret is malformed (${failure}), the visitor gets an answer with a status other than 500`,
+      title: `When the API's answer to the call for a new client secret is malformed (${failure}), the visitor gets an answer with a status other than 500, and no page shows an invented secret`,
       rule: 'UP-06',
       why: 'The API answer comes from another program, and may lack the secret.',
       fix: 'Before you show the secret, check that the answer contains it. If the secret is missing, say that a new secret may exist.',
@@ -543,6 +559,7 @@ export const everyCallRows: CheckDefinition[] = [
         for (const { page } of await sendFormsUnder(context, open, failure, { at: ['secret'] })) {
           expectAnswer(page)
           expect(page.status !== 500, 'The answer has status 500.', page)
+          await expectNothingInvented(page, async () => open.pages)
         }
         await expectStillSignedIn(context, open)
       },
@@ -551,7 +568,7 @@ export const everyCallRows: CheckDefinition[] = [
   ...['empty', 'not-an-object', 'members-missing'].map(
     (failure): CheckDefinition => ({
       id: `create-${failure}`,
-      title: `When the API's answer to the call that creates an application is malformed (${failure}), the visitor gets an answer with a status other than 500`,
+      title: `When the API's answer to the call that creates an application is malformed (${failure}), the visitor gets an answer with a status other than 500, and no page shows an invented secret`,
       rule: 'UP-06',
       why: 'The API answer comes from another program, and may lack the OAuth client or its secret.',
       fix: 'Check that a JSON member exists before you use it. If a member is missing, link to the list, because the application may exist.',
@@ -561,6 +578,7 @@ export const everyCallRows: CheckDefinition[] = [
         for (const page of opened.pages) {
           expectAnswer(page)
           expect(page.status !== 500, 'The answer has status 500.', page)
+          await expectNothingInvented(page, async () => [await submitCreate(context, await openCreateForm(context))])
         }
         await expectStillSignedIn(context, opened)
       },

@@ -1,13 +1,16 @@
-// Checks with many failed calls, and with calls that hang while other visitors wait.
+// Checks with rare statuses and odd error answers, with many failed calls, and with calls that hang while other
+// visitors wait.
 import type { Browser, Page } from '../../browser/browser.ts'
-import { type CheckDefinition, Failed, Undecided } from '../../check.ts'
+import { type CheckDefinition, Failed, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, isCallFor, waitedMs } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
 import { sendBytes } from '../../raw-connection.ts'
 import { describeExchange } from '../../report/describe.ts'
 import { typedAddress } from '../../steps/callback.ts'
-import { listCalls, visitUnder } from '../../steps/list-page.ts'
+import { openCreateForm } from '../../steps/create-form.ts'
+import { compareUnder, expectAnswer, expectFittingAnswer, listCalls, visitUnder } from '../../steps/list-page.ts'
+import { oddApiAnswers } from '../../steps/odd-answers.ts'
 import { requestText } from '../../steps/raw.ts'
 import { expiredSession } from '../../steps/sessions.ts'
 
@@ -68,6 +71,12 @@ async function expectOthersServed(
   )
 }
 
+const odd = {
+  rule: 'UP-06',
+  why: 'A message can have a wrong type, Retry-After can be a date, and a proxy can send other JSON. Code that expects the usual form raises an error, and the visitor gets no explanation.',
+  fix: 'Check the type of each value in an error answer before you use it. Catch every error of the JSON library, also for JSON that is very deep.',
+} as const
+
 const others = {
   rule: 'stays-up',
   why: 'If all visitors share one lock or a few connections, a few calls that hang stop the client for everyone.',
@@ -76,7 +85,69 @@ const others = {
   longestMs: 120_000,
 } as const
 
+/** Statuses that a client meets rarely. None of them is a success for the call for the list. */
+const rareStatuses = [204, 402, 405, 408, 409, 410, 413, 415, 418, 422, 501, 504]
+
 export const manyFailures: CheckDefinition[] = [
+  {
+    id: 'list-rare-statuses',
+    title:
+      'When the API answers the call for the list with a rare status, the page shows the list or says that the call failed',
+    rule: 'UP-14',
+    why: 'Some clients have a list of the statuses that are failures, and treat every other status as a success. The visitor then believes that all applications are gone.',
+    fix: 'Treat only status 200 as a success of this call. After any other status, show a page that says that the call failed.',
+    needs,
+    async run(context) {
+      const [first, ...more] = rareStatuses.map(status => ({
+        status,
+        type: 'application/json; charset=utf-8',
+        body: JSON.stringify({ error: { status, message: 'Refused' } }),
+      }))
+      const compared = await compareUnder(context, 'list-answer', first)
+      expectFittingAnswer(compared, `The API answered with status ${first!.status}.`)
+      for (const options of more) {
+        await context.dropFaults()
+        const { page } = await visitUnder(context, 'list-answer', options, 5, compared.browser)
+        expectFittingAnswer({ ...compared, page }, `The API answered with status ${options.status}.`)
+      }
+    },
+  },
+  {
+    id: 'list-odd-errors',
+    title:
+      'When an error answer of the API to the call for the list has an unusual form, the visitor gets an answer and stays signed in',
+    ...odd,
+    needs,
+    async run(context) {
+      const { browser } = await context.signedIn()
+      for (const { kind, options } of oddApiAnswers) {
+        const { page } = await visitUnder(context, `list-${kind}`, options, 5, browser)
+        await context.dropFaults()
+        expectAnswer(page)
+      }
+      expect(await context.isSignedIn(browser), 'When the API works again, the visitor is no longer signed in.')
+    },
+  },
+  {
+    id: 'create-odd-errors',
+    title:
+      'When the API refuses to create an application with an answer of an unusual form, the visitor gets an answer with a status other than 500',
+    ...odd,
+    needs: ['page', 'create'],
+    async run(context) {
+      for (const { what, kind, options } of oddApiAnswers) {
+        const { browser, page: before, form, values } = await openCreateForm(context)
+        await context.order(`create-${kind}`, { times: 5, options })
+        const page = await browser.submit(before, form, values)
+        await context.platform.settle()
+        if (context.timesMet(`create-${kind}`) === 0)
+          throw new NotApplicable('the form creates no application. Another check reports this')
+        await context.dropFaults()
+        expectAnswer(page)
+        expect(page.status !== 500, `After ${what}, the answer has status 500.`, page)
+      }
+    },
+  },
   {
     id: 'list-failed-few-calls',
     title: 'When the call for the list fails, the client repeats it at most once for one request of the visitor',

@@ -6,6 +6,7 @@ import { describePage, expect } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { failurePages } from '../../steps/failure-pages.ts'
 import { expectCallEnds } from '../../steps/hanging-calls.ts'
+import { oddPortalAnswers } from '../../steps/odd-answers.ts'
 import { isBareFailure, runsScript } from '../../steps/page-content.ts'
 import { rareRedirects, redirectAway, requestAtTrap } from '../../steps/redirect-trap.ts'
 import { slowErrors } from './slow-errors.ts'
@@ -203,6 +204,30 @@ export const portalFaults: CheckDefinition[] = [
   ...deadlines,
   ...redirects,
   otherRedirects,
+  {
+    id: 'exchange-odd-answers',
+    title:
+      'If an answer to the exchange has an unusual form, the visitor gets an answer but is not signed in, and the client keeps running',
+    rule: 'UP-06',
+    why: 'The error field can have a wrong type, Retry-After can be a date, and a proxy can send other JSON. Code that expects the usual form raises an error, and the visitor gets no explanation.',
+    fix: 'Check the type of each value in an error answer before you use it. Catch every error of the JSON library, also for JSON that is very deep.',
+    longestMs: 90_000,
+    async run(context) {
+      for (const { what, kind, options } of oddPortalAnswers) {
+        const { page, exchanges } = await loginUnder(context, `exchange-${kind}`, options)
+        await context.dropFaults()
+        if (exchanges === 0) throw new Undecided('The client made no exchange.')
+        expect(page.status !== 0, `After ${what}, the browser got ${describePage(page)}.`, page)
+        expect(
+          !isBareFailure(page),
+          `After ${what}, the answer is the default error page of a server: status 500 without a text from the client.`,
+          page,
+        )
+      }
+      await expectNobodySignedIn(context)
+      await expectAlive(context)
+    },
+  },
   ...retries,
   ...slowErrors,
   {

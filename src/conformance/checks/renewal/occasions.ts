@@ -6,6 +6,8 @@ import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectWithFix } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { isCreation, openCreateForm, openFormIn, submitCreate } from '../../steps/create-form.ts'
+import { oddPortalAnswers } from '../../steps/odd-answers.ts'
+import { isBareFailure } from '../../steps/page-content.ts'
 import { expectBack, isCall } from '../../steps/renewals.ts'
 import {
   asksToSignIn,
@@ -18,6 +20,8 @@ import {
 import { tokensOf } from '../../steps/tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
+
+const json = 'application/json; charset=utf-8'
 
 const isRenewal = ({ kind }: LabStep) => kind === 'refresh'
 
@@ -194,16 +198,18 @@ const forNow: [fault: string, options?: Record<string, unknown>][] = [
   ['refresh-answer', { status: 400, body: '<h1>Bad request</h1>' }],
   ['refresh-answer', { status: 401, body: '' }],
   ['refresh-answer', { status: 403, body: '<h1>Forbidden</h1>' }],
-  ['refresh-answer', { status: 200, body: '{}', type: 'application/json; charset=utf-8' }],
+  ['refresh-answer', { status: 200, body: '{}', type: json }],
+  ['refresh-answer', { status: 400, body: '{"error":null}', type: json }],
+  ['refresh-answer', { status: 401, body: '["invalid_request"]', type: json }],
 ]
 
 /**
- * Visits a page under each fault in `forNow`. Uses a new session for each fault, because a client may remember a failed
+ * Visits a page under each of the faults. Uses a new session for each fault, because a client may remember a failed
  * renewal for a while. Ends the check if the client does not renew.
  */
-async function visitUnderAll(context: CheckContext) {
+async function visitUnderAll(context: CheckContext, faults = forNow) {
   const sessions = []
-  for (const [fault, options] of forNow) {
+  for (const [fault, options] of faults) {
     const { browser, start, callback } = await beginLogin(context)
     const drop = await context.order('exchange-expires-in', shortLifeValue)
     await followCallback(context, browser, callback)
@@ -237,6 +243,30 @@ const failures: CheckDefinition[] = [
       for (const { said, renewals, ...visit } of await visitUnderAll(context)) {
         if (renewals.length === 0 || (await context.isSignedIn(visit.browser))) continue
         await expectBack(context, visit, `After the failed renewal with ${said}`)
+      }
+    },
+  },
+  {
+    id: 'refresh-odd-answers',
+    title: 'If an error answer to a renewal has an unusual form, the visitor gets an answer',
+    rule: 'UP-06',
+    why: 'The error field can have a wrong type, Retry-After can be a date, and a proxy can send other JSON. Code that expects the usual form raises an error, and the visitor gets no explanation.',
+    fix: 'Check the type of each value in an error answer before you use it. Catch every error of the JSON library, also for JSON that is very deep.',
+    needs,
+    longestMs: 120_000,
+    async run(context) {
+      const visits = await visitUnderAll(
+        context,
+        oddPortalAnswers.map(({ kind, options }) => [`refresh-${kind}`, options]),
+      )
+      for (const [at, { page }] of visits.entries()) {
+        const { what } = oddPortalAnswers[at]!
+        expect(page.status !== 0, `After ${what}, the browser got ${describePage(page)}.`, page)
+        expect(
+          !isBareFailure(page),
+          `After ${what}, the answer is the default error page of a server: status 500 without a text from the client.`,
+          page,
+        )
       }
     },
   },

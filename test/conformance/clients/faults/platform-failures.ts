@@ -127,6 +127,33 @@ async function askPortal(visit: Visit, form: URLSearchParams): Promise<Record<st
   return answer
 }
 
+/** If `act` throws an error, the client answers with the default error page of a server. */
+const crashing = (act: (call: Call, answer: unknown, status: number) => unknown): Partial<Parts> => ({
+  async send(visit, request) {
+    const answered = await right.send(visit, request)
+    try {
+      act(request, answered[1], answered[0])
+    } catch {
+      throw new Error('not caught')
+    }
+    return answered
+  },
+  statusFor(error) {
+    if (!(error instanceof Refusal)) throw error
+    return error.status
+  },
+  onCrash: (_error, response) => void response.writeHead(500).end('Internal Server Error'),
+})
+
+type PortalError = { error: string }
+type ApiError = { error: { message: string | Record<string, string[]> } }
+
+/** Reads the texts of an error of the API, as the API usually sends them. */
+function textsIn(answer: unknown): string[] {
+  const { message } = (answer as ApiError).error
+  return typeof message === 'string' ? [message] : Object.values(message).map(texts => texts.join(' '))
+}
+
 const isRenewal = ({ body }: Call) => body?.includes('grant_type=refresh_token') ?? false
 
 export const platformFailures: Fault[] = [
@@ -169,6 +196,27 @@ export const platformFailures: Fault[] = [
     renew: async (visit, refreshToken) =>
       right.readTokens(visit, await askPortal(visit, right.renewalForm(visit.settings, refreshToken))),
   }),
+  fault(
+    'portal-error-is-a-text',
+    ['exchange-odd-answers', 'refresh-odd-answers'],
+    crashing(({ url }, answer, status) => {
+      if (url.endsWith('/api/exchangeToken') && status >= 400) (answer as PortalError).error.toUpperCase()
+    }),
+  ),
+  fault(
+    'api-error-has-a-message',
+    ['list-odd-errors', 'create-odd-errors'],
+    crashing((request, answer, status) => {
+      if (isOfApi(request) && status >= 400) textsIn(answer)
+    }),
+  ),
+  fault('few-statuses-are-failures', 'list-rare-statuses', {
+    async send(visit, request) {
+      const [status, answer] = await right.send(visit, request)
+      const isFailure = [400, 401, 403, 404, 429, 500, 502, 503].includes(status)
+      return isList(request) && status !== 200 && !isFailure ? [200, { ItemList: [] }] : [status, answer]
+    },
+  }),
   fault('connections-of-errors-kept', 'failed-calls-leave-connections', keepsConnections),
   fault('two-calls-at-a-time', 'hanging-list-others', queueing(2, isList)),
   fault('one-renewal-at-a-time', 'hanging-renewal-others', queueing(1, isRenewal)),
@@ -183,5 +231,14 @@ export const platformFailures: Fault[] = [
     following((_call, status) => status === 303),
   ),
   fault('redirect-is-an-empty-list', 'redirect-reported', redirectsAreFine(isList, { ItemList: [] })),
-  fault('redirect-is-a-creation', 'redirect-reported', redirectsAreFine(isCreation, undefined)),
+  fault('redirect-is-a-creation', 'redirect-reported', {
+    ...redirectsAreFine(isCreation, undefined),
+    clientIdIn: ({ clientId }) => `${clientId}`,
+  }),
+  fault('created-without-an-id', ['create-empty', 'create-not-an-object', 'create-members-missing'], {
+    clientIdIn: ({ clientId }) => `${clientId}`,
+  }),
+  fault('secret-that-is-undefined', ['secret-empty', 'secret-html', 'secret-members-missing'], {
+    secretIn: made => `${(made as { clientSecret?: unknown } | undefined)?.clientSecret}`,
+  }),
 ]
