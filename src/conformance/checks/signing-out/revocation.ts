@@ -6,7 +6,7 @@ import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectWithFix, waitedMs } from '../../findings.ts'
 import { expectOwnHeaders, foreignHeaders, foreignHeadersRule } from '../../steps/foreign-headers.ts'
 import { expectCallEnds } from '../../steps/hanging-calls.ts'
-import { requestAtTrap } from '../../steps/redirect-trap.ts'
+import { redirectAway, requestAtTrap } from '../../steps/redirect-trap.ts'
 import { renewUnder } from '../../steps/renewals.ts'
 import { noRevocation, untilRevoked } from '../../steps/revocations.ts'
 import { signInWithOddRefreshToken, visitPage } from '../../steps/sessions.ts'
@@ -184,6 +184,21 @@ const redirects: CheckDefinition[] = [302, 307].map(status => ({
   },
 }))
 
+const otherRedirect: CheckDefinition = {
+  id: 'logout-revocation-redirect-308',
+  title: 'If the portal redirects a revocation (status 308), the client does not follow the redirect',
+  rule: 'UP-02',
+  why: 'A client that follows the redirect sends the token and the secret to an address that it has not chosen. Some clients refuse only 302 and 307.',
+  fix: 'Switch off redirects for this call, and treat every 3xx as a failure.',
+  needs,
+  async run(context) {
+    const { options, expectNotFollowed } = redirectAway(context, 308)
+    const { revocations } = await revokeOnce(context, 'revoke-answer', options)
+    if (revocations.length === 0) throw new NotApplicable(noRevocation)
+    expectNotFollowed()
+  },
+}
+
 /**
  * Faults with which the portal does not confirm a revocation. The client must still answer the visitor and end the
  * session.
@@ -270,4 +285,4 @@ const calls: CheckDefinition = {
   },
 }
 
-export const revocation: CheckDefinition[] = [...requests, headers, calls, ...redirects, ...failures]
+export const revocation: CheckDefinition[] = [...requests, headers, calls, ...redirects, otherRedirect, ...failures]

@@ -222,7 +222,13 @@ export const platformFailures: Fault[] = [
   fault('one-renewal-at-a-time', 'hanging-renewal-others', queueing(1, isRenewal)),
   fault(
     'permanent-redirect-followed',
-    ['exchange-redirect-others', 'refresh-redirect-308', 'list-redirect-others', 'every-call-redirect'],
+    [
+      'exchange-redirect-others',
+      'refresh-redirect-308',
+      'list-redirect-others',
+      'every-call-redirect',
+      'logout-revocation-redirect-308',
+    ],
     following((_call, status) => status === 308),
   ),
   fault(
