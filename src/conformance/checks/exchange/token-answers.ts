@@ -1,5 +1,6 @@
 // Tests which token responses the client accepts and refuses: responses with unusual tokens, states and lifetimes.
 
+import { randomBytes } from 'node:crypto'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
@@ -410,6 +411,60 @@ export const tokenAnswers: CheckDefinition[] = [
     async run(context) {
       const { browser, page } = await loginWith(context, 'unknown-member')
       await expectSignedIn(context, browser, 'Nobody is signed in after this token response.', page)
+    },
+  },
+  {
+    id: 'token-answer-without-scope',
+    title: 'After a token response without scope, the visitor is signed in',
+    rule: 'login-works',
+    why: 'The specification of the platform has no scope. If the client requires it, nobody can sign in at a portal that leaves it out.',
+    fix: 'Require only the fields of the specification: access_token, token_type, expires_in and state.',
+    needs: ['page'],
+    async run(context) {
+      /** Runs a login whose token response also contains these fields. Returns the page if nobody is signed in. */
+      const failsWith = async (fields: Record<string, unknown>) => {
+        const { browser, start, callback } = await beginLogin(context)
+        const all = {
+          access_token: await context.platform.tokenOf(await context.person()),
+          expires_in: 3600,
+          token_type: 'Bearer',
+          refresh_token: randomBytes(15).toString('hex'),
+          state: start.state,
+          ...fields,
+        }
+        await context.order('exchange-answer', {
+          options: { status: 200, body: JSON.stringify(all), type: 'application/json; charset=utf-8' },
+        })
+        const page = await followCallback(context, browser, callback)
+        await context.dropFaults()
+        return (await context.isSignedIn(browser)) ? undefined : page
+      }
+      const page = await failsWith({})
+      if (!page) return
+      if (await failsWith({ scope: '' }))
+        throw new Undecided('Nobody is signed in after a token response from this check, although it is complete.')
+      expect(
+        false,
+        'Nobody is signed in after a token response without scope. With an empty scope, the login works.',
+        page,
+      )
+    },
+  },
+  {
+    id: 'token-answer-in-pieces',
+    title: 'If a token response arrives in many small pieces, the visitor is signed in',
+    rule: 'login-works',
+    why: 'A network can split every answer. A client that reads only the first piece cannot parse the response, and the login fails now and then.',
+    fix: 'Read the body of an answer to its end before you parse it.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, page } = await loginWith(context, 'drip', { seconds: 0.001 })
+      if (await context.isSignedIn(browser)) return
+      const exchange = (await context.codeExchanges()).find(({ fault }) => fault)
+      if (!exchange || exchange.durationMs > 2500)
+        throw new Undecided('The sandbox needed more than 2.5 seconds for the token response.')
+      await context.signedIn()
+      expect(false, 'The body of the token response arrived one byte at a time. Nobody is signed in.', page, exchange)
     },
   },
   {

@@ -321,7 +321,15 @@ export const portalFaults: CheckDefinition[] = [
     needs: ['page'],
     longestMs: 90_000,
     async run(context) {
-      for (const fault of ['exchange-503', 'exchange-400', 'exchange-reset', 'exchange-html']) {
+      for (const fault of [
+        'exchange-503',
+        'exchange-400',
+        'exchange-reset',
+        'exchange-html',
+        // These answers contain tokens, but the client must refuse them.
+        'exchange-access-token-missing',
+        'exchange-token-type-mac',
+      ]) {
         const { browser } = await context.signedIn()
         const start = await context.startLogin(browser)
         const callback = await context.authorize(start)

@@ -2,6 +2,7 @@
 // continue, and in which cases it must end.
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
+import { followCallback } from '../../steps/callback.ts'
 import { expectCallEnds } from '../../steps/hanging-calls.ts'
 import { asksToSignIn, expiredSession, ownCookies, renewalIn, visitPage } from '../../steps/sessions.ts'
 
@@ -220,6 +221,27 @@ export const stayingSignedIn: CheckDefinition[] = [
       const after = ownCookies(context, browser).length
       // Allows two more cookies, because the renewal may set cookies that had expired before.
       expect(after <= before + 2, `The browser had ${before} cookies before the renewal, and has ${after} now.`)
+    },
+  },
+  {
+    id: 'session-cookies-after-logins',
+    title: 'The number of cookies does not grow with each login',
+    rule: 'few-small-cookies',
+    why: 'If each login adds a cookie and no answer deletes it, the Cookie header grows. Servers refuse headers of more than about 16 KB, and the visitor then sees only an error.',
+    fix: 'Set the cookies of a new session with the same names and paths as the cookies of the old session, and delete the cookie of a login after its callback.',
+    needs,
+    async run(context) {
+      const { browser } = await context.signedIn()
+      const before = ownCookies(context, browser).length
+      for (let login = 0; login < 4; login++) {
+        const callback = await context.authorize(await context.startLogin(browser))
+        await followCallback(context, browser, callback)
+      }
+      const names = ownCookies(context, browser)
+      expect(
+        names.length <= before + 2,
+        `The browser had ${before} cookies after the first login. After four more logins it has ${names.length}: ${names.join(', ')}.`,
+      )
     },
   },
 ]
