@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { type Parts, right } from '../parts.ts'
 import { isRecord } from '../platform.ts'
-import { type PlatformFault, Refusal, type Session, type Visit } from '../visit.ts'
+import { PlatformFault, Refusal, type Session, type Visit } from '../visit.ts'
 import { bodyWith, fault, memoryOf } from './fault.ts'
 
 const isLogin = ({ url }: Visit) => url.pathname === '/exchangeToken'
@@ -219,6 +219,34 @@ export const sessionData = [
       const isRenewed = visit.setCookies.some(line => line.startsWith(`${right.sessionCookie}=`))
       if (isLogin(visit) || !isRenewed) return answer
       return { ...answer, headers: { ...answer.headers, 'cache-control': 'private, max-age=0' } }
+    },
+  }),
+  fault('scope-required', 'token-answer-without-scope', {
+    readTokens(visit, answer) {
+      if (typeof answer.scope !== 'string') throw new PlatformFault(502)
+      return right.readTokens(visit, answer)
+    },
+  }),
+  fault('first-piece-of-an-answer', 'token-answer-in-pieces', {
+    async readBody(response) {
+      for await (const chunk of response.body ?? []) return Buffer.from(chunk).toString()
+      return ''
+    },
+  }),
+  fault('session-lost-by-a-login-without-tokens', 'exchange-failed-keeps-session', {
+    readTokens(visit, answer) {
+      try {
+        return right.readTokens(visit, answer)
+      } catch (error) {
+        if (isLogin(visit)) right.dropSession(visit)
+        throw error
+      }
+    },
+  }),
+  fault('cookie-for-each-login', 'session-cookies-after-logins', {
+    keepSession(visit, tokens) {
+      if (isLogin(visit)) visit.setCookies.push(`__Host-at-${Date.now()}=1; ${right.refreshAttributes(86_400)}`)
+      return right.keepSession(visit, tokens)
     },
   }),
 ]
