@@ -147,15 +147,15 @@ export const everyPage: CheckDefinition[] = [
   everyAnswer(
     {
       id: 'every-page-charset',
-      title: 'Every page declares its charset',
+      title: 'The Content-Type header of every page names the charset',
       rule: 'charset',
       why: 'Without a charset, the browser guesses. An attacker can then write text that becomes markup if the browser picks a wrong charset.',
       fix: 'Send Content-Type: text/html; charset=utf-8 with every page, including errors.',
     },
     ({ kind, exchange }) => {
       const isText = /^\s*(text\/(html|plain)|$)/i.test(typeOf(exchange)) && bodyOf(exchange) !== ''
-      const isNamed = /charset=/i.test(typeOf(exchange)) || /<meta\s+charset/i.test(bodyOf(exchange))
-      return kind !== 'file' && isText && !isRedirect(exchange) && !isNamed ? 'declares no charset' : undefined
+      const isNamed = /charset=/i.test(typeOf(exchange))
+      return kind !== 'file' && isText && !isRedirect(exchange) && !isNamed ? 'has no charset' : undefined
     },
   ),
   everyAnswer(

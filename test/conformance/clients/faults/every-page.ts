@@ -62,13 +62,7 @@ export const everyPage: Fault[] = [
     'start-page-without-a-charset',
     'every-page-charset',
     answerWith((answer, { url }) =>
-      url.pathname === '/' && answer.body
-        ? {
-            ...answer,
-            headers: { 'content-type': 'text/html' },
-            body: answer.body.replace('<meta charset="utf-8">', ''),
-          }
-        : answer,
+      url.pathname === '/' && answer.body ? { ...answer, headers: { 'content-type': 'text/html' } } : answer,
     ),
   ),
   fault(
