@@ -91,6 +91,11 @@ export function createContext({
     noteStart(exchange)
   }
 
+  function noteOfBrowser(exchange: Exchange): void {
+    note(exchange)
+    if (isOfClient(exchange)) platform.answers.note(exchange)
+  }
+
   function noteStart(exchange: Exchange): void {
     const { response } = exchange
     if (!('headers' in response) || !isOfClient(exchange)) return
@@ -147,7 +152,7 @@ export function createContext({
      */
     browser({ losesCookies = false, timeoutMs = settings.patienceMs } = {}): Browser {
       const send: Send = (outgoing, signal) => waitFor(sendOverNetwork(outgoing, signal))
-      const browser = createBrowser({ timeoutMs, onExchange: note, send })
+      const browser = createBrowser({ timeoutMs, onExchange: noteOfBrowser, send })
       if (losesCookies) {
         const { cookies } = browser
         const set = cookies.set.bind(cookies)
@@ -159,7 +164,7 @@ export function createContext({
     /** Opens a window of the real browser, without cookies. The window closes when the check ends. */
     async window(): Promise<Window> {
       if (!chromium) throw new NotApplicable('no real browser was named (--browser chromium)')
-      const window = await openWindow(chromium, { patienceMs: settings.patienceMs, onExchange: note })
+      const window = await openWindow(chromium, { patienceMs: settings.patienceMs, onExchange: noteOfBrowser })
       windows.push(window)
       return window
     },

@@ -11,6 +11,7 @@ import { createPortalSession } from '../sandbox/store/portal-sessions.ts'
 import { createUser } from '../sandbox/store/users.ts'
 import { hashToken, makeSecret } from '../sandbox/tokens/opaque-token.ts'
 import { Secret } from '../sandbox/values/secret.ts'
+import { watchAnswers } from './answer-watch.ts'
 import { type OtherSite, otherLoopback, startOtherSite } from './other-site.ts'
 import type { Settings } from './settings.ts'
 
@@ -76,6 +77,17 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
   let rounds = 0
   let lastTurn = Promise.resolve()
 
+  const groupIds = new Set<string>()
+  const answers = watchAnswers({
+    clients: [settings.client, ...(settings.replica ? [settings.replica] : [])],
+    portalUrl,
+    apiUrl,
+    loginPaths: [settings.login.split('?')[0]!, settings.callback],
+    page: settings.page,
+    groupIds,
+    otherHosts: (['cross-site', 'same-site'] as const).map(site => new URL(otherSite.url('/', site)).host),
+  })
+
   const askLab = (method: 'POST' | 'DELETE' | 'GET', url: string, payload?: object) =>
     lab!.inject({ method, url, headers: { host: new URL(labUrl).host }, ...(payload && { payload }) })
 
@@ -102,7 +114,11 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     cookieValues: new Set<string>(),
     /** Answers of the client that contained a token or the client secret. Each `reason` is one sentence. */
     leaks: [] as { reason: string; evidence: string }[],
+    /** The mistakes in the answers of the client to browsers. */
+    answers,
     people: [] as Person[],
+    /** Whether a check of the group `whole-run` has made each kind of call fail in this round. */
+    failedOften: { isDone: false },
     /** The positions in `steps` and in the client's output at which the current round of checks begins. */
     round: { step: 0, output: 0 },
     /**
@@ -112,6 +128,8 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     beginRound(output: string): void {
       if (rounds++ > 0) this.round = { step: steps.length, output: output.length }
       this.leaks.length = 0
+      this.failedOften.isDone = false
+      answers.clear()
     },
     /**
      * Resolves when all earlier turns have ended and the caller's turn begins. The caller ends the turn by calling the
@@ -157,6 +175,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
         portalCookie: `__Host-portal-session=${session}`,
       }
       this.people.push(person)
+      groupIds.add(group.id)
       return person
     },
 

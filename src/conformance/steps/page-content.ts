@@ -170,6 +170,17 @@ const inside = [
   /node_modules|\bE(CONNREFUSED|CONNRESET|NOTFOUND|TIMEDOUT)\b/,
 ]
 
+/** The name of a server or framework, followed by a version. */
+export const versions =
+  /\b(nginx|apache|php|werkzeug|python|gunicorn|uvicorn|express|fastify|koa|rack|sinatra|rails|puma|webrick|ruby|jetty|tomcat|node\.js|openssl|django|flask|symfony|laravel|slim|gin|echo|fiber|caddy|kestrel|asp\.net)[ /-]v?\d+\.\d+/i
+
+const headersOfServers = ['server', 'x-powered-by', 'x-generator', 'x-aspnet-version', 'x-aspnetmvc-version']
+
+/** Whether the header names the version of a server or of a framework. */
+export function namesVersion(name: string, value: string): boolean {
+  return versions.test(`${name}: ${value}`) || (headersOfServers.includes(name) && /\d\.\d|\/\s*v?\d/i.test(value))
+}
+
 /** Whether a header contains the address of the API, a stack trace, the name of a source file or a network error. */
 export function saysInside(value: string, apiUrl: string): boolean {
   return value.includes(apiUrl) || inside.some(pattern => pattern.test(value))

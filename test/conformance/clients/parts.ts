@@ -2,7 +2,7 @@
 // or more parts.
 import { createHash, randomBytes } from 'node:crypto'
 import type { Server, ServerOptions, ServerResponse } from 'node:http'
-import { type Application, type Group, goOn } from './pages.ts'
+import { type Application, type Group, goOn, page } from './pages.ts'
 import { type Call, call, callPortal, isRecord } from './platform.ts'
 import { seal, unseal } from './seal.ts'
 import {
@@ -293,7 +293,7 @@ export const right = {
     // After a sign-out, the client shows a link. A redirect to the portal would sign the visitor in again without
     // asking for a password.
     if (visit.cookies.some(([name]) => name === '__Host-left'))
-      return { status: 401, body: '<a href="/login">Sign in</a>' }
+      return page(visit, 401, 'You have signed out', '<a href="/login">Sign in</a>')
     const here = encodeURIComponent(visit.url.pathname + visit.url.search)
     return { status: 302, headers: { location: `/login?returnTo=${here}` } }
   },

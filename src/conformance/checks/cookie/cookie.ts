@@ -1,8 +1,8 @@
 // Tests the attributes, values, sizes and number of the session cookies.
 import { bitsOf } from '../../../sandbox/lab/record/entropy.ts'
-import type { Exchange } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
-import { describePage, expect, headerOf, setCookiesOf, statusOf } from '../../findings.ts'
+import { describePage, expect, setCookiesOf } from '../../findings.ts'
+import { whyKept } from '../../steps/caching.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { expiredSession, openSession, ownCookies, renewalIn, sessionOf, visitPage } from '../../steps/sessions.ts'
 import {
@@ -92,21 +92,6 @@ function withoutNumbers(value: string): string {
   const decoded = Buffer.from(plain, 'base64').toString()
   const text = /^[\x20-\x7e]+$/.test(decoded) && decoded.length > 3 ? decoded : plain
   return text.replace(/(?<![0-9A-Za-z])\d{1,9}(?![0-9A-Za-z])/g, '#')
-}
-
-/** If an answer with one of these statuses does not mention caching, a cache may keep it (RFC 9110, 15.1). */
-const keptByDefault = [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]
-
-/** Returns why a cache may keep the answer. Returns undefined if no cache may keep it. */
-function whyKept(exchange: Exchange): string | undefined {
-  const control = headerOf(exchange, 'cache-control')
-  if (/\bno-store\b/i.test(control ?? '')) return undefined
-  if (/\b(public|immutable|s-maxage\s*=\s*"?0*[1-9]|max-age\s*=\s*"?0*[1-9])/i.test(control ?? ''))
-    return `Cache-Control is ${control}`
-  const expires = Date.parse(headerOf(exchange, 'expires') ?? '')
-  if (control === undefined && expires > Date.now()) return `Expires is ${headerOf(exchange, 'expires')}`
-  if (!keptByDefault.includes(statusOf(exchange))) return undefined
-  return `its status is ${statusOf(exchange)}, and Cache-Control is ${control ?? 'missing'}`
 }
 
 export const cookie: CheckDefinition[] = [

@@ -4,7 +4,7 @@ import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, expect, headerOf, statusOf } from '../../findings.ts'
 import { isNotFramed } from '../../steps/frames.ts'
-import { foreignLoads, foreignLoadsOfStyle, saysInside, showsInside } from '../../steps/page-content.ts'
+import { foreignLoads, foreignLoadsOfStyle, saysInside, showsInside, versions } from '../../steps/page-content.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 import { type Answer, isRedirect, marks, type Tour, takeTour, typeOf } from '../../steps/tour.ts'
 
@@ -49,10 +49,6 @@ function requireNosniff({ page }: Tour): void {
   if (!/nosniff/i.test(page.headers.get('x-content-type-options') ?? ''))
     throw new NotApplicable('even the page behind the login does not have the header')
 }
-
-/** The name of a server or framework, followed by a version. */
-const versions =
-  /\b(nginx|apache|php|werkzeug|python|gunicorn|uvicorn|express|fastify|koa|rack|sinatra|rails|puma|webrick|ruby|jetty|tomcat|node\.js|openssl|django|flask|symfony|laravel|slim|gin|echo|fiber|caddy|kestrel|asp\.net)[ /-]v?\d+\.\d+/i
 
 /** A meta element that names the program that made the page, with its version. */
 const generator = /<meta\s+name=["']?generator["']?\s+content=["']([^"'>]*\d+\.\d+[^"'>]*)/i

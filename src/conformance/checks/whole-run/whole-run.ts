@@ -8,16 +8,24 @@ import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { cookieSecret, credentialsGiven, findLeaksOf, type Secret, secret, tokensGiven } from '../../steps/leaks.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
+import { everyAnswerOfRun } from './every-answer.ts'
 
 /** The kinds of calls that come from the client itself, and not from the browser. */
 const ownCalls: LabStep['kind'][] = ['exchange', 'refresh', 'revoke', 'metadata', 'me', 'api', 'trap']
 
-/** Signs in and makes each kind of call fail, so that these failures happen even if no other check has run. */
+/**
+ * Signs in and makes each kind of call fail, so that these failures happen even if no other check has run. Does nothing
+ * if an earlier check of this round has already done this, because these checks judge the whole round.
+ */
 async function failOften(context: CheckContext): Promise<void> {
   const { platform, settings } = context
+  if (platform.failedOften.isDone) return
   const { browser, callback } = await beginLogin(context)
   const landed = await followCallback(context, browser, callback)
   if (settings.page) {
+    await visitPage(context, browser)
+    if (settings.create) await browser.newTab().visit(context.url(settings.create), context.beforePortal)
+    await platform.endAccessTokens(await context.person())
     await visitPage(context, browser)
     await context.order('list-500', { times: 1 })
     await visitPage(context, browser)
@@ -33,11 +41,21 @@ async function failOften(context: CheckContext): Promise<void> {
     await signOut(context, browser, landed)
     await context.dropFaults()
   }
+  // Begins a login as if a link on another site had led to the client.
+  const guest = context.browser()
+  const elsewhere = guest.show(platform.otherSite.url('/'), '')
+  const begun = await guest.visit(context.url(settings.login), { from: elsewhere, ...context.beforePortal })
+  if (begun.stoppedAt !== undefined) {
+    const url = new URL(begun.stoppedAt)
+    const state = url.searchParams.get('state') ?? undefined
+    await followCallback(context, guest, await context.authorize({ url, state, page: begun }))
+  }
   const other = await beginLogin(context)
   await context.order('exchange-400', { times: 1, options: { error: 'invalid_grant' } })
   await followCallback(context, other.browser, other.callback)
   await context.dropFaults()
   await platform.settle(300)
+  platform.failedOften.isDone = true
 }
 
 const stepsOf = ({ platform }: CheckContext) => platform.steps.slice(platform.round.step)
@@ -210,4 +228,5 @@ export const wholeRun: CheckDefinition[] = [
       expect(!leak, `${leak?.reason}`, `${leak?.evidence}`)
     },
   },
+  ...everyAnswerOfRun(failOften),
 ]

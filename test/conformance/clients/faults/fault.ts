@@ -77,6 +77,21 @@ export function headersWith(change: (visit: Visit) => Record<string, string | un
   }
 }
 
+/** Changes the headers of the answers that `isMeant` selects. Leaves out a header whose value is undefined. */
+export function headersWhere(
+  isMeant: (answer: Answer, visit: Visit) => boolean,
+  change: Record<string, string | undefined>,
+): Partial<Parts> {
+  const meant = new WeakSet<Visit>()
+  return {
+    ...answerWith((answer, visit) => {
+      if (isMeant(answer, visit)) meant.add(visit)
+      return answer
+    }),
+    ...headersWith(visit => (meant.has(visit) ? change : {})),
+  }
+}
+
 /** Changes the attributes of both session cookies. */
 export function sessionWith(change: (attributes: string) => string): Partial<Parts> {
   return {

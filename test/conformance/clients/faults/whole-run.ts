@@ -1,8 +1,8 @@
 // Clients that leak a secret only in one special case.
 import { right } from '../parts.ts'
 import { callApi, callPortal, isRecord } from '../platform.ts'
-import { PlatformFault, type Visit } from '../visit.ts'
-import { type Fault, fault, memoryOf } from './fault.ts'
+import { type Answer, PlatformFault, type Visit } from '../visit.ts'
+import { answerWith, type Fault, fault, headersWhere, memoryOf } from './fault.ts'
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
@@ -14,6 +14,10 @@ const printedOnErrors = (name: string, what: (visit: Visit) => string) =>
       return right.wordsFor(error, visit)
     },
   })
+
+const isFailedLogin = ({ status }: Answer, { url }: Visit) => status === 502 && url.pathname === '/exchangeToken'
+const isRenewal = ({ url, setCookies }: Visit) =>
+  url.pathname !== '/exchangeToken' && setCookies.some(line => /^__Host-refresh=[^;]/.test(line))
 
 export const wholeRun: Fault[] = [
   printedOnErrors('headers-of-a-failed-request-printed', ({ headers }) => JSON.stringify(headers)),
@@ -94,5 +98,76 @@ export const wholeRun: Fault[] = [
       return [status, answer]
     },
     wordsFor: (error, visit) => `${right.wordsFor(error, visit)} ${memoryOf(visit).get('failed') ?? ''}`,
+  }),
+  fault(
+    'page-of-a-failed-login-in-frames',
+    'run-not-framed',
+    headersWhere(isFailedLogin, { 'x-frame-options': undefined, 'content-security-policy': undefined }),
+  ),
+  fault(
+    'page-of-a-failed-login-sniffed',
+    'run-nosniff',
+    headersWhere(isFailedLogin, { 'x-content-type-options': undefined }),
+  ),
+  fault(
+    'page-of-a-failed-login-for-every-site',
+    'run-no-cors',
+    headersWhere(isFailedLogin, { 'access-control-allow-origin': '*' }),
+  ),
+  fault(
+    'page-of-a-failed-login-with-a-version',
+    'run-no-version',
+    headersWhere(isFailedLogin, { server: 'Example/4.2' }),
+  ),
+  fault('page-of-a-failed-login-without-a-type', 'run-content-types', {
+    ...answerWith((answer, visit) => (isFailedLogin(answer, visit) ? { ...answer, headers: {} } : answer)),
+  }),
+  fault(
+    'renewal-kept-in-caches',
+    'run-cookies-not-kept',
+    headersWhere((_, visit) => isRenewal(visit), { 'cache-control': 'private, max-age=60' }),
+  ),
+  fault('renewal-without-http-only', 'run-cookie-attributes', {
+    ...answerWith((answer, visit) => {
+      if (isRenewal(visit)) visit.setCookies = visit.setCookies.map(line => line.replace(' HttpOnly;', ''))
+      return answer
+    }),
+  }),
+  fault(
+    'form-kept-in-caches',
+    'run-data-not-kept',
+    headersWhere((_, { url }) => url.pathname === '/applications/new', { 'cache-control': 'no-cache' }),
+  ),
+  fault(
+    'page-of-a-failed-renewal-without-referrer',
+    'run-form-referrers',
+    headersWhere(({ status }) => status === 503, { 'referrer-policy': 'no-referrer' }),
+  ),
+  fault('page-of-a-failed-renewal-names-a-host', 'run-no-inside', {
+    ...answerWith((answer, { settings }) =>
+      answer.status === 503
+        ? { ...answer, body: `${answer.body}<p>connect ECONNREFUSED ${new URL(settings.loginUrl).host}</p>` }
+        : answer,
+    ),
+  }),
+  fault('session-in-the-first-link', 'run-cookies-not-in-addresses', {
+    arrive(visit, login) {
+      const session = visit.setCookies.find(line => line.startsWith('__Host-session='))!.split(/[=;]/)[1]
+      return right.arrive(visit, { ...login, returnTo: `/applications;jsessionid=${session}` })
+    },
+    async around(visit, next) {
+      visit.url.pathname = visit.url.pathname.split(';')[0]!
+      return next()
+    },
+  }),
+  fault('back-to-the-site-that-linked-here', ['run-own-redirects', 'return-to-referer'], {
+    afterStart(visit, answer) {
+      memoryOf(visit).set('referer', visit.headers.referer)
+      return answer
+    },
+    arrive(visit, login) {
+      const referer = memoryOf(visit).get('referer')
+      return referer ? { status: 302, headers: { location: String(referer) } } : right.arrive(visit, login)
+    },
   }),
 ]

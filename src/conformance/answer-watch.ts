@@ -1,0 +1,186 @@
+// Looks at every answer that the client gives to a browser during the run. Many clients send the right headers with the
+// usual pages, but forget them with one answer, for example after a failed renewal.
+import type { Exchange } from './browser/browser.ts'
+import { readReferrerPolicy } from './browser/referrer.ts'
+import { bodyOf, headerOf, setCookiesOf, statusOf } from './findings.ts'
+import { describeExchange } from './report/describe.ts'
+import { whyKept } from './steps/caching.ts'
+import { isNotFramed } from './steps/frames.ts'
+import { namesVersion, saysInside, showsInside } from './steps/page-content.ts'
+import { type ReadCookie, readSetCookie } from './steps/set-cookies.ts'
+
+/** A mistake in one answer. `reason` is a sentence. */
+export interface AnswerFault {
+  reason: string
+  evidence: string
+}
+
+/** What the watch looks for. */
+export type AnswerTrait =
+  | 'framed'
+  | 'no type'
+  | 'no nosniff'
+  | 'kept with a cookie'
+  | 'weak cookie'
+  | 'kept with data'
+  | 'cors'
+  | 'inside'
+  | 'version'
+  | 'away'
+  | 'cookie in address'
+  | 'no referrer'
+
+interface Known {
+  /** The origins of the instances of the client. */
+  clients: string[]
+  portalUrl: string
+  apiUrl: string
+  /** The paths where a login starts and ends. */
+  loginPaths: string[]
+  /** The path of the page behind the login. */
+  page: string
+  /** The ids of the groups of all visitors. Only these visitors can see these ids. */
+  groupIds: ReadonlySet<string>
+  /** The hosts of the other websites of the suite. */
+  otherHosts: string[]
+}
+
+export type AnswerWatch = ReturnType<typeof watchAnswers>
+
+/** With these statuses, servers refuse a request before the client's own code runs. */
+const ofServers = [400, 408, 413, 414, 431, 500, 501]
+/** A shorter value could be in an address by coincidence. */
+const shortestSecret = 16
+const uuid = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g
+/** Names of the visitors that the suite creates. */
+const nameOfVisitor = /\bRobin\d+\b|\brobin\d+@conformance\.test/
+
+export function watchAnswers(known: Known) {
+  const found = new Map<AnswerTrait, { fault: AnswerFault; cookie?: string }[]>()
+  /** The cookies that the client has set at the login path and the callback, by name. */
+  const cookies = new Map<string, ReadCookie>()
+  let hasNosniff = false
+
+  function add(trait: AnswerTrait, exchange: Exchange, what: string, cookie?: string): void {
+    const faults = found.get(trait) ?? []
+    // A few faults are enough, because a check reports only the first one.
+    if (faults.length >= 50) return
+    const { method, url } = exchange.request
+    const reason = `The answer to ${method} ${new URL(url).pathname} with status ${statusOf(exchange)} ${what}.`
+    faults.push({ fault: { reason, evidence: describeExchange(exchange) }, ...(cookie && { cookie }) })
+    found.set(trait, faults)
+  }
+
+  function noteCookies(exchange: Exchange, path: string): void {
+    for (const cookie of setCookiesOf(exchange).map(readSetCookie)) {
+      const { name } = cookie
+      if (cookie.isDeletion || cookie.value === '') continue
+      const why = exchange.request.method === 'GET' ? whyKept(exchange) : undefined
+      if (why !== undefined)
+        add('kept with a cookie', exchange, `sets the cookie ${name}, and a cache may keep it: ${why}`, name)
+      const first = cookies.get(name)
+      if (known.loginPaths.includes(path) && !first) cookies.set(name, cookie)
+      const lost = first && lostAttribute(first, cookie)
+      if (lost) add('weak cookie', exchange, `sets the cookie ${name} ${lost}`)
+    }
+  }
+
+  function notePage(exchange: Exchange, path: string): void {
+    const [body, type] = [bodyOf(exchange).trimStart(), headerOf(exchange, 'content-type')]
+    if (type === undefined && body.startsWith('<')) add('no type', exchange, 'is a page and has no Content-Type')
+    const isHtml = type === undefined ? body.startsWith('<') : /html/i.test(type)
+    const isRedirect = statusOf(exchange) >= 300 && statusOf(exchange) < 400
+    if (!isHtml || body === '' || isRedirect) return
+    const isNosniff = /nosniff/i.test(headerOf(exchange, 'x-content-type-options') ?? '')
+    if (path === known.page && statusOf(exchange) === 200 && isNosniff) hasNosniff = true
+    // A page of the server, and not of the client, has no link and no button.
+    if (ofServers.includes(statusOf(exchange)) && !/<(a|form|button)\b/i.test(body)) return
+    if (!known.clients.some(client => isNotFramed(name => headerOf(exchange, name), client)))
+      add('framed', exchange, 'may be shown in a frame of another site')
+    if (!isNosniff) add('no nosniff', exchange, 'has no X-Content-Type-Options: nosniff')
+    const isForm = /<form\b[^>]*\bmethod\s*=\s*["']?post/i.test(body) && !known.loginPaths.includes(path)
+    if (isForm && readReferrerPolicy(headerOf(exchange, 'referrer-policy')) === 'no-referrer')
+      add('no referrer', exchange, 'has a form and Referrer-Policy: no-referrer')
+  }
+
+  function noteContent(exchange: Exchange): void {
+    const body = bodyOf(exchange)
+    const headers = 'headers' in exchange.response ? [...exchange.response.headers] : []
+    const isFile = /css|javascript|font|image/i.test(headerOf(exchange, 'content-type') ?? '')
+    const allowed = headerOf(exchange, 'access-control-allow-origin')
+    if (allowed !== undefined && !isFile && !known.clients.includes(allowed))
+      add('cors', exchange, `has Access-Control-Allow-Origin: ${allowed}`)
+    for (const [name, value] of headers) {
+      if (namesVersion(name, value)) add('version', exchange, `has the header ${name}: ${value}`)
+      if (!name.startsWith('content-security-policy') && saysInside(value, known.apiUrl))
+        add('inside', exchange, `has the header ${name}: ${value}`)
+    }
+    if (statusOf(exchange) >= 400 && (body.includes(known.apiUrl) || showsInside(exchange)))
+      add('inside', exchange, 'shows the address of the API, a stack trace or a network error')
+    const isData = nameOfVisitor.test(body) || (body.match(uuid) ?? []).some(id => known.groupIds.has(id))
+    const control = headerOf(exchange, 'cache-control')
+    if (isData && !/no-store/i.test(control ?? ''))
+      add('kept with data', exchange, `contains the visitor's data, and Cache-Control is ${control ?? 'missing'}`)
+  }
+
+  function noteRedirect(exchange: Exchange): void {
+    const location = headerOf(exchange, 'location')
+    const isRedirect = statusOf(exchange) >= 300 && statusOf(exchange) < 400
+    if (!isRedirect || location === undefined || !URL.canParse(location, exchange.request.url)) return
+    const to = new URL(location, exchange.request.url)
+    // A client may redirect to other sites that its operator chose. Only a request of the suite can name these hosts.
+    const isForeign = to.hostname.endsWith('.example') || known.otherHosts.includes(to.host)
+    if (isForeign) add('away', exchange, `redirects to ${to.origin}`)
+  }
+
+  function noteAddresses(exchange: Exchange): void {
+    const location = headerOf(exchange, 'location') ?? ''
+    const links = [...bodyOf(exchange).matchAll(/\b(?:href|action|src|url)\s*=\s*["']?([^"'\s>]+)/gi)]
+    const addresses = [location, ...links.map(([, address = '']) => address)]
+    for (const cookie of setCookiesOf(exchange).map(readSetCookie)) {
+      if (!cookie.isHttpOnly || cookie.isDeletion || cookie.value.length < shortestSecret) continue
+      // The address of the portal contains the state, and a cookie may contain the state, too.
+      const isNamed = addresses.some(one => one.includes(cookie.value) && !one.startsWith(known.portalUrl))
+      if (isNamed)
+        add('cookie in address', exchange, `contains the value of the cookie ${cookie.name} in an address`, cookie.name)
+    }
+  }
+
+  return {
+    /** Looks at an answer of the client to a browser. */
+    note(exchange: Exchange): void {
+      if (!('status' in exchange.response)) return
+      const path = new URL(exchange.request.url).pathname
+      noteCookies(exchange, path)
+      notePage(exchange, path)
+      noteContent(exchange)
+      noteRedirect(exchange)
+      noteAddresses(exchange)
+    },
+
+    /** Returns the first mistake of this kind. */
+    first(trait: AnswerTrait): AnswerFault | undefined {
+      if (trait === 'no nosniff' && !hasNosniff) return undefined
+      return found.get(trait)?.find(({ cookie }) => cookie === undefined || cookies.has(cookie))?.fault
+    },
+
+    clear(): void {
+      found.clear()
+      cookies.clear()
+      hasNosniff = false
+    },
+  }
+}
+
+/** Returns the protection that the cookie had at the login and does not have now, as the end of a sentence. */
+function lostAttribute(first: ReadCookie, now: ReadCookie): string | undefined {
+  const lost = (name: string) => `without ${name}, although the login sets this cookie with ${name}`
+  if (first.isHttpOnly && !now.isHttpOnly) return lost('HttpOnly')
+  if (first.isSecure && !now.isSecure) return lost('Secure')
+  if (isStrictOrLax(first) && !isStrictOrLax(now)) return lost('SameSite=Strict or Lax')
+  if (first.domain === undefined && now.domain !== undefined)
+    return `with Domain=${now.domain}, although the login sets this cookie without Domain`
+  return undefined
+}
+
+const isStrictOrLax = ({ sameSite }: ReadCookie) => sameSite === 'strict' || sameSite === 'lax'

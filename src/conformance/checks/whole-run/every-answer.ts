@@ -1,0 +1,130 @@
+// Checks on every answer that the client gave to a browser during the run. Some clients forget a header only in one
+// case, and it is possible that no other check looks at the headers in this case.
+import type { AnswerTrait } from '../../answer-watch.ts'
+import type { CheckDefinition } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { expect } from '../../findings.ts'
+import type { RuleId } from '../../rules/rules.ts'
+
+interface Row {
+  id: string
+  title: string
+  rule: RuleId
+  why: string
+  fix: string
+  trait: AnswerTrait
+}
+
+const rows: Row[] = [
+  {
+    id: 'run-not-framed',
+    title: 'During the whole run, no page may be shown in a frame of another site',
+    rule: 'PG-08',
+    why: 'Another site can hide the page in a frame, so that visitors press its buttons without seeing them. Often, only one page lacks the header, for example the page after a failed login.',
+    fix: "Send frame-ancestors 'none' or X-Frame-Options: DENY with every page, whatever its status. Set the header in one function that runs for every answer.",
+    trait: 'framed',
+  },
+  {
+    id: 'run-content-types',
+    title: 'During the whole run, every page has a content type',
+    rule: 'PG-09',
+    why: 'Without a content type, the browser guesses the type, and can treat a plain text as a page with scripts.',
+    fix: 'Send Content-Type with every answer that has a body, including errors.',
+    trait: 'no type',
+  },
+  {
+    id: 'run-nosniff',
+    title:
+      'During the whole run, if the page behind the login has X-Content-Type-Options: nosniff, every page has this header',
+    rule: 'PG-09',
+    why: 'Browsers must not guess the type of a page. Often, only one page lacks the header, because an error handler makes it.',
+    fix: 'Set the header in one function that runs for every answer, before the routes and the error handler.',
+    trait: 'no nosniff',
+  },
+  {
+    id: 'run-cookies-not-kept',
+    title: 'During the whole run, no cache may keep an answer that sets a cookie of a login or a session',
+    rule: 'CK-17',
+    why: 'A cache that keeps the answer also keeps the cookie. A page that renews the session sets new cookies, too.',
+    fix: 'Send Cache-Control: no-store with every answer that sets a cookie. The values private and no-cache allow caches to keep the answer.',
+    trait: 'kept with a cookie',
+  },
+  {
+    id: 'run-cookie-attributes',
+    title:
+      'During the whole run, no answer sets a cookie of the login or the session with less protection than the login',
+    rule: 'CK-01',
+    why: 'Browsers use the attributes from the last answer. Many clients set the cookie in separate code when they renew the session or show an error.',
+    fix: 'Set each cookie in one function, and use it for the login, for the renewal and for all other answers.',
+    trait: 'weak cookie',
+  },
+  {
+    id: 'run-data-not-kept',
+    title: "During the whole run, every answer with a visitor's data has Cache-Control: no-store",
+    rule: 'PG-11',
+    why: 'Without no-store, the Back button shows the page even after the visitor has signed out, and a proxy may send the page to other people.',
+    fix: 'Send Cache-Control: no-store with every answer to a signed-in visitor, including refused forms and error pages.',
+    trait: 'kept with data',
+  },
+  {
+    id: 'run-no-cors',
+    title: 'During the whole run, no answer has an Access-Control-Allow-Origin that lets other sites read it',
+    rule: 'PG-19',
+    why: "With this header, a script on another site can read the answer and the visitor's data.",
+    fix: 'Do not send Access-Control-Allow-Origin with any page, redirect or error.',
+    trait: 'cors',
+  },
+  {
+    id: 'run-no-inside',
+    title: 'During the whole run, no answer contains the address of the API, a stack trace or a network error',
+    rule: 'PG-20',
+    why: 'Such an answer tells an attacker how the client is built and which hosts it can reach. Often, only one failure leads to such an answer.',
+    fix: 'In the body and the headers of an error answer, write only fixed words and a request id. Keep the details in the log.',
+    trait: 'inside',
+  },
+  {
+    id: 'run-no-version',
+    title: 'During the whole run, no header names the version of the server or of a framework',
+    rule: 'no-server-version',
+    why: 'An attacker who knows the version knows which published vulnerabilities to try.',
+    fix: 'Remove the version from the headers of all answers, including the answers of error handlers.',
+    trait: 'version',
+  },
+  {
+    id: 'run-cookies-not-in-addresses',
+    title: 'During the whole run, no link, form or redirect contains the value of a session cookie in its address',
+    rule: 'SE-04',
+    why: 'Addresses get into logs, into the history of the browser and into the Referer of other requests. Anyone who opens such an address then has the session. Some frameworks write the id of the session into addresses until they know that the browser accepts cookies.',
+    fix: 'Let the framework use only cookies for the session, for example with the tracking mode COOKIE in Java, or with session.use_only_cookies and without session.use_trans_sid in PHP.',
+    trait: 'cookie in address',
+  },
+  {
+    id: 'run-own-redirects',
+    title: 'During the whole run, the client never redirects to a site that only a request has named',
+    rule: 'CL-25',
+    why: 'With such a redirect, an attacker can make a link that begins at the client and ends at a copy of its pages.',
+    fix: 'Redirect only to fixed addresses, or to a path of the client that you have checked. Never redirect to an address from a header or a parameter of a request.',
+    trait: 'away',
+  },
+  {
+    id: 'run-form-referrers',
+    title: 'During the whole run, no page with a form has Referrer-Policy: no-referrer',
+    rule: 'PG-03',
+    why: 'With this policy, browsers send Origin: null with the form. A client or a proxy that compares Origin then refuses the form.',
+    fix: 'Send Referrer-Policy: same-origin or strict-origin-when-cross-origin with pages that have a form. Send no-referrer only with the page at the callback.',
+    trait: 'no referrer',
+  },
+]
+
+/** `failOften` makes each kind of call fail, so that the run contains these failures. */
+export function everyAnswerOfRun(failOften: (context: CheckContext) => Promise<void>): CheckDefinition[] {
+  return rows.map(({ trait, ...definition }) => ({
+    ...definition,
+    isAlone: true,
+    async run(context) {
+      await failOften(context)
+      const fault = context.platform.answers.first(trait)
+      expect(!fault, `${fault?.reason}`, `${fault?.evidence}`)
+    },
+  }))
+}
