@@ -186,6 +186,17 @@ export async function sendForm(
   return { answer, status: statusOf(answer), location: headerOf(answer, 'location') }
 }
 
+/** Returns the headers that a browser sends with the request of a script on another port of the client's host. */
+export function scriptOfOtherPort({ settings }: CheckContext, mode: string): Record<string, string> {
+  const { protocol, hostname } = new URL(settings.client)
+  return {
+    origin: `${protocol}//${hostname}:1`,
+    'sec-fetch-site': 'same-site',
+    'sec-fetch-mode': mode,
+    'sec-fetch-dest': 'empty',
+  }
+}
+
 /** Returns the headers that a browser sends with a form on the client's own page. */
 export const ownForm = ({ settings }: CheckContext): Record<string, string> => ({
   origin: settings.client,

@@ -44,6 +44,38 @@ const returns: [id: string, value: string][] = [
   ['other-port', '{other-port}/'],
 ]
 
+/** Names that frameworks and developers use for the parameter with the return address. */
+const returnNames = [
+  'returnTo',
+  'return_to',
+  'returnUrl',
+  'ReturnUrl',
+  'return_url',
+  'return',
+  'next',
+  'next_url',
+  'redirect',
+  'redirect_to',
+  'redirectTo',
+  'redirectUrl',
+  'redirect_url',
+  'target',
+  'to',
+  'url',
+  'from',
+  'back',
+  'goto',
+  'continue',
+  'dest',
+  'destination',
+  'origin',
+  'path',
+  'rd',
+  'r',
+  'callbackUrl',
+  'RelayState',
+]
+
 /** Return addresses that some functions for addresses or headers refuse with an error. */
 const oddReturns = [
   'http://[',
@@ -350,6 +382,27 @@ export const returnTo: CheckDefinition[] = [
           expectAtHome(context, page)
           continue
         }
+        const url = new URL(page.stoppedAt)
+        const callback = await context.authorize({ url, state: url.searchParams.get('state') ?? undefined, page })
+        expectAtHome(context, await followCallback(context, browser, callback, to => to.origin !== client))
+      }
+    },
+  },
+  {
+    id: 'return-to-unnamed',
+    title:
+      'Whatever the name of the parameter for the return address is, the client does not send the visitor to another site',
+    rule: 'CL-25',
+    why: 'Visitors trust a link to the client. If the login then leads to a page of an attacker, the client has an open redirect.',
+    fix: "Accept only a path of the client as the return address. Parse the address with the client's own origin as its base, and compare the origin of the result.",
+    async run(context) {
+      const { client, login } = context.settings
+      for (const address of ['https://evil.example/', '//evil.example/']) {
+        const browser = context.browser()
+        const query = new URLSearchParams(returnNames.map((name): [string, string] => [name, address]))
+        const page = await context.visitUntilPortal(browser, `${login}${login.includes('?') ? '&' : '?'}${query}`)
+        // A client may refuse unknown parameters.
+        if (page.stoppedAt === undefined) continue
         const url = new URL(page.stoppedAt)
         const callback = await context.authorize({ url, state: url.searchParams.get('state') ?? undefined, page })
         expectAtHome(context, await followCallback(context, browser, callback, to => to.origin !== client))

@@ -162,6 +162,30 @@ export const log: CheckDefinition[] = [
     },
   },
   {
+    id: 'log-referer',
+    title: 'When a visitor leaves the page at the callback, the client prints neither the code nor the state',
+    rule: 'LG-01',
+    why: 'The next request contains the address of the callback in its Referer header, and many access logs print this header. The code of a failed login may still be valid.',
+    fix: 'Send Referrer-Policy: no-referrer with every answer of the callback path, also after a failed login. Or do not log the Referer header, as in the log formats that are called combined.',
+    needs,
+    async run(context) {
+      for (const change of ['', 'state', 'client_id']) {
+        const { browser, callback } = await beginLogin(context)
+        const sent = new URL(callback)
+        if (change) sent.searchParams.set(change, 'of-another-login-4713')
+        const page = await followCallback(context, browser, sent, context.isPortal)
+        const values = ['code', 'state'].map(name => sent.searchParams.get(name) ?? '')
+        const [already, before] = [context.clientProcess!.output(), values.filter(value => value.length >= 16)]
+        const next = await browser.newTab().visit(context.url('/'), { from: page, ...context.beforePortal })
+        const referer = next.trail[0]?.request.headers.referer ?? ''
+        // The output arrives a moment after the answer.
+        await context.pause(50)
+        const unprinted = before.filter(value => referer.includes(value) && !already.includes(value))
+        expectUnprinted(context, 'the Referer header, with the code or the state of a callback', unprinted)
+      }
+    },
+  },
+  {
     id: 'log-failed-exchange',
     title: 'When the portal refuses the exchange, the client does not print the code, the verifier or the secret',
     rule: 'LG-02',

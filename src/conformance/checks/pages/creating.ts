@@ -356,7 +356,8 @@ export const creating: CheckDefinition[] = [
       const open = await openCreateForm(context)
       const query = `${new URLSearchParams(filledFields(open.form, open.values))}`
       for (const address of [open.form.action, context.url(context.settings.create)])
-        await open.browser.visit(`${address.split('?')[0]}?${query}`)
+        for (const override of ['', '&_method=POST'])
+          await open.browser.visit(`${address.split('?')[0]}?${query}${override}`)
       expect((await created(context, open.person)).length === 0, 'GET created an application.')
       await submitCreate(context, open)
     },
@@ -401,6 +402,16 @@ export const creating: CheckDefinition[] = [
         },
       ],
       ['fetch-site', 'whose Sec-Fetch-Site is cross-site', { 'sec-fetch-site': 'cross-site', origin: 'null' }],
+      [
+        'script',
+        'from a script on another port of the host',
+        {
+          origin: 'http://localhost:1',
+          'sec-fetch-site': 'same-site',
+          'sec-fetch-mode': 'no-cors',
+          'sec-fetch-dest': 'empty',
+        },
+      ],
     ] as const
   ).map(
     ([id, what, headers]): CheckDefinition => ({

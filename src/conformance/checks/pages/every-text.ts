@@ -381,10 +381,18 @@ export const everyText: CheckDefinition[] = [
   },
   {
     id: 'request-adds-no-header',
-    title: 'A line break in a parameter of a request never adds a header to the answer',
+    title: 'A line break in the path or in a parameter of a request never adds a header to the answer',
     ...headerRule,
     async run(context) {
       expectNoHeader(await requestWith(context, injection, {}), 'A parameter of the request')
+      // Some clients redirect to the decoded path without its last slash.
+      const answers: Exchange[] = []
+      for (const path of ['', '/nowhere', context.settings.page])
+        for (const end of ['', '/'])
+          answers.push(
+            await context.request(`${path}/${encodeURIComponent(injection)}${end}`, { headers: typedAddress }),
+          )
+      expectNoHeader(answers, 'The path of the request')
     },
   },
   {

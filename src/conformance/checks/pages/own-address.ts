@@ -4,7 +4,8 @@ import type { Exchange } from '../../browser/browser.ts'
 import type { CheckDefinition } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, expect, headerOf } from '../../findings.ts'
-import { cookieHeader, typedAddress } from '../../steps/callback.ts'
+import { ownForm, sendForm } from '../../steps/application-pages.ts'
+import { beginLogin, cookieHeader, navigationHeaders, typedAddress } from '../../steps/callback.ts'
 import { linkAddressesIn } from '../../steps/page-content.ts'
 import { decodeSafely } from '../../steps/set-cookies.ts'
 
@@ -21,20 +22,27 @@ const forwarded = {
 }
 
 /**
- * Requests every known page twice with these headers: once without a session, and once with a session. Returns the
- * answers.
+ * Requests every known page twice with these headers: once without a session, and once with a session. Also finishes a
+ * login and signs out with these headers. Returns the answers.
  */
 async function visitAll(context: CheckContext, headers: Record<string, string>): Promise<Exchange[]> {
-  const { login, callback, page, create } = context.settings
+  const { login, callback, page, create, logout } = context.settings
   const paths = ['/', login, `${callback}?code=a&state=b`, page, create, '/there-is-nothing-here-conformance']
   const known = [...new Set(paths.filter(path => path !== ''))]
   const answers: Exchange[] = []
   for (const path of known) answers.push(await context.request(path, { headers: { ...typedAddress, ...headers } }))
+  const begun = await beginLogin(context)
+  const cookie = cookieHeader(context, begun.browser, begun.callback.href)
+  answers.push(await context.request(begun.callback.href, { headers: { ...navigationHeaders, ...headers, cookie } }))
   if (!page) return answers
   const { browser } = await context.signedIn()
   for (const path of known.filter(path => path !== login)) {
     const cookie = cookieHeader(context, browser, path)
     answers.push(await context.request(path, { headers: { ...typedAddress, ...headers, cookie } }))
+  }
+  if (logout?.method === 'POST') {
+    const form = { action: context.url(logout.path), fields: [] }
+    answers.push((await sendForm(context, browser, form, { ...ownForm(context), ...headers })).answer)
   }
   return answers
 }

@@ -6,8 +6,8 @@ import type { Form } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectWithFix, headerOf, setCookiesOf, waitedMs } from '../../findings.ts'
-import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
-import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { openPagesAbout, openWithApplication, scriptOfOtherPort, sendForm } from '../../steps/application-pages.ts'
+import { beginLogin, cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
 import { renewUnder } from '../../steps/renewals.ts'
 import { noRevocation, revocationSeconds, untilRevoked } from '../../steps/revocations.ts'
 import { visitPage } from '../../steps/sessions.ts'
@@ -87,9 +87,21 @@ export const signingOut: CheckDefinition[] = [
     fix: 'Sign out by POST, and answer GET with 405.',
     needs,
     async run(context) {
+      const { path } = context.settings.logout!
       const { browser } = await context.signedIn()
-      const page = await browser.newTab().visit(context.url(context.settings.logout!.path))
-      expect(await context.isSignedIn(browser), `GET ${context.settings.logout!.path} signs the visitor out.`, page)
+      const page = await browser.newTab().visit(context.url(path))
+      expect(await context.isSignedIn(browser), `GET ${path} signs the visitor out.`, page)
+      // Some frameworks treat such a GET request as a POST.
+      const overriding = `${path}${path.includes('?') ? '&' : '?'}_method=POST&_method=post`
+      const visited = await browser.newTab().visit(context.url(overriding))
+      const said = 'signs the visitor out, because its query or a header names the method POST'
+      const fix = 'Do not let a request override its method, or only if the request is a POST.'
+      expectWithFix(fix, await context.isSignedIn(browser), `GET ${overriding} ${said}.`, visited)
+      const cookie = cookieHeader(context, browser, path)
+      const override = { 'x-http-method-override': 'POST', 'x-http-method': 'POST', 'x-method-override': 'POST' }
+      const answer = await context.request(path, { headers: { ...typedAddress, ...override, cookie } })
+      const isDeleted = setCookiesOf(answer).some(line => readSetCookie(line).isDeletion)
+      expectWithFix(fix, !isDeleted && (await context.isSignedIn(browser)), `GET ${path} ${said}.`, answer)
     },
   },
   ...(['cross-site', 'same-site'] as const).map(
@@ -137,6 +149,30 @@ export const signingOut: CheckDefinition[] = [
           answer,
         )
         expect(await context.isSignedIn(browser), `With Origin: ${origin}, the visitor is signed out.`, answer)
+      }
+    },
+  },
+  {
+    id: 'logout-csrf-script',
+    title:
+      'If a script on another port of the same host sends a request to the sign-out path, the visitor stays signed in',
+    rule: 'PG-01',
+    why: 'Browsers send SameSite cookies with such a request. A client that looks only at navigations accepts it.',
+    fix: 'Refuse every POST whose Sec-Fetch-Site is not same-origin, whatever its Sec-Fetch-Mode is.',
+    needs,
+    async run(context) {
+      const { browser } = await context.signedIn()
+      const { method, path } = context.settings.logout!
+      if (method === 'GET') throw new NotApplicable('the client signs out by GET. Another check reports this')
+      for (const mode of ['no-cors', 'cors']) {
+        const form = { action: context.url(path), fields: [] }
+        const { answer } = await sendForm(context, browser, form, scriptOfOtherPort(context, mode))
+        expect(
+          !setCookiesOf(answer).some(line => readSetCookie(line).isDeletion),
+          `With Sec-Fetch-Mode: ${mode}, the answer deletes the cookies.`,
+          answer,
+        )
+        expect(await context.isSignedIn(browser), `With Sec-Fetch-Mode: ${mode}, the visitor is signed out.`, answer)
       }
     },
   },

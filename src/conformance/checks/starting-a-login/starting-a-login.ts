@@ -377,7 +377,7 @@ export const startingALogin: CheckDefinition[] = [
     fix: 'Accept only GET at the login path, and answer everything else with 405.',
     async run(context) {
       const { login, client } = context.settings
-      for (const method of ['PUT', 'PATCH', 'DELETE', 'POST']) {
+      for (const method of ['PUT', 'PATCH', 'DELETE', 'POST', 'OPTIONS']) {
         const headers = { ...typedAddress, 'sec-fetch-site': 'same-origin', origin: client }
         const form = { 'content-type': 'application/x-www-form-urlencoded' }
         const answer = await context.request(login, { method, headers: { ...headers, ...form }, body: 'a=b' })

@@ -34,6 +34,7 @@ import { startingALogin } from './starting-a-login.ts'
 import { stayingSignedIn } from './staying-signed-in.ts'
 import { tabs } from './tabs.ts'
 import { time } from './time.ts'
+import { trusting } from './trusting.ts'
 import { wholeRun } from './whole-run.ts'
 
 /** The table of all faults. Each fault names the checks that must find it. */
@@ -70,6 +71,7 @@ export const faults: Fault[] = [
   apiAnswers,
   log,
   wholeRun,
+  trusting,
   secondOccasions,
   sessionData,
   realBrowser,

@@ -1,0 +1,74 @@
+// Clients that trust a part of a request which anyone can write: its path, its method, its headers or its address.
+import { right } from '../parts.ts'
+import type { Visit } from '../visit.ts'
+import { answerWith, type Fault, fault, memoryOf } from './fault.ts'
+
+/** Lets a request override its method before the client looks for the origin of the request. */
+const overriding = (methodOf: (visit: Visit) => unknown): Fault['parts'] => {
+  const overridden = new WeakSet<Visit>()
+  return {
+    async around(visit, next) {
+      if (visit.method === 'GET' && `${methodOf(visit)}`.toUpperCase() === 'POST') {
+        visit.method = 'POST'
+        overridden.add(visit)
+      }
+      return next()
+    },
+    isFromHere: visit => overridden.has(visit) || right.isFromHere(visit),
+  }
+}
+
+export const trusting: Fault[] = [
+  fault(
+    'method-from-the-query',
+    'logout-not-by-get',
+    overriding(({ query }) => query.get('_method')),
+  ),
+  fault(
+    'method-from-a-header',
+    'logout-not-by-get',
+    overriding(({ headers }) => headers['x-http-method-override']),
+  ),
+  fault('only-navigations-are-checked', ['logout-csrf-script', 'create-forged-script'], {
+    isFromHere: visit => (visit.headers['sec-fetch-mode'] ?? 'navigate') !== 'navigate' || right.isFromHere(visit),
+    // The token of a form is not bound to a visitor, so only the check of the origin protects the form.
+    isFormOf: () => true,
+  }),
+  fault('combined-log', 'log-referer', {
+    describe: (visit, status) => `${visit.method} ${visit.url.pathname} ${status} "${visit.headers.referer ?? '-'}"`,
+  }),
+  fault('return-address-with-another-name', 'return-to-unnamed', {
+    afterStart(visit, answer) {
+      memoryOf(visit).set('next', visit.query.get('next'))
+      return answer
+    },
+    arrive(visit, login) {
+      const next = memoryOf(visit).get('next')
+      return next ? { status: 302, headers: { location: String(next) } } : right.arrive(visit, login)
+    },
+  }),
+  fault('callback-page-from-the-forwarded-host', 'forwarded-host-not-believed', {
+    arrive(visit, login) {
+      const answer = right.arrive(visit, login)
+      const host = visit.headers['x-forwarded-host']
+      return host ? { ...answer, body: answer.body!.replaceAll('="/', `="http://${host}/`) } : answer
+    },
+  }),
+  fault('sign-out-to-the-forwarded-host', 'forwarded-host-not-believed', {
+    signedOut(visit) {
+      const host = visit.headers['x-forwarded-host'] ?? visit.headers.host
+      return { ...right.signedOut(visit), headers: { location: `http://${host}/` } }
+    },
+  }),
+  fault('last-slash-removed-from-the-decoded-path', 'request-adds-no-header', {
+    // Behaves like a server that writes the decoded path into a header: each line of the path becomes a header.
+    ...answerWith((answer, { url }) => {
+      if (url.pathname.length < 2 || !url.pathname.endsWith('/')) return answer
+      const [first = '', ...lines] = decodeURIComponent(url.pathname.slice(0, -1)).split('\r\n')
+      const headers = lines.flatMap(line => (/^[\w-]+: \S/.test(line) ? [line.split(': ') as [string, string]] : []))
+      const location = `/${encodeURI(first).replace(/^\/+/, '')}`
+      return { status: 301, headers: { location, ...Object.fromEntries(headers) } }
+    }),
+  }),
+  fault('login-by-options', 'start-other-methods', { startMethods: ['GET', 'OPTIONS'] }),
+]
