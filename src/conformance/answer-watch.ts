@@ -51,6 +51,8 @@ export type AnswerWatch = ReturnType<typeof watchAnswers>
 const ofServers = [400, 408, 413, 414, 431, 500, 501]
 /** A shorter value could be in an address by coincidence. */
 const shortestSecret = 16
+/** A warning that PHP writes into a page. */
+const warning = /(Warning|Notice|Deprecated|Fatal error)(<\/b>)?: .{1,300}? in (<b>)?\/.{1,200}? on line /s
 const uuid = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g
 /** Names of the visitors that the suite creates. */
 const nameOfVisitor = /\bRobin\d+\b|\brobin\d+@conformance\.test/
@@ -115,6 +117,7 @@ export function watchAnswers(known: Known) {
       if (!name.startsWith('content-security-policy') && saysInside(value, known.apiUrl))
         add('inside', exchange, `has the header ${name}: ${value}`)
     }
+    if (warning.test(body)) add('inside', exchange, 'shows a warning of the programming language')
     if (statusOf(exchange) >= 400 && (body.includes(known.apiUrl) || showsInside(exchange)))
       add('inside', exchange, 'shows the address of the API, a stack trace or a network error')
     const isData = nameOfVisitor.test(body) || (body.match(uuid) ?? []).some(id => known.groupIds.has(id))
@@ -147,6 +150,11 @@ export function watchAnswers(known: Known) {
   }
 
   return {
+    /** Looks at the content of an answer of the client to a program that is no browser. */
+    noteContent(exchange: Exchange): void {
+      if ('status' in exchange.response) noteContent(exchange)
+    },
+
     /** Looks at an answer of the client to a browser. */
     note(exchange: Exchange): void {
       if (!('status' in exchange.response)) return

@@ -368,6 +368,7 @@ export function createContext({
     async request(url: string, request: RawRequest = {}): Promise<Exchange> {
       const exchange = await waitFor(sendRaw(clientUrl(url), request))
       note(exchange)
+      if (isOfClient(exchange)) platform.answers.noteContent(exchange)
       return exchange
     },
 

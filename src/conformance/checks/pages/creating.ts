@@ -378,6 +378,16 @@ export const creating: CheckDefinition[] = [
         await open.browser.submit(page, attacker, open.values)
         const steps = await created(context, open.person)
         expect(steps.length === 0, 'The application was created.', ...steps)
+        // Some clients check a token only if the form contains one.
+        const hidden = new Set(attacker.controls.filter(({ type }) => type === 'hidden').map(({ name }) => name))
+        const bare = {
+          ...attacker,
+          fields: attacker.fields.filter(([name]) => !hidden.has(name)),
+          controls: attacker.controls.filter(({ name }) => !hidden.has(name)),
+        }
+        await open.browser.submit(page, bare, open.values)
+        const more = await created(context, open.person)
+        expect(more.length === 0, 'The application was created, although the form had no hidden field.', ...more)
         await submitCreate(context, open)
       },
     }),

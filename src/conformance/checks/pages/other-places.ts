@@ -26,6 +26,8 @@ const needs: Check['needs'] = ['page']
  * for at least one of these texts.
  */
 const hostileIds = (id: string) => [
+  // In some languages, $ in a pattern also matches before a line break.
+  `${id}%0a%2f..%2f..%2fidentities%2fv1`,
   '%2e%2e',
   '..%2f..%2fidentities%2fv1',
   '%252e%252e%252fidentities',

@@ -18,6 +18,10 @@ const forwarded = {
   'x-original-host': evil,
   'x-host': evil,
   'x-http-host-override': evil,
+  'x-forwarded-prefix': `//${evil}`,
+  'x-script-name': `//${evil}`,
+  'x-original-url': `//${evil}/`,
+  'x-rewrite-url': `//${evil}/`,
   forwarded: `for=192.0.2.1;host=${evil};proto=https`,
 }
 

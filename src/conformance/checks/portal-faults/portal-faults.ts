@@ -22,6 +22,8 @@ interface Failed {
  * Runs a login whose exchange gets the fault. The fault applies only to the state of this login, so it does not affect
  * other logins.
  */
+const descriptionOfPortal = 'Words of the portal 4713'
+
 async function loginUnder(
   context: CheckContext,
   fault: string,
@@ -378,6 +380,26 @@ export const portalFaults: CheckDefinition[] = [
       const mark = 'words_of_the_portal_4711'
       const { page } = await loginUnder(context, 'exchange-400', { error: mark })
       expect(!page.body.includes(mark), 'The page shows the error text of the portal.', page)
+    },
+  },
+  {
+    id: 'exchange-error-description',
+    title: 'If the portal refuses the exchange and describes the error, the page does not show this description',
+    rule: 'PG-20',
+    why: 'The description is for developers, and may contain details that help an attacker. Many libraries put the whole answer of the portal into the message of their error.',
+    fix: 'Show your own sentence and a link to a new login. Do not show the message of an error that a library throws.',
+    async run(context) {
+      for (const status of [400, 401, 500]) {
+        const answer = { error: 'invalid_grant', error_description: descriptionOfPortal }
+        const options = { status, body: JSON.stringify(answer), type: 'application/json; charset=utf-8' }
+        const { page } = await loginUnder(context, 'exchange-answer', options)
+        await context.dropFaults()
+        expect(
+          !page.body.includes(descriptionOfPortal),
+          `The portal answered the exchange with status ${status}, and the page shows the error_description of this answer.`,
+          page,
+        )
+      }
     },
   },
   ...failurePages(

@@ -1,12 +1,13 @@
 // Checks with requests that contain a visitor's cookies, but do not come from a page of the client.
 
 import type { Form } from '../../browser/form.ts'
-import type { CheckDefinition } from '../../check.ts'
+import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect } from '../../findings.ts'
-import { filledFields, sendForm } from '../../steps/application-pages.ts'
+import { filledFields, scriptOfOtherPort, sendForm } from '../../steps/application-pages.ts'
 import { cookieHeader } from '../../steps/callback.ts'
-import { attackersForm, created, forge, openCreateForm, submitCreate } from '../../steps/create-form.ts'
+import { attackersForm, created, forge, openCreateForm, openFormIn, submitCreate } from '../../steps/create-form.ts'
+import { decodeSafely } from '../../steps/set-cookies.ts'
 import { deletesCookies, expectWorkingSignOut, signOutFormOf, signOutPathByPost } from '../../steps/sign-out.ts'
 
 const formType = 'application/x-www-form-urlencoded'
@@ -134,6 +135,45 @@ export const forgeries: CheckDefinition[] = [
       const headers = { cookie: cookieHeader(context, open.browser, forged.action), 'content-type': formType }
       const answer = await context.request(forged.action, { method: 'POST', headers, body })
       expect((await created(context, open.person)).length === 0, 'The application was created.', answer)
+    },
+  },
+  {
+    id: 'raw-create-planted-token',
+    title:
+      'If another site has set the cookie with the token of the form and sends the form with this token, the client does not create an application',
+    rule: 'PG-01',
+    why: "A subdomain or another program on the host can set a cookie whose name does not begin with __Host-. An attacker can so replace the visitor's token with the attacker's own token.",
+    fix: 'Also compare Origin or Sec-Fetch-Site, or compute the token from the session, or give the cookie a name that begins with __Host-.',
+    needs: ['page', 'create'],
+    async run(context) {
+      const open = await openCreateForm(context)
+      const person = await context.otherPerson()
+      const attacker = await context.signedIn({ person })
+      const theirs = await openFormIn(context, attacker.browser, person)
+      const tokens = theirs.form.controls.filter(({ type }) => type === 'hidden').flatMap(({ values }) => values)
+      const planted = attacker.browser.cookies
+        .list(theirs.form.action)
+        .filter(({ name }) => !/^__(Host|Secure)-/i.test(name))
+        .filter(({ value }) => tokens.some(token => token.length >= 8 && decodeSafely(value).includes(token)))
+      if (planted.length === 0)
+        throw new NotApplicable('no cookie that other sites can set contains the token of the form')
+      const cookies = open.browser.cookies.list(open.form.action).map(({ name, value }) => {
+        const other = planted.find(cookie => cookie.name === name)
+        return `${name}=${other?.value ?? value}`
+      })
+      const forged = forge(theirs.form, open.form)
+      const answer = await context.request(forged.action, {
+        method: 'POST',
+        headers: { ...scriptOfOtherPort(context, 'navigate'), cookie: cookies.join('; '), 'content-type': formType },
+        body: `${new URLSearchParams(filledFields(forged, open.values))}`,
+      })
+      const steps = await created(context, open.person)
+      expect(
+        steps.length === 0,
+        `The application was created with a planted cookie ${planted[0]?.name}.`,
+        answer,
+        ...steps,
+      )
     },
   },
 ]

@@ -10,6 +10,7 @@ import { bodies } from './bodies.ts'
 import { forgeries } from './forgeries.ts'
 import { formTypes } from './form-types.ts'
 import { limits } from './limits.ts'
+import { servedFiles } from './served-files.ts'
 import { signedIn } from './signed-in.ts'
 
 /** Groups of invalid requests. `what` describes the requests in the titles of the checks. */
@@ -315,4 +316,5 @@ export const rawRequests: CheckDefinition[] = [
   ...limits,
   ...formTypes,
   ...signedIn,
+  ...servedFiles,
 ]

@@ -508,6 +508,29 @@ const refusals: CheckDefinition[] = [
     ({ page }) =>
       expect(!page.body.includes('words_of_the_portal'), 'The page shows the error text of the portal.', page),
   ),
+  under(
+    {
+      id: 'refresh-error-description',
+      title: 'If the portal refuses a renewal and describes the error, the page does not show this description',
+      rule: 'PG-20',
+      why: 'The description is for developers, and may contain details that help an attacker. Many libraries put the whole answer of the portal into the message of their error.',
+      fix: 'Show your own sentence and a link to a new login. Do not show the message of an error that a library throws.',
+    },
+    [
+      'refresh-answer',
+      {
+        status: 400,
+        body: JSON.stringify({ error: 'invalid_request', error_description: 'Words of the portal 4713' }),
+        type: 'application/json; charset=utf-8',
+      },
+    ],
+    ({ page }) =>
+      expect(
+        !page.body.includes('Words of the portal 4713'),
+        'The page shows the error_description in the answer of the portal.',
+        page,
+      ),
+  ),
   ...failurePages(
     {
       place: 'refresh',

@@ -85,7 +85,7 @@ export const portalFaults = [
       },
     },
   ),
-  fault('portal-words-shown', 'exchange-error-own-words', {
+  fault('portal-words-shown', ['exchange-error-own-words', 'exchange-error-description'], {
     async exchange(visit, callback, login) {
       const [status, answer] = await right.send(visit, {
         method: 'POST',

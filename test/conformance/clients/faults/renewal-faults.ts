@@ -261,6 +261,14 @@ export const renewalFaults: Fault[] = [
   }),
   fault('renewal-error-is-markup', 'refresh-error-escaped', { ...wordsShown, html: text => text }),
   fault('renewal-error-in-its-words', 'refresh-error-own-words', wordsShown),
+  fault('renewal-error-described-by-the-portal', 'refresh-error-description', {
+    async send(visit, request) {
+      const [status, answer] = await right.send(visit, request)
+      if (request.body?.startsWith('grant_type=refresh_token') && status >= 400)
+        throw new Refusal(502, `The portal said ${JSON.stringify(answer)}`)
+      return [status, answer]
+    },
+  }),
   ...['reset', 'html', '503'].map(answer => fault(`renewal-${answer}-is-a-crash`, `refresh-${answer}-status`, crashes)),
   fault('renewal-error-with-its-stack', 'refresh-failed-no-stack', {
     ...crashes,

@@ -1,7 +1,10 @@
 // Clients that trust a part of a request which anyone can write: its path, its method, its headers or its address.
+import { decodeSafely } from '../../../../src/conformance/steps/set-cookies.ts'
 import { right } from '../parts.ts'
 import type { Visit } from '../visit.ts'
 import { answerWith, type Fault, fault, memoryOf } from './fault.ts'
+
+const json = { 'content-type': 'application/json' }
 
 /** Lets a request override its method before the client looks for the origin of the request. */
 const overriding = (methodOf: (visit: Visit) => unknown): Fault['parts'] => {
@@ -16,6 +19,11 @@ const overriding = (methodOf: (visit: Visit) => unknown): Fault['parts'] => {
     },
     isFromHere: visit => overridden.has(visit) || right.isFromHere(visit),
   }
+}
+
+function firstLineOf(id: string): string | undefined {
+  const decoded = decodeSafely(id)
+  return /^[\w-]{1,100}$/m.test(decoded) ? `/apps/v1/${decoded}` : undefined
 }
 
 export const trusting: Fault[] = [
@@ -34,6 +42,29 @@ export const trusting: Fault[] = [
     // The token of a form is not bound to a visitor, so only the check of the origin protects the form.
     isFormOf: () => true,
   }),
+  fault('token-only-compared-with-a-cookie', 'raw-create-planted-token', {
+    isFromHere: () => true,
+    isFormOf: () => true,
+    seal(visit, name, value) {
+      const text = right.seal(visit, name, value)
+      if (name === 'form') visit.setCookies.push(`csrf=${text}; Path=/; HttpOnly; Secure; SameSite=Lax`)
+      return text
+    },
+    unseal: (visit, name, text) =>
+      name !== 'form' || visit.cookies.some(([key, value]) => key === 'csrf' && value === text)
+        ? right.unseal(visit, name, text)
+        : undefined,
+  }),
+  fault('form-without-a-token-accepted', 'create-same-site', {
+    isFromHere: () => true,
+    sessionAttributes: seconds => right.sessionAttributes(seconds).replace('Strict', 'Lax'),
+    refreshAttributes: seconds => right.refreshAttributes(seconds).replace('Strict', 'Lax'),
+    unseal: (visit, name, text) =>
+      name === 'form' && text === ''
+        ? { id: visit.url.href, visitor: right.readSession(visit)?.visitor, use: 'create' }
+        : right.unseal(visit, name, text),
+  }),
+  fault('only-the-first-line-of-an-id-is-checked', 'page-id-on-every-page', { applicationPath: firstLineOf }),
   fault('combined-log', 'log-referer', {
     describe: (visit, status) => `${visit.method} ${visit.url.pathname} ${status} "${visit.headers.referer ?? '-'}"`,
   }),
@@ -69,6 +100,34 @@ export const trusting: Fault[] = [
       const location = `/${encodeURI(first).replace(/^\/+/, '')}`
       return { status: 301, headers: { location, ...Object.fromEntries(headers) } }
     }),
+  }),
+  fault('links-begin-with-the-forwarded-prefix', 'forwarded-host-not-believed', {
+    ...answerWith((answer, { headers }) => {
+      const [location, prefix] = [answer.headers?.location, headers['x-forwarded-prefix']]
+      if (!location?.startsWith('/') || prefix === undefined) return answer
+      return { ...answer, headers: { ...answer.headers, location: `${prefix}${location}` } }
+    }),
+  }),
+  fault('health-page-with-the-settings', 'settings-not-served', {
+    around: async (visit, next) =>
+      visit.url.pathname === '/health' ? { status: 200, headers: json, body: JSON.stringify(visit.settings) } : next(),
+  }),
+  fault('whole-folder-served', 'packages-not-served', {
+    around: async ({ url }, next) =>
+      url.pathname === '/package.json'
+        ? { status: 200, headers: json, body: '{"name": "client", "dependencies": {"example": "4.18.2"}}' }
+        : next(),
+  }),
+  fault('warning-of-the-language-on-a-page', 'run-no-inside', {
+    ...answerWith(answer =>
+      answer.status === 502
+        ? {
+            ...answer,
+            status: 200,
+            body: `<b>Warning</b>: Undefined array key in <b>/srv/app.php</b> on line <b>3</b>`,
+          }
+        : answer,
+    ),
   }),
   fault('login-by-options', 'start-other-methods', { startMethods: ['GET', 'OPTIONS'] }),
 ]
