@@ -282,7 +282,7 @@ export const callback: CheckDefinition[] = [
       expect((await context.codeExchanges()).length === 0, 'The client exchanged the code in the form.')
       // Also tests a code in the address. The request comes from the same site, because browsers do not send Lax
       // cookies with a form from another site.
-      for (const method of ['POST', 'PUT', 'DELETE']) {
+      for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
         const { browser, callback } = await beginLogin(context)
         const cookie = cookieHeader(context, browser, callback.href)
         await context.request(callback.href, {

@@ -5,7 +5,7 @@ import type { CheckContext } from '../../context.ts'
 import { expect, setCookiesOf } from '../../findings.ts'
 import { filledFields, openEditForm, openWithApplication, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { makeApplication } from '../../steps/applications.ts'
-import { beginLogin, followCallback, typedAddress } from '../../steps/callback.ts'
+import { beginLogin, followCallback, noNavigations, typedAddress } from '../../steps/callback.ts'
 import { created, type OpenForm, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { visitUnder } from '../../steps/list-page.ts'
 import { renewUnder } from '../../steps/renewals.ts'
@@ -159,6 +159,12 @@ export const log: CheckDefinition[] = [
       await context.request(`${context.settings.callback}/nowhere?code=${other}`)
       await context.request('/nowhere/at/all?access_token=misled-token-77aa55cc33')
       expectUnprinted(context, 'a code', [code, other, 'misled-token-77aa55cc33'])
+      // Some clients refuse these requests in other code, which prints the whole address.
+      const refused = `${context.settings.callback}?code=unusual-code-5c2b8e1f7a&state=somebody-elses-state`
+      for (const method of ['HEAD', 'POST', 'PUT', 'OPTIONS'])
+        await context.request(refused, { method, headers: { 'content-length': '0' } })
+      for (const headers of Object.values(noNavigations)) await context.request(refused, { headers })
+      expectUnprinted(context, 'a code', ['unusual-code-5c2b8e1f7a'])
     },
   },
   {

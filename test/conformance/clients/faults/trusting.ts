@@ -129,5 +129,12 @@ export const trusting: Fault[] = [
         : answer,
     ),
   }),
+  fault('address-printed-with-the-wrong-method', 'log-refused-callback', {
+    describe: (visit, status) => `${visit.method} ${status === 405 ? visit.target : visit.url.pathname} ${status}`,
+  }),
+  fault('address-printed-with-a-frame', 'log-refused-callback', {
+    describe: (visit, status) => `${visit.method} ${status === 403 ? visit.target : visit.url.pathname} ${status}`,
+  }),
+  fault('callback-by-options', 'callback-post', { callbackMethods: ['GET', 'OPTIONS'] }),
   fault('login-by-options', 'start-other-methods', { startMethods: ['GET', 'OPTIONS'] }),
 ]
