@@ -304,6 +304,26 @@ export const callback: CheckDefinition[] = [
     },
   },
   {
+    id: 'callback-names-no-host',
+    title: 'The client calls no host that a parameter of the callback names',
+    rule: 'UP-01',
+    why: 'Anyone can write the address of a callback. If iss or another parameter decides where the client sends the exchange, an attacker gets the client secret and the code.',
+    fix: 'Take the address of the portal from the configuration. Compare iss with this address, and refuse a callback with another iss.',
+    async run(context) {
+      const { otherSite } = context.platform
+      for (const name of ['iss', 'redirect_uri', 'issuer', 'token_endpoint', 'login_url', 'url']) {
+        const mark = `/named-by-${name}-${crypto.randomUUID()}`
+        const { browser, callback } = await beginLogin(context)
+        callback.searchParams.set(name, otherSite.url(mark))
+        const page = await followCallback(context, browser, callback, context.isPortal)
+        // The browser itself may have followed a redirect to this host. Another check reports such a redirect.
+        const isOfBrowser = page.trail.some(({ request }) => request.url.includes(mark))
+        const [call] = isOfBrowser ? [] : otherSite.arrived(mark)
+        expect(!call, `The client sent ${call?.method} to the host in the parameter ${name}.`, page)
+      }
+    },
+  },
+  {
     id: 'callback-head',
     title: 'The client makes no exchange for a HEAD request to the callback',
     rule: 'head-no-effect',

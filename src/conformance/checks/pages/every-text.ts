@@ -372,6 +372,9 @@ export const everyText: CheckDefinition[] = [
         referer: `https://a.example/?${markup}`,
         'user-agent': markup,
         'accept-language': markup,
+        'x-request-id': markup,
+        'x-correlation-id': markup,
+        'x-forwarded-for': markup,
         cookie,
       }
       expectEscaped(await requestWith(context, markup, headers), 'a value from the request')

@@ -21,6 +21,12 @@ const overriding = (methodOf: (visit: Visit) => unknown): Fault['parts'] => {
   }
 }
 
+function withoutIss({ query }: Visit): URLSearchParams {
+  const rest = new URLSearchParams(query)
+  rest.delete('iss')
+  return rest
+}
+
 function firstLineOf(id: string): string | undefined {
   const decoded = decodeSafely(id)
   return /^[\w-]{1,100}$/m.test(decoded) ? `/apps/v1/${decoded}` : undefined
@@ -136,5 +142,22 @@ export const trusting: Fault[] = [
     describe: (visit, status) => `${visit.method} ${status === 403 ? visit.target : visit.url.pathname} ${status}`,
   }),
   fault('callback-by-options', 'callback-post', { callbackMethods: ['GET', 'OPTIONS'] }),
+  fault('exchange-at-the-issuer-in-the-address', 'callback-names-no-host', {
+    checkClient: visit => right.checkClient({ ...visit, query: withoutIss(visit) }),
+    portalUrl: ({ settings, query }, path) => (query.get('iss') ?? settings.loginUrl) + path,
+  }),
+  fault('request-id-of-the-visitor-on-error-pages', 'request-escapes', {
+    ...answerWith((answer, { headers }) =>
+      answer.status >= 400 ? { ...answer, body: `${answer.body}<p>Request ${headers['x-request-id']}</p>` } : answer,
+    ),
+  }),
+  fault('form-sent-to-the-decoded-path', 'not-found-escapes', {
+    async around(visit, next) {
+      const path = decodeSafely(visit.url.pathname)
+      visit.url.pathname = visit.url.pathname.replace(/\/[^/]*[^\w/-][^/]*$/, '')
+      const answer = await next()
+      return answer.body ? { ...answer, body: `${answer.body}<form action="${path}"></form>` } : answer
+    },
+  }),
   fault('login-by-options', 'start-other-methods', { startMethods: ['GET', 'OPTIONS'] }),
 ]
