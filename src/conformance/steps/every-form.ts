@@ -27,10 +27,10 @@ export interface OpenForms extends OwnApplication {
 
 /**
  * Signs in a visitor who has an application, and finds the forms about this application. Ends the check if no page has
- * such a form.
+ * such a form. `fields`: values of the application.
  */
-export async function openForms(context: CheckContext): Promise<OpenForms> {
-  const application = await openWithApplication(context)
+export async function openForms(context: CheckContext, fields: Record<string, string> = {}): Promise<OpenForms> {
+  const application = await openWithApplication(context, fields)
   const pages = await openPagesAbout(context, application)
   const forms = formsAbout(context, pages, application.id).slice(0, mostForms)
   if (forms.length === 0) throw new NotApplicable('no page about an application has a form')

@@ -9,6 +9,7 @@ const other = 'other.example'
 export const foreignHeaders = {
   'set-cookie': 'conformance-planted=1; Path=/',
   'x-conformance-mark': 'passed-back',
+  location: `https://${other}/${mark}`,
   refresh: `0; url=https://${other}/`,
   'clear-site-data': '"cookies"',
   'access-control-allow-origin': `https://${mark}.example`,

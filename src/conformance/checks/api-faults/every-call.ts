@@ -634,6 +634,40 @@ export const everyCallRows: CheckDefinition[] = [
     },
   },
   {
+    id: 'forms-error-not-json',
+    title:
+      'When the API refuses a form with an answer that is not JSON, the visitor gets an answer with a status other than 500',
+    rule: 'UP-06',
+    why: 'A proxy in front of the API answers with a web page or with an empty answer. A client that reads every error answer as JSON then fails itself.',
+    fix: 'Catch the errors of the JSON parser, whatever the status of the answer is. Show a page that says that the call failed.',
+    needs,
+    async run(context) {
+      const answers = [
+        { status: 502, type: 'text/html; charset=utf-8', body: '<!doctype html><h1>Bad gateway</h1>' },
+        { status: 422, type: 'text/html; charset=utf-8', body: '<!doctype html><h1>Unprocessable</h1>' },
+        { status: 403, type: json, body: '' },
+        { status: 422, type: json, body: '{"error":{"status":422}}' },
+        { status: 422, type: json, body: '{"error":{"status":422,"message":{"name":"Taken.","description":null}}}' },
+      ]
+      let met = 0
+      for (const place of ['create', 'change'])
+        for (const options of answers) {
+          const opened = await meet(context, place, 'answer', options).catch(passNotApplicable)
+          for (const page of opened?.pages ?? []) {
+            met++
+            expectAnswer(page)
+            expect(
+              page.status !== 500,
+              `The API answered with status ${options.status} and the body ${JSON.stringify(options.body)}, and the client answered with status 500.`,
+              page,
+            )
+          }
+          if (opened) await expectStillSignedIn(context, opened)
+        }
+      if (met === 0) throw new NotApplicable('the client has no form about applications')
+    },
+  },
+  {
     id: 'list-odd-entries',
     title:
       'When a list contains null, numbers, texts or incomplete entries, the visitor gets an answer with a status other than 500',

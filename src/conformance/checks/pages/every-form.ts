@@ -5,7 +5,8 @@ import type { Browser, Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { type Check, type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, expectServed } from '../../findings.ts'
+import { bodyOf, describePage, expect, expectServed, headerOf } from '../../findings.ts'
+import type { Person } from '../../platform.ts'
 import {
   changesSince,
   filledFields,
@@ -20,6 +21,7 @@ import {
 import { followCallback } from '../../steps/callback.ts'
 import { created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { expectNoPost, isOrdinary, isWrite, openForms, reopen, sendAgain, typedInto } from '../../steps/every-form.ts'
+import { credentialsGiven } from '../../steps/leaks.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
 import { deletesCookies, expectWorkingSignOut, signOutFormOf, signOutPathByPost } from '../../steps/sign-out.ts'
 
@@ -139,13 +141,18 @@ const short = (text: string) =>
 const pathOf = ({ action }: Form) => new URL(action).pathname.replaceAll(/[\w-]{30,}/g, '…')
 
 /** Signs another person in with the same browser, in another tab. */
-async function signInOther(context: CheckContext, browser: Browser) {
-  const other = await context.otherPerson()
+async function signInOther(context: CheckContext, browser: Browser, other: Person): Promise<void> {
   const tab = browser.newTab()
   await followCallback(context, tab, await context.authorize(await context.startLogin(tab), other))
   if (!(await context.isSignedIn(browser, { person: other })))
     throw new Undecided('The second visitor could not sign in.')
-  return other
+}
+
+/** Makes a group with these members, and returns its id. */
+async function shareGroup({ platform }: CheckContext, members: Person[]): Promise<string> {
+  const answer = await platform.askLab('POST', '/lab/v1/groups', { members: members.map(({ id }) => id) })
+  if (answer.statusCode !== 201) throw new Error(`The laboratory made no group: ${answer.body}`)
+  return answer.json<{ groupId: string }>().groupId
 }
 
 /** Methods other than POST with which another site could send a request to the address of a form. */
@@ -312,10 +319,12 @@ export const everyForm: CheckDefinition[] = [
     fix: 'Bind every form to the visitor who opened it.',
     needs,
     async run(context) {
-      const { browser, forms } = await openForms(context)
+      const [person, other] = [await context.person(), await context.otherPerson()]
+      // Both visitors may change the application. Otherwise, a client that reads the application first would stop there.
+      const { browser, forms } = await openForms(context, { groupId: await shareGroup(context, [person, other]) })
       const open = []
       for (const found of forms) open.push((await reopen(browser, found)) ?? found)
-      const other = await signInOther(context, browser)
+      await signInOther(context, browser, other)
       for (const { page, form } of open) {
         const before = context.arrived('api')
         const answer = await browser.newTab().submit(page, form, typedInto({ page, form }))
@@ -419,6 +428,34 @@ export const everyForm: CheckDefinition[] = [
         ])
         expect(!addresses.some(address => address.includes(clientSecret)), 'An address contains the secret.', sent.page)
       }
+    },
+  },
+  {
+    id: 'forms-no-store',
+    title: 'The client forbids browsers to store the answers to forms about an application',
+    rule: 'PG-11',
+    why: 'When the next person presses Back, the browser shows a stored page with the typed values or the new secret.',
+    fix: 'Send Cache-Control: no-store with every answer for a signed-in visitor, whatever the method and the status are.',
+    needs,
+    async run(context) {
+      const open = await openForms(context)
+      for (const fault of ['update-422-fields', undefined])
+        for (const found of open.forms) {
+          const sent = await sendAgain(context, open.browser, found, async () => {
+            if (fault) await context.order(fault, { times: 1 })
+          })
+          await context.dropFaults()
+          const secrets = sent?.calls.flatMap(credentialsGiven).map(({ value }) => value) ?? []
+          const texts = ['Changed by conformance', 'Weather of conformance', ...secrets]
+          for (const exchange of sent?.page.trail ?? []) {
+            const shown = texts.find(text => bodyOf(exchange).includes(text))
+            expect(
+              shown === undefined || /no-store/i.test(headerOf(exchange, 'cache-control') ?? ''),
+              `The answer to the form to ${pathOf(found.form)} shows ${secrets.includes(`${shown}`) ? 'a new secret' : 'the application'}, and has no Cache-Control: no-store.`,
+              exchange,
+            )
+          }
+        }
     },
   },
   {

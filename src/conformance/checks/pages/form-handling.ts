@@ -2,13 +2,14 @@
 // chooses one of several groups. Other checks are about the limits of fields, or the number of platform calls for each
 // form.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
-import type { Page } from '../../browser/browser.ts'
+import type { Browser, Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { attribute, type Element, parsePage } from '../../browser/html.ts'
 import { type Check, type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { isPlatformCall } from '../../correlation.ts'
 import { describePage, expect, expectWithFix } from '../../findings.ts'
+import type { Person } from '../../platform.ts'
 import {
   nameField,
   type OwnApplication,
@@ -222,7 +223,7 @@ export const formHandling: CheckDefinition[] = [
         if (!step) continue
         const sent = `${dataOf(step).redirectUris}`.split(',').map(text => text.trim())
         const lost = addresses.find(address => !sent.includes(address))
-        if (lost === undefined) return
+        if (lost === undefined) return expectLongAddresses(context, browser, person, separator)
         // A form that expects one address on each line can treat addresses with commas as one address.
         losses.push({ lost, page, step })
       }
@@ -450,21 +451,32 @@ export const formHandling: CheckDefinition[] = [
     needs: ['page'],
     async run(context) {
       const application = await openWithApplication(context)
-      const { page, form } = await openEditForm(context, application)
-      const typed = { ...textsFor(form), [nameField(form)]: `Typed by "conformance" & 'others' <b>` }
-      await context.order('update-422-fields', { times: 5 })
-      const answer = await application.browser.submit(page, form, typed)
-      await context.platform.settle()
-      await context.dropFaults()
-      if (!context.arrived('api').some(({ fault }) => fault?.name === 'update-422-fields'))
-        throw new NotApplicable('the form for changes makes no call that changes the application')
-      const kept = new Set(answer.forms.flatMap(({ fields }) => fields.map(([, value]) => value.trim())))
-      const lost = Object.entries(typed).flatMap(([name, value]) => (kept.has(value) ? [] : name))
-      expect(
-        lost.length === 0,
-        `The visitor got ${describePage(answer)}, and no field contains the text that the visitor typed into ${lost.join(', ')}.`,
-        answer,
-      )
+      let met = 0
+      for (const reason of ['the API refuses a field', 'an address is wrong'] as const) {
+        const { page, form } = await openEditForm(context, application)
+        const typed = { ...textsFor(form), [nameField(form)]: `Typed by "conformance" & 'others' <b>` }
+        const redirect = form.controls.find(({ name }) => /redirect_?uris?/i.test(name))!.name
+        if (reason === 'the API refuses a field') await context.order('update-422-fields', { times: 5 })
+        else typed[redirect] = 'ftp://not-allowed.example/'
+        await context.platform.settle()
+        const known = new Set(context.arrived('api'))
+        const answer = await application.browser.submit(page, form, typed)
+        await context.platform.settle()
+        await context.dropFaults()
+        const change = context.arrived('api').find(step => !known.has(step) && step.request.method === 'PUT')
+        if (change ? change.response.status !== 422 : reason === 'the API refuses a field') continue
+        met++
+        const lost = Object.entries(typed).filter(
+          ([name, text]) =>
+            !answer.forms.some(({ fields }) => fields.some(one => one[0] === name && one[1].trim() === text)),
+        )
+        expect(
+          lost.length === 0,
+          `When ${reason}, the visitor got ${describePage(answer)}, without the typed values of these fields: ${lost.map(([name]) => name).join(', ')}.`,
+          answer,
+        )
+      }
+      if (met === 0) throw new NotApplicable('the form for changes makes no call that changes the application')
     },
   },
   {
@@ -519,6 +531,22 @@ function textsFor({ controls }: Form): Record<string, string> {
   )
   return Object.fromEntries(
     typed.map(({ name }) => [name, /ur[il]/i.test(name) ? `https://typed.example/${name}` : `Typed into ${name}`]),
+  )
+}
+
+/** Sends the form with three long redirect URIs. Fails if the client does not call the API. */
+async function expectLongAddresses(context: CheckContext, browser: Browser, person: Person, separator: string) {
+  const open = await openFormIn(context, browser.newTab(), person, 'Several long addresses')
+  const addresses = ['one', 'two', 'three'].map(name => `https://${name}.example/${'a'.repeat(1500)}`)
+  await context.platform.settle()
+  const known = attempts(context).length
+  const values = { ...open.values, [fieldOf(open, /redirect/i)!]: addresses.join(separator) }
+  const page = await open.browser.submit(open.page, open.form, values)
+  await context.platform.settle()
+  expect(
+    attempts(context).length > known,
+    `The visitor typed three redirect URIs with 1,500 characters each, and got ${describePage(page)}. The client did not call the API. The API accepts 2,048 characters for each address.`,
+    page,
   )
 }
 

@@ -275,4 +275,18 @@ export const apiAnswers: Fault[] = [
       (answer as { ItemList: Record<string, never>[] }).ItemList.flatMap(item => right.readList({ ItemList: [item] })),
     wordsFor: (error, visit) => (error instanceof TypeError ? error.message : right.wordsFor(error, visit)),
   }),
+  fault('redirect-to-the-location-of-the-api', 'every-call-headers', {
+    async send(visit, call) {
+      const readBody: typeof right.readBody = (response, most) => {
+        memoryOf(visit).set(`location ${visit.body}`, response.headers.get('location') ?? undefined)
+        return right.readBody(response, most)
+      }
+      return right.send({ ...visit, parts: { ...visit.parts, readBody } }, call)
+    },
+    created(visit, text, visitor) {
+      const answer = right.created(visit, text, visitor)
+      const location = memoryOf(visit).get(`location ${visit.body}`)
+      return typeof location === 'string' ? { ...answer, headers: { location } } : answer
+    },
+  }),
 ]

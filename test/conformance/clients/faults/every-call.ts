@@ -219,4 +219,16 @@ export const everyCall: Fault[] = [
     'get-failed-not-blank',
     onAnswer(isRead, ([status, answer]) => (status === 200 || status === 401 ? [status, answer] : [200, {}])),
   ),
+  fault(
+    'error-of-a-form-trusted',
+    'forms-error-not-json',
+    onAnswer(
+      call => isCreation(call) || isChange(call),
+      answered => {
+        const [status, answer] = answered
+        if (status >= 400 && status !== 401) (answer as { error: { message: object } }).error.message.toString()
+        return answered
+      },
+    ),
+  ),
 ]

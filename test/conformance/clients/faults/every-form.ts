@@ -4,7 +4,7 @@ import { page } from '../pages.ts'
 import { right } from '../parts.ts'
 import { isRecord } from '../platform.ts'
 import { Refusal, type Visit } from '../visit.ts'
-import { answerWith, type Fault, fault } from './fault.ts'
+import { answerWith, type Fault, fault, headersWith } from './fault.ts'
 
 const anyForm = { isFormOf: () => true }
 const isForm = ({ method, url }: Visit, action = '') =>
@@ -146,4 +146,12 @@ export const everyForm: Fault[] = [
   fault('link-from-elsewhere-opens-only-the-list', 'pages-from-another-site', {
     comesFromElsewhere: visit => right.comesFromElsewhere(visit) && visit.url.pathname === '/applications',
   }),
+  fault('change-taken-from-a-colleague', 'forms-other-visitor', {
+    isFormOf: (form, visitor) => `${form.use}`.startsWith('edit ') || right.isFormOf(form, visitor),
+  }),
+  fault(
+    'answers-to-changes-kept-by-browsers',
+    'forms-no-store',
+    headersWith(visit => (isForm(visit) ? { 'cache-control': 'private' } : {})),
+  ),
 ]

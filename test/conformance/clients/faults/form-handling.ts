@@ -188,4 +188,18 @@ export const formHandling: Fault[] = [
         : answer,
     ),
   }),
+  fault('all-addresses-together-too-long', 'create-several-addresses', {
+    ...fieldsWith(values => {
+      if ((values.get('redirectUris') ?? '').length > 2048) throw new Refusal(422, 'The addresses are too long.')
+    }),
+  }),
+  fault(
+    'refused-change-loses-the-description',
+    ['edit-refused-kept', 'edit-overtaken-kept'],
+    answerWith((answer, visit) =>
+      isChangeForm(visit) && answer.body
+        ? { ...answer, body: answer.body.replace(/(<textarea[^>]*>)[^<]*/, '$1') }
+        : answer,
+    ),
+  ),
 ]

@@ -307,6 +307,20 @@ export const pages = [
     postedPath: id => `/apps/v1/${decodeURIComponent(id)}`,
   }),
 
+  fault('id-in-the-query-of-a-form-not-encoded', 'form-id', {
+    isUseOf: () => true,
+    async around(visit, next) {
+      if (visit.url.pathname === '/removals') visit.url = new URL('/applications/x/remove', visit.url)
+      const answer = await next()
+      const body = answer.body?.replace(/action="\/applications\/([^/"]+)\/remove"/, 'action="/removals?id=$1"')
+      return { ...answer, ...(body && { body }) }
+    },
+    send: (visit, call) =>
+      right.send(
+        visit,
+        call.method === 'DELETE' ? { ...call, url: `${visit.settings.apiUrl}/apps/v1/${visit.query.get('id')}` } : call,
+      ),
+  }),
   fault('secret-shown-at-every-visit', 'create-secret-once', {
     setCookie(visit, name, value, attributes) {
       if (name === '__Host-made') memoryOf(visit).set('made', (value as { text: string }).text)
