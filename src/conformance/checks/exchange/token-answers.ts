@@ -114,7 +114,7 @@ const lifetimes: [id: string, what: string, value?: unknown][] = [
   ['negative', 'is negative'],
   ['zero', 'is zero'],
   ['fraction', 'is half a second'],
-  ['huge', 'is infinite'],
+  ['huge', 'is 1e300'],
   ['decimal', 'has decimal places', 3600.5],
   ['long', 'is more than a hundred years', 4_000_000_000],
   ['exponent', 'is so large that it is written with an exponent', 1e21],

@@ -344,7 +344,7 @@ const lifetimes: [fault: string, what: string, options?: Record<string, unknown>
   ['negative', 'is negative'],
   ['zero', 'is zero'],
   ['fraction', 'is half a second'],
-  ['huge', 'is infinite'],
+  ['huge', 'is 1e300'],
   ['trillion', 'is 1,000,000,000,000', { value: 1e12 }],
 ]
 
