@@ -9,7 +9,8 @@ type Document = Record<string, unknown>
 
 interface Reading {
   deadlineMs: number
-  most: number
+  /** Returns the largest number of bytes that the client reads. */
+  most(response: Response): number
   redirects: 'error' | 'follow'
   /** Whether the client reads the document again at each login. */
   isAskedAgain: boolean
@@ -22,7 +23,7 @@ const known = (visit: Visit) => (memoryOf(visit).get('metadata') ?? {}) as Docum
 
 const rightReading: Reading = {
   deadlineMs: 1000,
-  most: 65_536,
+  most: () => 65_536,
   redirects: 'error',
   isAskedAgain: false,
   isBelieved: ({ issuer }, { settings }) => issuer === settings.loginUrl,
@@ -36,7 +37,7 @@ async function read(visit: Visit, { deadlineMs, most, redirects, isBelieved, oth
       signal: AbortSignal.timeout(deadlineMs),
       redirect: redirects,
     })
-    const answer: unknown = JSON.parse(await right.readBody(response, most))
+    const answer: unknown = JSON.parse(await right.readBody(response, most(response)))
     if (!response.ok || !isRecord(answer) || !isBelieved(answer, visit)) throw new Error('not the document')
     document = answer
     memoryOf(visit).set('isRead', true)
@@ -134,7 +135,7 @@ export const metadata: Fault[] = [
   fault(
     'metadata-waited-for-without-end',
     ['metadata-never', 'metadata-endless-body'],
-    readingMetadata({ deadlineMs: 86_400_000, most: Number.POSITIVE_INFINITY }),
+    readingMetadata({ deadlineMs: 86_400_000, most: () => Number.POSITIVE_INFINITY }),
   ),
   fault('metadata-of-anybody', 'metadata-issuer-other', readingMetadata({ isBelieved: () => true }, takesHosts)),
   fault('features-of-anybody', 'metadata-issuer-features', readingMetadata({ isBelieved: () => true })),
@@ -226,7 +227,12 @@ export const metadata: Fault[] = [
       return next()
     },
   }),
-  fault('metadata-of-any-size', 'metadata-large-refused', readingMetadata({ most: Number.POSITIVE_INFINITY })),
+  fault('metadata-of-any-size', 'metadata-large-refused', readingMetadata({ most: () => Number.POSITIVE_INFINITY })),
+  fault(
+    'unpacked-metadata-of-any-size',
+    'metadata-large-refused',
+    readingMetadata({ most: ({ headers }) => (headers.has('content-encoding') ? Number.POSITIVE_INFINITY : 65_536) }),
+  ),
   fault('metadata-redirect-followed', 'metadata-redirect', readingMetadata({ redirects: 'follow' })),
   fault(
     'features-of-another-issuer',
