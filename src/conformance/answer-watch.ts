@@ -39,6 +39,8 @@ interface Known {
   loginPaths: string[]
   /** The path of the page behind the login. */
   page: string
+  /** The paths where a login starts and ends, and the paths of the known pages behind the login. */
+  privatePaths: string[]
   /** The ids of the groups of all visitors. Only these visitors can see these ids. */
   groupIds: ReadonlySet<string>
   /** The hosts of the other websites of the suite. */
@@ -49,6 +51,8 @@ export type AnswerWatch = ReturnType<typeof watchAnswers>
 
 /** With these statuses, servers refuse a request before the client's own code runs. */
 const ofServers = [400, 408, 413, 414, 431, 500, 501]
+/** Values of Cache-Control with which a cache asks the client before it uses an answer again. */
+const asksAgain = /^[^a-z]*(no-cache|private|must-revalidate|max-age=0|[,\s])+$/i
 /** A shorter value could be in an address by coincidence. */
 const shortestSecret = 16
 /** A warning that PHP writes into a page. */
@@ -77,7 +81,10 @@ export function watchAnswers(known: Known) {
     for (const cookie of setCookiesOf(exchange).map(readSetCookie)) {
       const { name } = cookie
       if (cookie.isDeletion || cookie.value === '') continue
-      const why = exchange.request.method === 'GET' ? whyKept(exchange) : undefined
+      // Frameworks set the cookie of a session with public pages, too. For these pages, a policy that makes caches ask
+      // again is enough.
+      const isLenient = !known.privatePaths.includes(path) && asksAgain.test(headerOf(exchange, 'cache-control') ?? '')
+      const why = exchange.request.method === 'GET' && !isLenient ? whyKept(exchange) : undefined
       if (why !== undefined)
         add('kept with a cookie', exchange, `sets the cookie ${name}, and a cache may keep it: ${why}`, name)
       const first = cookies.get(name)
@@ -100,7 +107,8 @@ export function watchAnswers(known: Known) {
     if (!known.clients.some(client => isNotFramed(name => headerOf(exchange, name), client)))
       add('framed', exchange, 'may be shown in a frame of another site')
     if (!isNosniff) add('no nosniff', exchange, 'has no X-Content-Type-Options: nosniff')
-    const isForm = /<form\b[^>]*\bmethod\s*=\s*["']?post/i.test(body) && !known.loginPaths.includes(path)
+    const goesOn = /http-equiv\s*=\s*["']?refresh/i.test(body)
+    const isForm = !goesOn && /<form\b[^>]*\bmethod\s*=\s*["']?post/i.test(body) && !known.loginPaths.includes(path)
     if (isForm && readReferrerPolicy(headerOf(exchange, 'referrer-policy')) === 'no-referrer')
       add('no referrer', exchange, 'has a form and Referrer-Policy: no-referrer')
   }
@@ -122,7 +130,8 @@ export function watchAnswers(known: Known) {
       add('inside', exchange, 'shows the address of the API, a stack trace or a network error')
     const isData = nameOfVisitor.test(body) || (body.match(uuid) ?? []).some(id => known.groupIds.has(id))
     const control = headerOf(exchange, 'cache-control')
-    if (isData && !/no-store/i.test(control ?? ''))
+    const isRedirect = statusOf(exchange) >= 300 && statusOf(exchange) < 400
+    if (isData && !isRedirect && !/no-store/i.test(control ?? ''))
       add('kept with data', exchange, `contains the visitor's data, and Cache-Control is ${control ?? 'missing'}`)
   }
 

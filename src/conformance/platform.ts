@@ -84,6 +84,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     apiUrl,
     loginPaths: [settings.login.split('?')[0]!, settings.callback],
     page: settings.page,
+    privatePaths: [settings.login.split('?')[0]!, settings.callback, settings.page, settings.create],
     groupIds,
     otherHosts: (['cross-site', 'same-site'] as const).map(site => new URL(otherSite.url('/', site)).host),
   })
