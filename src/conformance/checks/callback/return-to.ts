@@ -5,6 +5,8 @@ import type { CheckContext, Start } from '../../context.ts'
 import { describePage, expect, expectSignedIn, expectWithFix, statusOf } from '../../findings.ts'
 import { beginLogin, errorCallback, followCallback } from '../../steps/callback.ts'
 import { describeScript, leadsToScript, mayGoOnByScript, runsScript } from '../../steps/page-content.ts'
+import { plant } from '../../steps/sessions.ts'
+import { decodeSafely } from '../../steps/set-cookies.ts'
 import { isSame } from '../../steps/sign-out.ts'
 
 /**
@@ -407,6 +409,38 @@ export const returnTo: CheckDefinition[] = [
         const callback = await context.authorize({ url, state: url.searchParams.get('state') ?? undefined, page })
         expectAtHome(context, await followCallback(context, browser, callback, to => to.origin !== client))
       }
+    },
+  },
+  {
+    id: 'return-to-planted',
+    title:
+      'If another site has set the cookie with the return address, the client does not send the visitor to that site',
+    rule: 'CL-25',
+    why: 'A subdomain or another program on the host can set a cookie whose name does not begin with __Host-. If the client trusts the address in this cookie, a login ends at a page of an attacker.',
+    fix: 'Check the return address when the login ends, too. Or seal it together with the state in the cookie of the login, whose name begins with __Host-.',
+    async run(context) {
+      const { client, login, page, returnTo } = context.settings
+      const isPath = (value: string) => /^"?\/[\w/.-]*"?$/.test(decodeSafely(value))
+      const find = ({ cookies }: Browser) =>
+        cookies.list(context.url('/')).filter(({ name, value }) => !/^__(Host|Secure)-/i.test(name) && isPath(value))
+      let isFound = false
+      for (const address of ['https://evil.example/', '//evil.example/'])
+        for (const path of new Set([page || login, returnTo ? `${login}?${returnTo}=${page || '/'}` : login])) {
+          const browser = context.browser()
+          const begun = await context.visitUntilPortal(browser, path)
+          const names = find(browser).map(({ name }) => name)
+          if (begun.stoppedAt === undefined || names.length === 0) continue
+          isFound = true
+          for (const name of names) plant(context, browser, name, encodeURIComponent(address))
+          const url = new URL(begun.stoppedAt)
+          const callback = await context.authorize({
+            url,
+            state: url.searchParams.get('state') ?? undefined,
+            page: begun,
+          })
+          expectAtHome(context, await followCallback(context, browser, callback, to => to.origin !== client))
+        }
+      if (!isFound) throw new NotApplicable('no cookie that other sites can set contains a return address')
     },
   },
   {

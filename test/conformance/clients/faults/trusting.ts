@@ -159,5 +159,16 @@ export const trusting: Fault[] = [
       return answer.body ? { ...answer, body: `${answer.body}<form action="${path}"></form>` } : answer
     },
   }),
+  fault('return-address-in-a-plain-cookie', 'return-to-planted', {
+    afterStart(visit, answer) {
+      const path = encodeURIComponent(right.localPath(visit.query.get('returnTo'), visit))
+      visit.setCookies.push(`next=${path}; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=600`)
+      return answer
+    },
+    arrive(visit, login) {
+      const [, next] = visit.cookies.find(([name]) => name === 'next') ?? []
+      return right.arrive(visit, { ...login, returnTo: decodeSafely(next ?? '/applications') })
+    },
+  }),
   fault('login-by-options', 'start-other-methods', { startMethods: ['GET', 'OPTIONS'] }),
 ]
