@@ -38,6 +38,7 @@ const noListIsEmpty: Partial<Parts> = {
 
 /** Tells the visitor that the application was created, whatever the API has answered. */
 const creationIsAlwaysMade: Partial<Parts> = {
+  clientIdIn: ({ clientId }) => `${clientId}`,
   async send(visit, request) {
     if (!request.url.endsWith('/apps/v1') || request.method !== 'POST') return right.send(visit, request)
     const answer = await right.send(visit, request).catch(() => undefined)
