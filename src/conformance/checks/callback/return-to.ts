@@ -2,8 +2,8 @@
 import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext, Start } from '../../context.ts'
-import { describePage, expect, expectSignedIn, expectWithFix, statusOf } from '../../findings.ts'
-import { beginLogin, errorCallback, followCallback } from '../../steps/callback.ts'
+import { describePage, expect, expectSignedIn, expectWithFix, headerOf, statusOf } from '../../findings.ts'
+import { beginLogin, cookieHeader, errorCallback, followCallback, typedAddress } from '../../steps/callback.ts'
 import { describeScript, leadsToScript, mayGoOnByScript, runsScript } from '../../steps/page-content.ts'
 import { plant } from '../../steps/sessions.ts'
 import { decodeSafely } from '../../steps/set-cookies.ts'
@@ -77,6 +77,10 @@ const returnNames = [
   'callbackUrl',
   'RelayState',
 ]
+
+const evil = 'evil.example'
+
+const withQuery = (path: string, query: URLSearchParams) => `${path}${path.includes('?') ? '&' : '?'}${query}`
 
 /** Return addresses that some functions for addresses or headers refuse with an error. */
 const oddReturns = [
@@ -402,13 +406,50 @@ export const returnTo: CheckDefinition[] = [
       for (const address of ['https://evil.example/', '//evil.example/']) {
         const browser = context.browser()
         const query = new URLSearchParams(returnNames.map((name): [string, string] => [name, address]))
-        const page = await context.visitUntilPortal(browser, `${login}${login.includes('?') ? '&' : '?'}${query}`)
+        const page = await browser.visit(context.url(withQuery(login, query)), {
+          stopAt: to => context.isPortal(to) || to.hostname === evil,
+        })
         // A client may refuse unknown parameters.
         if (page.stoppedAt === undefined) continue
+        expectAtHome(context, page)
         const url = new URL(page.stoppedAt)
         const callback = await context.authorize({ url, state: url.searchParams.get('state') ?? undefined, page })
         expectAtHome(context, await followCallback(context, browser, callback, to => to.origin !== client))
       }
+    },
+  },
+  {
+    id: 'no-open-redirect',
+    title: 'No page of the client redirects to an address in a parameter, whether the visitor is signed in or not',
+    rule: 'CL-25',
+    why: 'Visitors trust a link to the client. With an open redirect, such a link leads to a page of an attacker.',
+    fix: 'Redirect only to fixed addresses, or to a path of the client that you have checked.',
+    async run(context) {
+      const { login, callback, page, create, logout } = context.settings
+      const start = await context.startLogin(context.browser())
+      const cancel = start.url.searchParams.get('cancel_url') ?? ''
+      const own = cancel.startsWith(`${context.settings.client}/`) ? cancel : ''
+      const paths = [
+        '/',
+        login,
+        `${callback}?error=access_denied`,
+        own,
+        page,
+        create,
+        logout?.path ?? '',
+        '/go',
+        '/redirect',
+      ]
+      const { browser } = page ? await context.signedIn() : { browser: context.browser() }
+      for (const path of new Set(paths.filter(path => path !== '')))
+        for (const cookie of new Set(['', cookieHeader(context, browser, path)])) {
+          const query = new URLSearchParams(returnNames.map((name): [string, string] => [name, `https://${evil}/`]))
+          const headers = { ...typedAddress, ...(cookie && { cookie }) }
+          const answer = await context.request(withQuery(path, query), { headers })
+          const to = headerOf(answer, 'location') ?? headerOf(answer, 'refresh') ?? ''
+          const isAway = /^(\d+\s*;\s*url\s*=\s*["']?)?(https?:)?\/\/evil\.example/i.test(to.trim())
+          expect(!isAway, `The answer redirects to ${to}.`, answer)
+        }
     },
   },
   {

@@ -170,5 +170,15 @@ export const trusting: Fault[] = [
       return right.arrive(visit, { ...login, returnTo: decodeSafely(next ?? '/applications') })
     },
   }),
+  fault('language-page-that-redirects', 'no-open-redirect', {
+    around: async ({ url, query }, next) =>
+      url.pathname === '/' && query.has('from') ? { status: 302, headers: { location: query.get('from')! } } : next(),
+  }),
+  fault('login-of-a-signed-in-visitor-redirects', 'no-open-redirect', {
+    around: async (visit, next) =>
+      visit.url.pathname === '/login' && visit.query.has('next') && right.readSession(visit)
+        ? { status: 302, headers: { location: visit.query.get('next')! } }
+        : next(),
+  }),
   fault('login-by-options', 'start-other-methods', { startMethods: ['GET', 'OPTIONS'] }),
 ]
