@@ -192,9 +192,20 @@ export function createContext({
       return person
     },
 
-    /** Begins a login and stops before the portal. Fails if the client does not redirect to the portal. */
+    /**
+     * Begins a login and stops before the portal. Fails if the client does not redirect to the portal. If somebody is
+     * signed in, the client may lead this visitor on to its pages, and the check does not apply.
+     */
     async startLogin(browser: Browser, path = settings.login): Promise<Start> {
-      const page = await context.visitUntilPortal(browser, path)
+      let page = await context.visitUntilPortal(browser, path)
+      const isLedOn = page.stoppedAt === undefined && page.trail.length > 1
+      if (isLedOn && settings.page) {
+        for (const person of people)
+          if (await context.isSignedIn(browser, { person }))
+            throw new NotApplicable('the client does not begin a login for a visitor who is signed in')
+        // The client may have noticed only now that the session has ended.
+        page = await context.visitUntilPortal(browser, path)
+      }
       if (page.stoppedAt === undefined) {
         if (mayGoOnByScript(page)) throw new Undecided(describeScript(page, settings))
         const failure = new Failed(`${path} did not lead to the login portal, but to ${describePage(page)}.`)

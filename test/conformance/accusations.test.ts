@@ -114,6 +114,25 @@ t.test(
   },
 )
 
+t.test(
+  'if the browser sends no login cookie with the callback, the advice of the check `login-works` shows this cookie',
+  async t => {
+    const isStrict = { loginAttributes: right.loginAttributes.replace('Lax', 'Strict') }
+    const { 'login-works': result } = await judge(isStrict, 'login-works')
+    t.match(result, { verdict: 'failed', fix: /sent no cookie with the callback.*SameSite=Strict.*SameSite=Lax/ })
+  },
+)
+
+t.test('a client whose login path leads signed-in visitors to a page fails no check about a second login', async t => {
+  const leadsOn = answerWith((answer, visit) =>
+    visit.url.pathname === '/login' && answer.status === 302 && right.readSession(visit)
+      ? { status: 302, headers: { location: right.localPath(visit.query.get('returnTo'), visit) } }
+      : answer,
+  )
+  const ids = ['session-new', 'session-replaced', 'cookie-httponly', 'tabs-other-visitor', 'start-after-session-ended']
+  for (const result of Object.values(await judge(leadsOn, ...ids))) t.match(result.verdict, /passed|not applicable/)
+})
+
 const tooLong = (status: number): Partial<Parts> => ({
   isNavigation(visit) {
     if (visit.url.search.length > 2000) throw new Refusal(status, 'That address is too long.')

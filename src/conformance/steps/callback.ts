@@ -81,6 +81,11 @@ export const typedAddress = {
   'sec-fetch-user': '?1',
 }
 
+/** The scheme that a proxy names if visitors use the other one of http and https. */
+export function otherSchemeOf(client: string): string {
+  return client.startsWith('https:') ? 'http' : 'https'
+}
+
 /**
  * Requests that do not load a whole page. Each value contains the headers that differ from the headers of a page load.
  */
@@ -101,6 +106,12 @@ export const noNavigations: Record<string, Record<string, string>> = {
   },
   'A stylesheet of another site': {
     'sec-fetch-dest': 'style',
+    'sec-fetch-mode': 'no-cors',
+    'sec-fetch-site': 'cross-site',
+  },
+  'A frame of a frameset of another site': { 'sec-fetch-dest': 'frame', 'sec-fetch-site': 'cross-site' },
+  'A video on a page of another site': {
+    'sec-fetch-dest': 'video',
     'sec-fetch-mode': 'no-cors',
     'sec-fetch-site': 'cross-site',
   },

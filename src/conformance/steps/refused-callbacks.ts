@@ -48,6 +48,11 @@ export async function refusedCallbacks(context: CheckContext): Promise<RefusedCa
   const { browser, start, callback } = await beginLogin(context)
   const error = { error: 'access_denied', error_description: 'no', state: start.state ?? '' }
   await add('a callback with an error', browser, errorCallback(callback, error))
+  // Some clients answer this callback like the first one, and sign the visitor in.
+  const used = await beginLogin(context)
+  const before = used.browser.copy()
+  await followCallback(context, used.browser, used.callback, stopAt)
+  await add('a callback that has been used before', before, used.callback)
   for (const [what, fault, options] of faults) {
     const { browser, callback } = await beginLogin(context)
     await context.order(fault, { options })

@@ -10,9 +10,11 @@ import {
   beginLogin,
   cookieHeader,
   errorCallback,
+  expectNoNewLogin,
   expectRefused,
   followCallback,
   navigationHeaders,
+  otherSchemeOf,
 } from '../../steps/callback.ts'
 import { runsScript } from '../../steps/page-content.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
@@ -98,6 +100,11 @@ const escaped: [id: string, title: string, query: (state: string) => Record<stri
   ['state', 'the state', () => ({ code: 'none', state: markup })],
 ]
 
+const described = (headers: Record<string, string>) =>
+  Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join(', ')
+
 export const callbackParameters: CheckDefinition[] = [
   ...repeated.map(
     ([name, rule]): CheckDefinition => ({
@@ -180,6 +187,7 @@ export const callbackParameters: CheckDefinition[] = [
           'The client sent the browser to the portal again.',
           page,
         )
+        await expectNoNewLogin(context, browser, page, 'The client sent the browser to the portal again.')
       }
     },
   },
@@ -316,23 +324,26 @@ export const callbackParameters: CheckDefinition[] = [
     fix: 'Take the redirect URI of the exchange from the configuration, as you do when a login begins.',
     async run(context) {
       let exchanges = 0
-      for (const [name, value] of [
-        ['host', 'evil.example'],
-        ['x-forwarded-host', 'evil.example'],
-        ['x-forwarded-proto', 'gopher'],
-        ['x-forwarded-port', '9999'],
-        ['x-forwarded-prefix', '/evil'],
-        ['forwarded', 'host=evil.example;proto=https'],
-      ] as const) {
+      const otherScheme = otherSchemeOf(context.settings.client)
+      const all: Record<string, string>[] = [
+        { host: 'evil.example' },
+        { 'x-forwarded-host': 'evil.example' },
+        { 'x-forwarded-proto': 'gopher' },
+        { 'x-forwarded-proto': otherScheme },
+        { 'x-forwarded-port': '9999' },
+        { 'x-forwarded-prefix': '/evil' },
+        { 'x-forwarded-ssl': 'on' },
+        { 'x-forwarded-for': '203.0.113.7', 'x-forwarded-proto': otherScheme, 'x-forwarded-host': 'evil.example' },
+        { forwarded: 'host=evil.example;proto=https' },
+      ]
+      for (const added of all) {
         const { browser, callback } = await beginLogin(context)
         const cookie = cookieHeader(context, browser, callback.href)
-        await context.request(callback.href, {
-          headers: { ...navigationHeaders, ...(cookie && { cookie }), [name]: value },
-        })
+        await context.request(callback.href, { headers: { ...navigationHeaders, ...(cookie && { cookie }), ...added } })
         for (const step of (await context.codeExchanges()).slice(exchanges))
           expect(
             (step.request.body as Record<string, unknown> | null)?.redirect_uri === context.platform.redirectUri,
-            `After a callback with the header "${name}: ${value}", the exchange has a wrong redirect_uri.`,
+            `After a callback with the header "${described(added)}", the exchange has a wrong redirect_uri.`,
             step,
           )
         exchanges = context.arrived('exchange').length

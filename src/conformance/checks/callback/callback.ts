@@ -1,7 +1,7 @@
 // Tests the callback: in a normal login, and when the request does not come from a redirect of the portal.
 import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectSignedIn, expectWithFix, headerOf, setCookiesOf } from '../../findings.ts'
 import {
@@ -37,10 +37,11 @@ export const callback: CheckDefinition[] = [
       const { page, client } = context.settings
       const visits = landed.trail.filter(({ request }) => request.url.startsWith(context.platform.redirectUri)).length
       const steps = context.arrived('exchange', 'api').slice(-2)
+      const advice = isSignedIn
+        ? 'Answer the callback with status 200 and a page with a meta refresh, or set the session cookie with SameSite=Lax. Browsers do not send a Strict cookie after redirects that began on another site.'
+        : await adviceForLogin(context, landed)
       expectWithFix(
-        isSignedIn
-          ? 'Answer the callback with status 200 and a page with a meta refresh, or set the session cookie with SameSite=Lax. Browsers do not send a Strict cookie after redirects that began on another site.'
-          : adviceForLogin(context),
+        advice,
         visits < 2 && !landed.fault && landed.url.startsWith(`${client}/`),
         visits < 2
           ? `The login ended with ${describePage(landed)}.`
@@ -50,7 +51,7 @@ export const callback: CheckDefinition[] = [
       )
       if (!isSignedIn && mayGoOnByScript(landed)) throw new Undecided(describeScript(landed, context.settings))
       expectWithFix(
-        adviceForLogin(context),
+        advice,
         isSignedIn,
         `After the login, which ended with ${describePage(landed)}, the client made no successful API call when the browser opened ${page}.`,
         landed,
@@ -332,12 +333,20 @@ export const callback: CheckDefinition[] = [
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const cookie = cookieHeader(context, browser, callback.href)
-      await context.request(callback.href, {
+      const answer = await context.request(callback.href, {
         method: 'HEAD',
         headers: { ...navigationHeaders, ...(cookie && { cookie }) },
       })
       expect((await context.codeExchanges()).length === 0, 'The client exchanged the code.')
+      const page = await followCallback(context, browser, callback)
+      if ((await context.codeExchanges()).length > 0) return
       await expectRawExchange(context)
+      expect(
+        false,
+        `After the HEAD request, the same callback with GET was answered with ${describePage(page)}, and the client made no exchange.`,
+        answer,
+        page,
+      )
     },
   },
   {
@@ -403,6 +412,23 @@ export const callback: CheckDefinition[] = [
           page,
         )
       }
+      if (!context.settings.page) return
+      // A signed-in visitor can begin another login, and decline it.
+      const visitor = await context.signedIn()
+      for (const address of [there.href, cancelUrl]) {
+        const page = await visitor.browser.newTab().visit(address, context.beforePortal)
+        await expectNoNewLogin(
+          context,
+          visitor.browser,
+          page,
+          'The client begins a new login for a visitor who has declined.',
+        )
+        expect(
+          page.status > 0 && page.status !== 404 && page.status < 500,
+          `If somebody is signed in, cancel_url was answered with ${describePage(page)}.`,
+          page,
+        )
+      }
     },
   },
   {
@@ -427,7 +453,9 @@ export const callback: CheckDefinition[] = [
       for (const planted of [clean, attacker.browser.copy(), chosen(ofSameForm), chosen(() => 'c0ffee'.repeat(6))]) {
         // The victim's browser has the planted cookies, and later also the cookies that the client sets.
         const browser = planted.copy()
-        const start = await context.startLogin(browser)
+        // A client may lead a visitor with the attacker's session on to its pages, and then begins no login.
+        const start = await context.startLogin(browser).catch(passNotApplicable)
+        if (!start) continue
         // The copy includes the cookies of the login that has begun, because the attacker may have begun this login.
         const known = browser.copy()
         await followCallback(context, browser, await context.authorize(start, person))
@@ -488,8 +516,15 @@ export const callback: CheckDefinition[] = [
  * Returns advice for a login after which nobody is signed in. The advice depends on the step at which the login
  * stopped.
  */
-function adviceForLogin(context: CheckContext): string {
+async function adviceForLogin(context: CheckContext, landed: Page): Promise<string> {
   const [exchange] = context.arrived('exchange').slice(-1)
+  const callback = landed.trail.find(({ request }) => request.url.startsWith(context.platform.redirectUri))
+  if (!exchange && callback && !callback.request.headers.cookie) {
+    const start = await context.visitUntilPortal(context.browser(), context.settings.login)
+    const [set] = cookiesOf(start.trail)
+    if (set)
+      return `The browser sent no cookie with the callback, although the login path sets one: Set-Cookie: ${set.line.replace(/=[^;]*/, '=…')}. Set the login cookie with Path=/, Secure, HttpOnly, SameSite=Lax and Max-Age=600.`
+  }
   if (!exchange)
     return 'The client made no exchange for the callback. Compare the conditions that the client checks with the callback address in the evidence.'
   if (exchange.response.status >= 400)

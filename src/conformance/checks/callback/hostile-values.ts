@@ -51,6 +51,16 @@ const targets = [
   'url',
   'target',
   'go',
+  'returnUrl',
+  'return_url',
+  'redirectUrl',
+  'redirect_url',
+  'destination',
+  'dest',
+  'path',
+  'from',
+  'back',
+  'RelayState',
 ]
 
 /** Parameters of a callback that a client may show on a page. */

@@ -83,7 +83,8 @@ export const refused: CheckDefinition[] = [
       for (const [fault, options] of failuresOfTheExchange) {
         const known = context.arrived('exchange').length
         await context.order(fault, { times: 50, state: undefined, ...(options && { options }) })
-        const page = await context.signIn(context.browser()).catch(() => undefined)
+        const browser = context.browser()
+        const page = await context.signIn(browser).catch(() => undefined)
         await context.dropFaults()
         const exchanges = (await context.codeExchanges()).length - known
         expect(
@@ -91,6 +92,9 @@ export const refused: CheckDefinition[] = [
           `With the fault ${fault}, one attempt to sign in led to ${exchanges} exchanges.`,
           ...(page ? [page] : []),
         )
+        if (!page) continue
+        const message = `With the fault ${fault}, the page for the failed login sends the browser to the portal again.`
+        await expectNoNewLogin(context, browser, page, message)
       }
     },
   },
@@ -196,6 +200,17 @@ export const refused: CheckDefinition[] = [
       await context.request(callback.href, { headers: { ...typedAddress, ...cookiesFor(context, browser, callback) } })
       if ((await context.codeExchanges()).length === 0)
         throw new Undecided('The client makes no exchange for a plain callback either.')
+      const prefetched = await beginLogin(context)
+      const cookies = cookiesFor(context, prefetched.browser, prefetched.callback)
+      const prefetch = { ...typedAddress, ...noNavigations['A prefetch'], ...cookies }
+      const answer = await context.request(prefetched.callback.href, { headers: prefetch })
+      const page = await followCallback(context, prefetched.browser, prefetched.callback)
+      expect(
+        (await context.codeExchanges()).length === 2,
+        `After a prefetch of a callback, the callback itself was answered with ${describePage(page)}, and the client made no exchange.`,
+        answer,
+        page,
+      )
     },
   },
   {
@@ -269,8 +284,8 @@ export const refused: CheckDefinition[] = [
         // A browser sends Strict cookies with the request if the visitor was signed in at the portal, and the portal
         // redirected at once.
         const page = await browser.newTab().visit(address.href, { stopAt: context.isPortal })
-        if ((await context.codeExchanges()).length > known)
-          throw new NotApplicable('the client accepts the callback. Another check reports this')
+        // If the client accepts the callback, another check reports this.
+        if ((await context.codeExchanges()).length > known) continue
         expect(await context.isSignedIn(browser), `After ${what}, the visitor is no longer signed in.`, page)
       }
     },
@@ -362,23 +377,23 @@ const failedSecondLogins: [what: string, fail: (start: Start, callback: URL) => 
     },
   ],
   [
-    'the callback of a second login with an error',
+    'a second login whose callback has an error',
     ({ state }, callback) => errorCallback(callback, { error: 'server_error', state: state ?? '' }),
   ],
-  [
-    'the callback of a second login for another client',
+  ...Object.entries<(query: URLSearchParams) => void>({
+    'a second login whose callback is for another client': query =>
+      query.set('client_id', '00000000-0000-4000-8000-000000000000'),
+    'a second login whose callback comes from another issuer': query => query.set('iss', 'https://evil.example'),
+    'a second login whose callback has no code': query => query.delete('code'),
+    'a second login whose callback has two codes': query => query.append('code', 'A'.repeat(30)),
+    'a second login whose callback has no subject': query => query.delete('subject'),
+  }).map(([what, change]): [string, (start: Start, callback: URL) => URL] => [
+    what,
     (_, callback) => {
-      callback.searchParams.set('client_id', '00000000-0000-4000-8000-000000000000')
+      change(callback.searchParams)
       return callback
     },
-  ],
-  [
-    'the callback of a second login without a code',
-    (_, callback) => {
-      callback.searchParams.delete('code')
-      return callback
-    },
-  ],
+  ]),
 ]
 
 const forgeries: [what: string, change: (query: URLSearchParams) => void][] = [

@@ -1,6 +1,6 @@
 // Tests the attributes, values, sizes and number of the session cookies.
 import { bitsOf } from '../../../sandbox/lab/record/entropy.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import { describePage, expect, setCookiesOf } from '../../findings.ts'
 import { whyKept } from '../../steps/caching.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
@@ -106,7 +106,9 @@ export const cookie: CheckDefinition[] = [
           expect(fault === undefined, `The cookie ${cookie.name} ${fault}.`, exchange)
         }
         // Signs in again, because a client may have separate code for a login that replaces a session.
-        const again = await followCallback(context, browser, await context.authorize(await context.startLogin(browser)))
+        const start = await context.startLogin(browser).catch(passNotApplicable)
+        if (!start) return
+        const again = await followCallback(context, browser, await context.authorize(start))
         const names = cookies.map(({ cookie }) => cookie.name)
         for (const { cookie, exchange } of cookiesOf(again.trail)) {
           if (!names.includes(cookie.name) || cookie.isDeletion || cookie.value === '') continue

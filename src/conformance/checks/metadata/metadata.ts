@@ -779,6 +779,31 @@ export const metadata: CheckDefinition[] = [
     },
   },
   {
+    id: 'metadata-iss-compared',
+    title: 'If a callback has the wrong iss, the client refuses the callback even if the metadata does not promise iss',
+    rule: 'CL-23',
+    why: 'The metadata only says whether every callback has an iss. A wrong iss means in any case that another server made the callback.',
+    fix: 'If a callback has an iss, always compare it with the address of the portal. Let the metadata decide only whether a callback may have no iss.',
+    needs: ['process'],
+    ...alone,
+    async run(context) {
+      const met = await startUnder(context, 'metadata-iss-not-promised')
+      const plain = await beginLogin(context)
+      await expectMet(context, met)
+      await followCallback(context, plain.browser, plain.callback)
+      const known = (await context.codeExchanges()).length
+      if (known === 0) throw new Undecided('The client makes no exchange for an unchanged callback either.')
+      const { browser, callback } = await beginLogin(context)
+      callback.searchParams.set('iss', 'https://evil.example')
+      const page = await followCallback(context, browser, callback)
+      expect(
+        (await context.codeExchanges()).length === known,
+        'While the metadata did not promise iss, the client exchanged the code of a callback from another issuer.',
+        page,
+      )
+    },
+  },
+  {
     id: 'metadata-kept',
     title: 'The client does not read the metadata again for each login or each sign-out',
     rule: 'metadata-kept',

@@ -6,7 +6,7 @@ import type { CheckContext } from '../../context.ts'
 import { describePage, expect, setCookiesOf } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
-import { type ReadCookie, readSetCookie } from '../../steps/set-cookies.ts'
+import { type ReadCookie, readSetCookie, wrongAgeOf } from '../../steps/set-cookies.ts'
 import { lastAnswer, startsOfStrangers } from '../../steps/starts.ts'
 
 const rows: {
@@ -16,7 +16,7 @@ const rows: {
   why: string
   fix: string
   isRight: (cookie: ReadCookie) => boolean
-  found: string
+  found: (cookie: ReadCookie) => string
 }[] = [
   {
     id: 'http-only',
@@ -25,7 +25,7 @@ const rows: {
     why: 'An attacker who reads this cookie can finish the login in another browser.',
     fix: 'Set HttpOnly.',
     isRight: ({ isHttpOnly }) => isHttpOnly,
-    found: 'has no HttpOnly',
+    found: () => 'has no HttpOnly',
   },
   {
     id: 'secure',
@@ -34,7 +34,7 @@ const rows: {
     why: 'Code that does not set Secure during development often does not set it in production. Browsers accept Secure on localhost.',
     fix: 'Set Secure, even during development.',
     isRight: ({ isSecure }) => isSecure,
-    found: 'has no Secure',
+    found: () => 'has no Secure',
   },
   {
     id: 'same-site',
@@ -43,7 +43,7 @@ const rows: {
     why: 'Browsers do not send Strict cookies with the callback, so no login would work. They send a cookie with SameSite=None even with requests that another site causes. If SameSite is missing, browsers behave in different ways.',
     fix: 'Set SameSite=Lax.',
     isRight: ({ sameSite }) => sameSite === 'lax',
-    found: 'is not SameSite=Lax',
+    found: () => 'is not SameSite=Lax',
   },
   {
     id: 'no-domain',
@@ -52,7 +52,7 @@ const rows: {
     why: 'With a Domain attribute, every host of the domain gets the cookie.',
     fix: 'Set the cookie without a Domain attribute.',
     isRight: ({ domain }) => domain === undefined,
-    found: 'has a Domain',
+    found: () => 'has a Domain',
   },
   {
     id: 'prefix',
@@ -61,7 +61,7 @@ const rows: {
     why: 'Without this prefix, a website on a subdomain or on another port can set a cookie with the same name, and so disturb a login.',
     fix: 'Give the cookie a name that begins with __Host-, and set it with Secure, Path=/ and no Domain.',
     isRight: ({ name }) => /^__Host-/i.test(name),
-    found: 'has no __Host- prefix',
+    found: () => 'has no __Host- prefix',
   },
   {
     id: 'short',
@@ -70,7 +70,7 @@ const rows: {
     why: 'Somebody who uses the browser days later could finish an abandoned login.',
     fix: 'Set Max-Age=600.',
     isRight: ({ maxAge }) => maxAge === undefined || maxAge <= 600.5,
-    found: 'lives for more than ten minutes',
+    found: cookie => wrongAgeOf(cookie) ?? 'lives for more than ten minutes',
   },
 ]
 
@@ -97,14 +97,14 @@ const attributes = rows.map(({ id, title, rule, why, fix, isRight, found }) => (
     const cookies = cookiesOf(plain!.start.page.trail)
     if (cookies.length === 0) throw new NotApplicable('the login path sets no cookie')
     const wrong = cookies.filter(cookie => !isRight(cookie))
-    if (wrong.length > 0) throw new Failed(wrong.map(({ name }) => `The cookie ${name} ${found}.`).join(' '))
+    if (wrong.length > 0) throw new Failed(wrong.map(cookie => `The cookie ${cookie.name} ${found(cookie)}.`).join(' '))
     // If a login begins in another way, an earlier answer may set a cookie that is not about the login. So the check
     // looks only at the last answer.
     for (const other of others)
       for (const cookie of cookiesOf([lastAnswer(other)]))
         expect(
           isRight(cookie),
-          `For the login that began ${other.way}, the cookie ${cookie.name} ${found}.`,
+          `For the login that began ${other.way}, the cookie ${cookie.name} ${found(cookie)}.`,
           lastAnswer(other),
         )
   },

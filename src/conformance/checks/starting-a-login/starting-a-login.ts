@@ -1,10 +1,19 @@
 // Checks on how a login begins: the redirect to the portal, the parameters of this redirect, and the login cookie.
 
-import type { CheckDefinition } from '../../check.ts'
+import { type CheckDefinition, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { expect, expectSignedIn, expectWithFix, headerOf, setCookiesOf, statusOf } from '../../findings.ts'
+import {
+  describePage,
+  expect,
+  expectSignedIn,
+  expectWithFix,
+  headerOf,
+  setCookiesOf,
+  statusOf,
+} from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import { noNavigations, typedAddress } from '../../steps/callback.ts'
+import { describeScript, mayGoOnByScript } from '../../steps/page-content.ts'
 import { startsOf, startsOfStrangers } from '../../steps/starts.ts'
 import { loginCookie } from './login-cookie.ts'
 import { stateAndVerifier } from './state-and-verifier.ts'
@@ -251,13 +260,27 @@ export const startingALogin: CheckDefinition[] = [
     why: 'A browser keeps only about 180 cookies for a site, and many servers refuse headers of more than 8 or 16 KiB.',
     fix: 'Keep only about five pending logins for a browser, and delete the oldest.',
     async run(context) {
+      const { login, page } = context.settings
       const browser = context.browser()
-      for (let count = 0; count < 50; count++) await context.startLogin(browser)
+      // The server may refuse a request because the cookies of the logins before it are too large.
+      let begun = 0
+      while (begun < 50 && (await context.visitUntilPortal(browser, login)).stoppedAt !== undefined) begun++
       const cookies = browser.cookies.list(context.platform.redirectUri)
       const size = cookies.reduce((sum, { name, value }) => sum + name.length + value.length + 3, 0)
       expect(
         size < 8192 && cookies.length <= 25,
-        `After 50 logins have begun, the browser has ${cookies.length} cookies, with ${size} bytes in total.`,
+        `After ${begun} logins have begun, the browser has ${cookies.length} cookies, with ${size} bytes in total.`,
+      )
+      // Fails with the answer of the login path.
+      if (begun < 50) await context.startLogin(browser)
+      // Many clients have separate code for a login that begins at a page.
+      const visitor = context.browser()
+      for (let count = 0; page && count < 30; count++)
+        if ((await context.visitUntilPortal(visitor, page)).stoppedAt === undefined) return
+      const others = visitor.cookies.list(context.platform.redirectUri)
+      expect(
+        others.length <= 25,
+        `After 30 logins have begun at the page ${page}, the browser has ${others.length} cookies.`,
       )
     },
   },
@@ -317,6 +340,31 @@ export const startingALogin: CheckDefinition[] = [
       for (let count = 0; count < 30; count++) await context.startLogin(browser)
       await context.signIn(browser)
       await expectSignedIn(context, browser, 'After 30 logins had begun, a login did not work.')
+    },
+  },
+  {
+    id: 'start-after-session-ended',
+    title: 'If the platform has ended the session, the login path leads to the portal',
+    rule: 'token-ends-early',
+    why: 'Some clients lead signed-in visitors from the login path to their pages. If such a client looks only at its own cookie, a visitor whose session the platform has ended cannot sign in again before the cookie expires.',
+    fix: 'Begin a login even if the browser has a session cookie. Or delete the cookie when the API and the portal refuse the tokens.',
+    needs: ['page'],
+    async run(context) {
+      const { login, page: path } = context.settings
+      const { browser, person } = await context.signedIn()
+      await context.platform.endAccessTokens(person)
+      await context.order('refresh-400', { times: 20, options: { error: 'invalid_grant' } })
+      await context.visitUntilPortal(browser, path)
+      // The first visit of the login path may lead to a page that notices only now that the session has ended.
+      await context.visitUntilPortal(browser, login)
+      const page = await context.visitUntilPortal(browser, login)
+      if (page.stoppedAt === undefined && mayGoOnByScript(page))
+        throw new Undecided(describeScript(page, context.settings))
+      expect(
+        page.stoppedAt !== undefined,
+        `After the platform had ended the session, the login path led to ${describePage(page)}, and not to the portal.`,
+        page,
+      )
     },
   },
   {

@@ -6,16 +6,23 @@ import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, headerOf } from '../../findings.ts'
-import { typedAddress } from '../../steps/callback.ts'
+import { otherSchemeOf, typedAddress } from '../../steps/callback.ts'
 import { startsOf } from '../../steps/starts.ts'
 import { findGuess, wordsIn } from '../../steps/state-guesses.ts'
 
-/** Request headers from which a client could wrongly build the redirect URI. */
-const outsiders: [id: string, what: string, headers: Record<string, string>][] = [
-  ['host', 'Host', { host: 'evil.example' }],
-  ['forwarded-host', 'X-Forwarded-Host', { 'x-forwarded-host': 'evil.example' }],
-  ['forwarded-proto', 'X-Forwarded-Proto', { 'x-forwarded-proto': 'gopher' }],
-  ['forwarded', 'Forwarded', { forwarded: 'host=evil.example;proto=https' }],
+/**
+ * Request headers from which a client could wrongly build the redirect URI. Many clients only compare X-Forwarded-Proto
+ * with https, so a scheme that nobody uses is not enough.
+ */
+const outsiders: [id: string, what: string, headers: (otherScheme: string) => Record<string, string>[]][] = [
+  ['host', 'Host', () => [{ host: 'evil.example' }]],
+  ['forwarded-host', 'X-Forwarded-Host', () => [{ 'x-forwarded-host': 'evil.example' }]],
+  [
+    'forwarded-proto',
+    'X-Forwarded-Proto',
+    otherScheme => [{ 'x-forwarded-proto': 'gopher' }, { 'x-forwarded-proto': otherScheme }],
+  ],
+  ['forwarded', 'Forwarded', () => [{ forwarded: 'host=evil.example;proto=https' }]],
 ]
 
 const otherOutsiders: Record<string, string>[] = [
@@ -27,6 +34,10 @@ const otherOutsiders: Record<string, string>[] = [
   { 'x-original-host': 'evil.example' },
   { 'x-host': 'evil.example' },
   { 'x-http-host-override': 'evil.example' },
+  { 'x-forwarded-scheme': 'https' },
+  { 'x-url-scheme': 'https' },
+  { 'front-end-https': 'on' },
+  { 'x-forwarded-for': '203.0.113.7', 'x-forwarded-proto': 'https', 'x-forwarded-host': 'evil.example' },
   { origin: 'https://evil.example' },
   { referer: 'https://evil.example/page' },
 ]
@@ -61,7 +72,10 @@ async function expectSameAddresses(context: CheckContext, headers: Record<string
 }
 
 /** Parameters of a login path that clients often pass on to a portal. */
-const passedOn = ['lang', 'language', 'locale', 'hl', 'email', 'user', 'hint', 'idp', 'connection', 'theme', 'screen']
+const passedOn = [
+  ...['lang', 'language', 'locale', 'hl', 'email', 'user', 'username', 'hint', 'idp', 'connection', 'theme', 'screen'],
+  ...['tenant', 'organization', 'org', 'invitation', 'signup', 'mode', 'from', 'ref', 'utm_source', 'utm_campaign'],
+]
 
 export const stateAndVerifier: CheckDefinition[] = [
   {
@@ -219,6 +233,11 @@ export const stateAndVerifier: CheckDefinition[] = [
         code_challenge: 'evil',
         code_challenge_method: 'plain',
         nonce: 'evil',
+        max_age: '1',
+        display: 'evil',
+        acr_values: 'evil',
+        id_token_hint: 'evil',
+        audience: 'evil',
         resource: 'https://evil.example/',
         request_uri: 'https://evil.example/',
       }
@@ -244,7 +263,9 @@ export const stateAndVerifier: CheckDefinition[] = [
     rule: 'UP-01' as const,
     why: 'An attacker can choose the headers of a request. If the client uses them, the attacker chooses where the portal sends the visitor.',
     fix: `Build redirect_uri and cancel_url from the configuration, never from ${what}.`,
-    run: (context: CheckContext) => expectSameAddresses(context, headers),
+    async run(context: CheckContext) {
+      for (const one of headers(otherSchemeOf(context.settings.client))) await expectSameAddresses(context, one)
+    },
   })),
   {
     id: 'start-other-headers',

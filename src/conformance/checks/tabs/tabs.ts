@@ -116,6 +116,22 @@ export const tabs: CheckDefinition[] = [
         `After three logins began in one browser, the first login ended with ${describePage(page)}, and the client made no exchange.`,
         page,
       )
+      // If the session has ended, two tabs begin a login at their page. Many clients have separate code for this.
+      const visitor = context.browser()
+      const first = await context.visitUntilPortal(visitor, context.settings.page)
+      const second = await context.visitUntilPortal(visitor.newTab(), context.settings.page)
+      for (const begun of [first, second]) {
+        const url = URL.parse(begun.stoppedAt ?? '')
+        if (!url?.searchParams.has('response_type')) return
+        const known = (await context.codeExchanges()).length
+        const start = { url, state: url.searchParams.get('state') ?? undefined, page: begun }
+        const end = await followCallback(context, visitor, await context.authorize(start))
+        expect(
+          (await context.codeExchanges()).length === known + 1,
+          `Two logins began in one browser at the page behind the login. One of them ended with ${describePage(end)}, and the client made no exchange.`,
+          end,
+        )
+      }
     },
   },
   {
@@ -227,6 +243,9 @@ export const tabs: CheckDefinition[] = [
       browser.cookies.delete(undefined, portalUrl)
       browser.cookies.set(portalUrl, `${other.portalCookie}; Path=/; Secure; HttpOnly; SameSite=Lax`)
       const page = await browser.visit(context.url(context.settings.login))
+      const isAtPortal = page.trail.some(({ request }) => context.isPortal(new URL(request.url)))
+      if (!isAtPortal && (await context.isSignedIn(browser, { person })))
+        throw new NotApplicable('the client does not begin a login for a visitor who is signed in')
       expect(
         await context.isSignedIn(browser, { person: other }),
         `The login of the second visitor ended with ${describePage(page)}, and this visitor is not signed in.`,

@@ -1,13 +1,14 @@
 // Mistakes in one branch of a login: in the login that begins at a page, in the answer to one kind of failure, in the
 // second login of a signed-in visitor, or with one kind of return address.
 import { createHash } from 'node:crypto'
-import { page } from '../pages.ts'
+import { goOn, page } from '../pages.ts'
 import { keepLogin, right } from '../parts.ts'
-import { PlatformFault, Refusal, type Visit } from '../visit.ts'
-import { answerWith, type Fault, fault, startWith } from './fault.ts'
+import { type Answer, PlatformFault, Refusal, type Visit } from '../visit.ts'
+import { answerWith, exchangeWith, type Fault, fault, memoryOf, startWith } from './fault.ts'
 
 const isCallback = (visit: Visit) => visit.url.pathname === '/exchangeToken'
 const isCancelled = (visit: Visit) => visit.url.pathname === '/cancelled'
+const secure = (address: string) => address.replace(/^http:/, 'https:')
 const hashOf = (text: string) => createHash('sha256').update(text).digest('base64url')
 
 /** Accepts the return addresses that the correct client accepts, but does not encode their markup. */
@@ -22,6 +23,17 @@ const beginsAtPage = (change: (visit: Visit) => Record<string, string>) => ({
     const location = `${visit.settings.loginUrl}/?${right.startQuery(visit, state, verifier)}`
     return { status: 302, headers: { location, ...change(visit) } }
   },
+})
+
+/** Uses up the state of a callback that meets the condition, although the client refuses this callback. */
+const usingUp = (isMet: (visit: Visit) => boolean) => ({
+  async around(visit: Visit, next: () => Promise<Answer>) {
+    const state = visit.query.get('state') ?? ''
+    if (isCallback(visit) && isMet(visit)) memoryOf(visit).set(`used ${state}`, true)
+    return next()
+  },
+  findLogin: (visit: Visit, state: string) =>
+    memoryOf(visit).has(`used ${state}`) ? undefined : right.findLogin(visit, state),
 })
 
 /** The requests whose call to the portal was answered. */
@@ -67,6 +79,37 @@ export const loginBranches: Fault[] = [
   }),
 
   // ---- The start
+  fault(
+    'redirect-uri-of-a-proxy-with-https',
+    'start-forwarded-proto',
+    startWith((query, { headers }) => {
+      if (headers['x-forwarded-proto'] === 'https') query.set('redirect_uri', secure(query.get('redirect_uri') ?? ''))
+    }),
+  ),
+  fault(
+    'redirect-uri-of-a-proxy-with-scheme-and-host',
+    'start-other-headers',
+    startWith((query, { headers }) => {
+      const { 'x-forwarded-proto': scheme, 'x-forwarded-host': host } = headers
+      if (scheme && host) query.set('redirect_uri', `${scheme}://${host}/exchangeToken`)
+    }),
+  ),
+  fault(
+    'exchange-with-the-scheme-of-a-proxy',
+    'callback-headers',
+    exchangeWith((form, { headers }) => {
+      if (headers['x-forwarded-proto'] === 'https') form.set('redirect_uri', secure(form.get('redirect_uri') ?? ''))
+    }),
+  ),
+  fault('no-login-while-there-is-a-cookie', 'start-after-session-ended', {
+    dropSession: () => {},
+    endSession: visit => right.dropSession(visit),
+    ...answerWith((answer, visit) =>
+      visit.url.pathname === '/login' && right.readSession(visit)
+        ? { status: 302, headers: { location: '/applications' } }
+        : answer,
+    ),
+  }),
   fault('login-for-600-milliseconds', 'login-lasts', {
     findLogin(visit, state) {
       const login = right.findLogin(visit, state)
@@ -78,6 +121,23 @@ export const loginBranches: Fault[] = [
   }),
   fault('login-of-a-page-kept-by-the-browser', 'cookie-answers-not-kept', {
     ...beginsAtPage(() => ({ 'cache-control': 'private, max-age=60' })),
+  }),
+  ...(
+    [
+      ['organization', 'org_hint'],
+      ['max_age', 'max_age'],
+    ] as const
+  ).map(([name, sent]) =>
+    fault(
+      `${name}-passed-on-to-the-portal`,
+      'start-not-chosen',
+      startWith((query, visit) => {
+        if (visit.query.has(name)) query.set(sent, visit.query.get(name)!)
+      }),
+    ),
+  ),
+  fault('next-page-in-the-relay-state', 'callback-no-redirect-away', {
+    arrive: (visit, login) => goOn(visit, visit.query.get('RelayState') ?? login.returnTo),
   }),
   fault(
     'prompt-after-a-sign-out',
@@ -91,6 +151,25 @@ export const loginBranches: Fault[] = [
   }),
   fault('state-of-the-address-and-the-time', 'state-not-of-time', { newState: () => hashOf(`127.0.0.1${Date.now()}`) }),
 
+  fault('logins-of-pages-without-end', 'logins-bounded', {
+    askToSignIn: visit =>
+      beginsAtPage(() => ({})).askToSignIn({ ...visit, parts: { ...visit.parts, mostLogins: 1000 } }),
+  }),
+  fault('one-cookie-for-all-logins-of-pages', 'tabs-parallel-logins', {
+    askToSignIn(visit) {
+      const answer = beginsAtPage(() => ({})).askToSignIn(visit)
+      // Gives the cookie the same name in each of these logins.
+      const [name, ...rest] = visit.setCookies.pop()!.split('=')
+      visit.setCookies.push(`__Host-login-page=${name}.${rest.join('=')}`)
+      return answer
+    },
+    readCookies: header =>
+      right.readCookies(header).map(([name, value]): [string, string] => {
+        const [own = '', ...rest] = value.split('.')
+        return name === '__Host-login-page' ? [own, rest.join('.')] : [name, value]
+      }),
+  }),
+
   // ---- The page after a failure
   ...(['/exchangeToken', '/cancelled'] as const).map(path =>
     fault(
@@ -102,6 +181,34 @@ export const loginBranches: Fault[] = [
           : answer,
       ),
     ),
+  ),
+  fault(
+    'new-login-five-seconds-after-a-failed-exchange',
+    'callback-failures-no-loop',
+    answerWith((answer, visit) =>
+      isCallback(visit) && answer.status >= 500
+        ? { ...answer, headers: { ...answer.headers, refresh: '5; url=/login' } }
+        : answer,
+    ),
+  ),
+  fault(
+    'new-login-five-seconds-after-a-callback-without-a-code',
+    'callback-code-missing',
+    answerWith((answer, visit) =>
+      isCallback(visit) && !visit.query.get('code')
+        ? { ...answer, headers: { ...answer.headers, refresh: '5; url=/login' } }
+        : answer,
+    ),
+  ),
+  fault(
+    'head-uses-up-the-state',
+    'callback-head',
+    usingUp(visit => visit.method === 'HEAD'),
+  ),
+  fault(
+    'prefetch-uses-up-the-state',
+    'callback-navigation-only',
+    usingUp(visit => String(visit.headers['sec-purpose'] ?? '').includes('prefetch')),
   ),
   ...['login_required', 'invalid_scope'].map(error =>
     fault(
@@ -140,6 +247,14 @@ export const loginBranches: Fault[] = [
       ),
     ),
   ),
+  fault('state-on-the-page-for-a-used-callback', 'callback-refused-closed', {
+    isFirstUse(visit, state) {
+      const isUsed = memoryOf(visit).has(`used ${state}`)
+      memoryOf(visit).set(`used ${state}`, true)
+      if (isUsed) throw new Refusal(400, `The login ${state} was finished before.`)
+      return true
+    },
+  }),
   fault('login-kept-after-a-broken-exchange', ['state-once-after-exchange', 'login-cookie-deleted'], {
     isFirstUse: () => true,
     once: (_visit, _name, act) => act(),
@@ -171,6 +286,19 @@ export const loginBranches: Fault[] = [
     checkError(visit) {
       if (visit.query.has('error')) right.dropSession(visit)
       right.checkError(visit)
+    },
+  }),
+  fault(
+    'cancel-page-is-missing-for-signed-in-visitors',
+    'declined',
+    answerWith((answer, visit) =>
+      isCancelled(visit) && right.readSession(visit) ? page(visit, 404, 'Not found', '') : answer,
+    ),
+  ),
+  fault('second-login-without-a-code-ends-the-session', 'second-login-fails-keeps-session', {
+    readCallback(visit) {
+      if (!visit.query.has('code')) right.dropSession(visit)
+      return right.readCallback(visit)
     },
   }),
   fault('second-login-for-another-client-ends-the-session', 'second-login-fails-keeps-session', {

@@ -345,6 +345,22 @@ export const metadata: Fault[] = [
     }),
   ),
   fault(
+    'iss-compared-only-if-it-is-promised',
+    'metadata-iss-compared',
+    readingMetadata(
+      {},
+      {
+        checkClient(visit) {
+          if (visit.query.get('client_id') !== visit.settings.clientId)
+            throw new Refusal(400, 'For another application.')
+          const isPromised = known(visit).authorization_response_iss_parameter_supported === true
+          if (isPromised && visit.query.get('iss') !== visit.settings.loginUrl)
+            throw new Refusal(400, 'Of another portal.')
+        },
+      },
+    ),
+  ),
+  fault(
     'iss-demanded-because-of-false',
     'metadata-iss-not-promised',
     readingMetadata(
