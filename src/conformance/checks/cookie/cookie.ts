@@ -4,6 +4,7 @@ import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } fro
 import { describePage, expect, setCookiesOf } from '../../findings.ts'
 import { whyKept } from '../../steps/caching.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { openCreateForm } from '../../steps/create-form.ts'
 import { expiredSession, openSession, ownCookies, renewalIn, sessionOf, visitPage } from '../../steps/sessions.ts'
 import {
   cookiesOf,
@@ -406,6 +407,18 @@ export const cookie: CheckDefinition[] = [
         for (const { rule, judge } of attributes) {
           const fault = rule === 'CK-01' ? judge(cookie) : undefined
           expect(fault === undefined, `After a renewal, the cookie ${cookie.name} ${fault}.`, exchange)
+        }
+      }
+      if (!context.settings.create) return
+      // Many clients have separate code for forms.
+      const open = await openCreateForm(context)
+      await context.platform.endAccessTokens(open.person)
+      const page = await open.browser.submit(open.page, open.form, open.values, undefined, { stopAt: () => true })
+      for (const { cookie, exchange } of cookiesOf(page.trail)) {
+        if (!names.includes(cookie.name) || cookie.isDeletion || cookie.value === '') continue
+        for (const { rule, judge } of attributes) {
+          const fault = rule === 'CK-01' ? judge(cookie) : undefined
+          expect(fault === undefined, `After a renewal for a form, the cookie ${cookie.name} ${fault}.`, exchange)
         }
       }
     },

@@ -7,7 +7,7 @@ import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed, expectWithFix, setCookiesOf } from '../../findings.ts'
 import { describeExchange } from '../../report/describe.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
-import { openCreateForm } from '../../steps/create-form.ts'
+import { openCreateForm, openFormIn } from '../../steps/create-form.ts'
 import { expectNoRenewal, isCall } from '../../steps/renewals.ts'
 import {
   expiredSession,
@@ -322,9 +322,18 @@ export const renewal: CheckDefinition[] = [
       // Tests a second session, which the client renews after a 401 answer. The pause makes this renewal so much later
       // than the login that the check can measure whether the renewal makes the cookie expire later.
       const second = await context.signedIn()
+      const third = await context.signedIn()
+      const open = context.settings.create ? await openFormIn(context, third.browser, third.person) : undefined
       await context.pause(2300)
       await context.platform.endAccessTokens(second.person)
       await expectFixedEnd(context, second.browser, second.page, accessSeconds + 60)
+      if (!open) return
+      const before = new Set(context.arrived())
+      const page = await open.browser.submit(open.page, open.form, open.values, undefined, { stopAt: () => true })
+      await context.platform.settle()
+      const steps = context.arrived().filter(step => !before.has(step))
+      if (!steps.some(({ kind, response }) => kind === 'refresh' && response.status === 200)) return
+      await expectFixedEnd(context, third.browser, third.page, accessSeconds + 60, { page, steps })
     },
   },
   {
@@ -512,11 +521,18 @@ async function expectNewToken(context: CheckContext, browser: Browser, renewal: 
 
 /**
  * Fails if a renewal at the next visit makes the cookie with the refresh token expire later. `landed` is the page after
- * the login. Looks only at cookies that live longer than `moreThan` seconds.
+ * the login. Looks only at cookies that live longer than `moreThan` seconds. If `renewed` is given, it is the visit with
+ * the renewal.
  */
-async function expectFixedEnd(context: CheckContext, browser: Browser, landed: Page, moreThan = 60): Promise<void> {
+async function expectFixedEnd(
+  context: CheckContext,
+  browser: Browser,
+  landed: Page,
+  moreThan = 60,
+  renewed?: { page: Page; steps: LabStep[] },
+): Promise<void> {
   const before = longLived(landed, moreThan)
-  const visit = await visitPage(context, browser)
+  const visit = renewed ?? (await visitPage(context, browser))
   grantedIn(renewalIn(context, visit))
   const after = longLived(visit.page, moreThan)
   const deleted = cookiesOf(visit.page.trail).filter(({ cookie }) => cookie.isDeletion)
