@@ -249,4 +249,20 @@ export const sessionData = [
       return right.keepSession(visit, tokens)
     },
   }),
+  fault('cookies-renewed-by-a-form-without-http-only', 'cookie-attributes-after-renewal', {
+    keepSession(visit, tokens) {
+      const session = right.keepSession(visit, tokens)
+      if (visit.method === 'POST') visit.setCookies = visit.setCookies.map(line => line.replace('; HttpOnly', ''))
+      return session
+    },
+  }),
+  fault('refresh-cookie-slides-with-a-form', 'refresh-fixed-end', {
+    loginEnd: visit =>
+      visit.method === 'POST' ? Date.now() + visit.parts.refreshSeconds * 1000 : right.loginEnd(visit),
+  }),
+  fault('session-without-refresh-token-not-ended', 'logout-without-refresh-token', {
+    endSession(visit) {
+      if (right.readRefresh(visit)) right.dropSession(visit)
+    },
+  }),
 ]
