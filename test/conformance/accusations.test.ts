@@ -350,7 +350,7 @@ t.test(
       'edit-overtaken-kept',
     )
     t.match(result, { verdict: 'warned', reason: 'with a redirect, and then status 200' })
-    t.match(result!.reason, 'did not save the second name')
+    t.match(result!.reason, 'did not save the second form')
     t.equal(result!.evidence.filter(text => text.startsWith('POST')).length, 2)
   },
 )

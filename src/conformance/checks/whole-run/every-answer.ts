@@ -95,7 +95,7 @@ const rows: Row[] = [
     title: 'During the whole run, no link, form or redirect contains the value of a session cookie in its address',
     rule: 'SE-04',
     why: 'Addresses get into logs, into the history of the browser and into the Referer of other requests. Anyone who opens such an address then has the session. Some frameworks write the id of the session into addresses until they know that the browser accepts cookies.',
-    fix: 'Let the framework use only cookies for the session, for example with the tracking mode COOKIE in Java, or with session.use_only_cookies and without session.use_trans_sid in PHP.',
+    fix: 'Let the framework send the id of a session only in cookies, and switch off session ids in addresses.',
     trait: 'cookie in address',
   },
   {
