@@ -51,15 +51,6 @@ export const peopleAndPages: Fault[] = [
     attribute: ({ parts }, text) => parts.html(parts.html(text)),
   }),
   fault(
-    'refused-change-loses-the-description',
-    'edit-refused-kept',
-    bodyWith((body, { method, url }) =>
-      method === 'POST' && url.pathname.endsWith('/edit')
-        ? body.replace(/(<textarea[^>]*>)[^<]*/, (_, start: string) => start)
-        : body,
-    ),
-  ),
-  fault(
     'refused-form-without-a-sign-out',
     'every-page-sign-out',
     bodyWith((body, { method }) =>
