@@ -144,7 +144,7 @@ export const otherVisitors: CheckDefinition[] = [
       await openOwn(context, owner)
       const { browser } = await context.signedIn({ person: await context.otherPerson() })
       let met = 0
-      for (const fault of ['api-503', 'api-reset']) {
+      for (const fault of ['api-503', 'api-reset', 'groups-503', 'groups-403']) {
         // Opens the owner's pages again, because a client may keep only the last answer, and the other visitor's calls
         // have replaced it.
         await openAll(context, owner.browser, owner.addresses)

@@ -9,7 +9,7 @@ import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectServed, expectWithFix, setCookiesOf } from '../../findings.ts'
 import { describeExchange } from '../../report/describe.ts'
 import { filledFields, ownForm, sendForm } from '../../steps/application-pages.ts'
-import { cookieHeader, typedAddress } from '../../steps/callback.ts'
+import { cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
 import {
   attackersForm,
   created,
@@ -22,6 +22,7 @@ import { credentialsGiven } from '../../steps/leaks.ts'
 import { shownText } from '../../steps/page-content.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
 import { readableTextsIn, readSetCookie } from '../../steps/set-cookies.ts'
+import { isSame } from '../../steps/sign-out.ts'
 
 const needs: Check['needs'] = ['create', 'page']
 
@@ -298,6 +299,17 @@ export const creating: CheckDefinition[] = [
         asksToSignIn(context, page),
         `The client answered with ${describePage(page)}, which does not offer to sign in.`,
         page,
+      )
+      // Signs in with the link of this page, which may contain a return address.
+      const link = page.links.find(({ url }) => isSame(url, context.url(context.settings.login)))
+      const start = await context.startLogin(open.browser, link?.url ?? context.settings.login)
+      await followCallback(context, open.browser, await context.authorize(start, open.person))
+      const later = await open.browser.newTab().visit(context.url(context.settings.create))
+      expectWithFix(
+        'After the login, show the filled-in form again. Create the application only when the visitor sends this form.',
+        (await created(context, open.person)).length === 0,
+        'After the login, the client created the application, although the visitor did not send the form again.',
+        later,
       )
     },
   },

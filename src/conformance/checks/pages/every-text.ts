@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Browser, Exchange, Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
-import { type CheckDefinition, NotApplicable, passNotApplicable } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, headerOf, setCookiesOf } from '../../findings.ts'
 import { nameField, openEditForm, openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
@@ -18,6 +18,7 @@ import {
   runsScript,
   shownText,
 } from '../../steps/page-content.ts'
+import { signOut } from '../../steps/sign-out.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 const json = 'application/json; charset=utf-8'
@@ -102,6 +103,12 @@ const addresses = [
   `javascript:${script}//http://a.example/`,
 ]
 
+/** The fields of the forms. A client may fill in a form from the query. */
+const formFields = [
+  ...['description', 'groupId', 'group', 'webPageUrl', 'iconUrl', 'privacyPolicyUrl', 'redirectUris'],
+  ...['defaultRedirectUri', 'scopes', 'defaultScopes'],
+]
+
 /** Names of query parameters that many clients read and show. */
 const parameters = [
   ...['q', 'query', 'search', 'filter', 'sort', 'order', 'page', 'name', 'id', 'error', 'error_description', 'message'],
@@ -125,9 +132,12 @@ const parameters = [
 /** Names of cookies that many clients show without a check. */
 const shownCookies = ['flash', 'message', 'notice', 'error', 'lang', 'locale', 'theme', 'name', 'user', 'username']
 
+/** A link on another site leads to the page. The client may answer with a page that leads on to the same address. */
+const fromElsewhere = { ...typedAddress, 'sec-fetch-site': 'cross-site' }
+
 /**
- * Requests every known page twice, with the text in every parameter, and with the headers: once without a session, and
- * once with a session.
+ * Requests every known page with the text in every parameter, and with the headers: without a session, with a session,
+ * from another site, and after a sign-out.
  */
 async function requestWith(context: CheckContext, text: string, headers: Record<string, string>): Promise<Exchange[]> {
   const { login, callback, page, create, returnTo, logout } = context.settings
@@ -135,22 +145,36 @@ async function requestWith(context: CheckContext, text: string, headers: Record<
   const cancel = start.url.searchParams.get('cancel_url') ?? ''
   const own = cancel.startsWith(`${context.settings.client}/`) ? [cancel] : []
   const names = [...new Set([...parameters, ...(returnTo ? [returnTo] : [])])]
-  const query = `${new URLSearchParams(names.map((name): [string, string] => [name, text]))}`
+  // All parameters in one address would make the headers of the request too long for many servers.
+  const queries = [names, formFields].map(
+    some => `${new URLSearchParams(some.map((name): [string, string] => [name, text]))}`,
+  )
   const all = ['/', login, callback, page, create, logout?.method === 'GET' ? '' : (logout?.path ?? ''), ...own]
   const paths = [...new Set(all.filter(path => path !== ''))]
-  const withQuery = (path: string) => `${path}${path.includes('?') ? '&' : '?'}${query}`
+  const withQuery = (path: string, query: string) => `${path}${path.includes('?') ? '&' : '?'}${query}`
   const answers: Exchange[] = []
-  const ask = async (path: string, cookie?: string) => {
+  const ask = async (path: string, cookie?: string, kind: Record<string, string> = typedAddress) => {
     const cookies = [cookie, headers.cookie].filter(text => text !== undefined && text !== '').join('; ')
-    const sent = { ...typedAddress, ...headers, ...(cookies && { cookie: cookies }) }
-    answers.push(await context.request(withQuery(path), { headers: sent }))
-    answers.push(await context.request(`${path}?${names[0]}=${encodeURIComponent(text)}`, { headers: sent }))
+    const sent = { ...kind, ...headers, ...(cookies && { cookie: cookies }) }
+    for (const query of [...queries, `${names[0]}=${encodeURIComponent(text)}`])
+      answers.push(await context.request(withQuery(path, query), { headers: sent }))
   }
   for (const path of paths) await ask(path)
   if (!page) return answers
+  const behind = [page, create].filter(path => path !== '')
+  const below = `${page.split('?')[0]!.replace(/\/$/, '')}/${encodeURIComponent(text)}`
+  for (const path of [...behind, below]) await ask(path, undefined, fromElsewhere)
   const { browser } = await context.signedIn()
   for (const path of paths) await ask(path, cookieHeader(context, browser, path))
+  if (!logout) return answers
+  // If the suite cannot sign out, it still judges the other answers.
+  await signOut(context, browser).catch(passUndecided)
+  for (const path of behind) await ask(path, cookieHeader(context, browser, path))
   return answers
+}
+
+function passUndecided(error: unknown): void {
+  if (!(error instanceof Undecided)) throw error
 }
 
 const isTyped = (type: string) => ['text', 'url', 'search', 'tel', 'textarea', 'email'].includes(type)

@@ -129,6 +129,8 @@ export const typedValues: CheckDefinition[] = [
       const { browser } = await context.signedIn()
       for (const fault of [
         'groups-503',
+        'groups-500',
+        'groups-403',
         'groups-404',
         'groups-429',
         'groups-reset',
@@ -149,7 +151,11 @@ export const typedValues: CheckDefinition[] = [
         const isByHand = form.controls.some(
           ({ name, type, choices }) => /group/i.test(name) && type !== 'hidden' && !choices,
         )
-        expect(isByHand, 'The form has no text field for the id of a group.', page)
+        expect(
+          isByHand,
+          `When the API answers the call for the groups with the fault ${fault}, the form has no text field for the id of a group.`,
+          page,
+        )
       }
     },
   },

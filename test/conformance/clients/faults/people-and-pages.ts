@@ -1,6 +1,7 @@
 // Clients that show a text to the wrong person, show a text wrongly, or forget a rule on some pages.
 import { page } from '../pages.ts'
 import { right } from '../parts.ts'
+import { type Call, callApi } from '../platform.ts'
 import type { Visit } from '../visit.ts'
 import { answerWith, bodyWith, type Fault, fault, memoryOf } from './fault.ts'
 import { readName } from './name.ts'
@@ -97,4 +98,70 @@ export const peopleAndPages: Fault[] = [
       return isUnknown ? page(visit, 200, 'There is no such application', '') : answer
     },
   }),
+  fault('address-as-html-on-the-page-that-leads-on', 'request-escapes', {
+    async around(visit, next) {
+      const answer = await next()
+      const isLead = answer.body?.includes('http-equiv="refresh"') && visit.url.pathname !== '/exchangeToken'
+      return isLead ? { ...answer, body: linkTo(addressOf(visit)) } : answer
+    },
+  }),
+  fault('address-as-html-after-the-sign-out', 'request-escapes', {
+    askToSignIn(visit) {
+      const answer = right.askToSignIn(visit)
+      if (answer.status !== 401) return answer
+      const headers = { 'content-type': 'text/html; charset=utf-8' }
+      return { ...answer, headers, body: linkTo(`/login?returnTo=${addressOf(visit)}`) }
+    },
+  }),
+  fault(
+    'description-of-the-address-as-html',
+    'request-escapes',
+    bodyWith((body, { method, query }) =>
+      method === 'GET' ? body.replace(/<textarea[^>]*>/, start => start + (query.get('description') ?? '')) : body,
+    ),
+  ),
+  fault('groups-of-the-last-visitor', 'other-visitors-data-while-down', {
+    async send(visit, request) {
+      if (!isForGroups(request)) return right.send(visit, request)
+      const answer = await right.send(visit, request).catch(() => undefined)
+      if (answer?.[0] === 200) memoryOf(visit).set('groups', answer)
+      return (memoryOf(visit).get('groups') as typeof answer) ?? answer ?? [502, undefined]
+    },
+  }),
+  fault('list-without-groups-after-403', 'create-without-groups', {
+    async send(visit, request) {
+      const answer = await right.send(visit, request)
+      if (isForGroups(request)) memoryOf(visit).set('status', answer[0])
+      return answer
+    },
+    ...bodyWith((body, visit) =>
+      memoryOf(visit).get('status') === 403
+        ? body.replace(/<input name="groupId"[^>]*>/, '<select name="groupId"></select>')
+        : body,
+    ),
+  }),
+  fault('form-sent-again-after-the-login', 'create-no-session', {
+    keepDraft: visit =>
+      visit.parts.setCookie(visit, '__Host-draft', visit.body, 'Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=600'),
+    async around(visit, next) {
+      const answer = await next()
+      const session = right.readSession(visit)
+      const draft = visit.parts.unseal(visit, '__Host-draft', cookieOf(visit, '__Host-draft') ?? '')
+      if (!session || typeof draft !== 'string' || visit.url.pathname !== '/applications/new') return answer
+      const { form: _, ...data } = Object.fromEntries(new URLSearchParams(draft))
+      await callApi(visit, session, 'POST', '/apps/v1', { ...data, defaultRedirectUri: data.redirectUris })
+      return answer
+    },
+  }),
 ]
+
+const isForGroups = ({ url }: Call) => url.includes('/links?')
+
+/** The path and the query of the request, without their encoding. */
+function addressOf({ url: { pathname, search } }: Visit): string {
+  return decodeURIComponent(pathname) + decodeURIComponent(search.replaceAll('+', ' '))
+}
+
+function linkTo(address: string): string {
+  return `<!doctype html><html lang="en"><meta charset="utf-8"><title>One moment</title><a href="${address}">Continue</a></html>`
+}
