@@ -4,7 +4,7 @@ import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, Failed, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext, Start } from '../../context.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
-import { beginLogin, followCallback, typedAddress } from '../../steps/callback.ts'
+import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
 import { revocationSeconds, untilRevoked } from '../../steps/revocations.ts'
 import { endToken } from '../../steps/sessions.ts'
@@ -145,29 +145,6 @@ const longestWaitMs = 3000
  */
 const slowLoginMs = 2000
 
-/** The number of logins that begin at the same time. */
-const loginsAtOnce = 5
-/** Milliseconds. A page that needs no metadata takes less time, unless the client serves few requests at a time. */
-const longPlainMs = 1500
-
-/** Fails if logins that begin at the same time wait for the metadata one after the other. */
-async function expectNotInTurn(context: CheckContext): Promise<void> {
-  const beginning = Array.from({ length: loginsAtOnce }, () =>
-    context.visitUntilPortal(context.browser(), context.settings.login),
-  )
-  await context.pause(100)
-  const plain = await context.request('/there-is-nothing-here-conformance', { headers: typedAddress })
-  const pages = await Promise.all(beginning)
-  // If the client serves only a few requests at a time, even a page that needs no metadata has to wait.
-  if (plain.durationMs > longPlainMs) return
-  const [longest] = pages.toSorted((one, other) => waitedMs(other) - waitedMs(one))
-  expect(
-    waitedMs(longest!) < longestWaitMs,
-    `${loginsAtOnce} logins began at the same time. One of them reached the portal only after ${(waitedMs(longest!) / 1000).toFixed(1)} seconds, so the logins have waited for the metadata one after the other.`,
-    longest!,
-  )
-}
-
 const waits: CheckDefinition[] = [
   ['never', 'does not arrive'],
   ['endless-body', 'does not end'],
@@ -178,7 +155,7 @@ const waits: CheckDefinition[] = [
   title: `If the portal's metadata ${what}, a login still begins within about one second`,
   rule: 'metadata-optional',
   why: 'Without a deadline, the visitor waits for a document that the login does not need.',
-  fix: 'Give the request for the document a deadline of one second. The deadline must include the time for the body. If the document is late, begin the login without it. Logins that begin at the same time share one request.',
+  fix: 'Give the request for the document a deadline of one second. The deadline must include the time for the body. If the document is late, begin the login without it.',
   needs: ['process'],
   ...alone,
   async run(context) {
@@ -197,7 +174,6 @@ const waits: CheckDefinition[] = [
         second,
       )
     }
-    if (failure === 'never') await expectNotInTurn(context)
   },
 }))
 

@@ -216,17 +216,6 @@ export const metadata: Fault[] = [
       return hasAsked ? next() : metadataReader.around!(visit, next)
     },
   }),
-  fault('metadata-read-in-turn', 'metadata-never', {
-    ...metadataReader,
-    async around(visit, next) {
-      if (visit.url.pathname !== '/login') return next()
-      const before = memoryOf(visit).get('reading')
-      const reading = Promise.resolve(before).then(() => metadataReader.around!(visit, async () => ({ status: 200 })))
-      memoryOf(visit).set('reading', reading)
-      await reading
-      return next()
-    },
-  }),
   fault('metadata-of-any-size', 'metadata-large-refused', readingMetadata({ most: () => Number.POSITIVE_INFINITY })),
   fault(
     'unpacked-metadata-of-any-size',
