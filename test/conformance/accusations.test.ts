@@ -115,7 +115,7 @@ t.test(
 )
 
 t.test(
-  'if the browser sends no login cookie with the callback, the advice of the check `login-works` shows this cookie',
+  'if the browser sends no login cookie with the callback, the advice of the check `login-works` quotes the attributes of this cookie',
   async t => {
     const isStrict = { loginAttributes: right.loginAttributes.replace('Lax', 'Strict') }
     const { 'login-works': result } = await judge(isStrict, 'login-works')
@@ -123,7 +123,7 @@ t.test(
   },
 )
 
-t.test('a client whose login path leads signed-in visitors to a page fails no check about a second login', async t => {
+t.test('a client whose login path redirects signed-in visitors fails no check about a second login', async t => {
   const leadsOn = answerWith((answer, visit) =>
     visit.url.pathname === '/login' && answer.status === 302 && right.readSession(visit)
       ? { status: 302, headers: { location: right.localPath(visit.query.get('returnTo'), visit) } }

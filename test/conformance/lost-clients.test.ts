@@ -99,11 +99,11 @@ for (const [what, end] of outcomes)
 
 for (const isAlone of [false, true])
   t.test(
-    `if the suite stands still while it waits for an answer, the check is repeated and passes (the check runs ${isAlone ? 'alone' : 'in parallel'})`,
+    `if the process of the suite stands still while a check waits for an answer, the suite repeats the check, and the check passes (the check runs ${isAlone ? 'alone' : 'in parallel'})`,
     async t => {
       let tries = 0
       const client = await serve(t, (_request, response) => {
-        // This process is also the suite. Afterwards it sees that its time limit has passed, and ends the request.
+        // This wait stops the suite, too. Then the suite sees that its time limit has passed, and ends the request.
         if (++tries === 1) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2500)
         setTimeout(() => response.end('here'), 100)
       })

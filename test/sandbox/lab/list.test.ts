@@ -158,7 +158,7 @@ t.test('a search finds a login by a request ID, state, code, token, client ID, c
 t.test('a search finds a login by the status of an answer', async t => {
   const { sandbox, search } = await openList(t)
   const { refused } = await fill(sandbox)
-  // The search may also find the other login, because a random value of it, such as a port, can contain 401.
+  // The search may also find the other login, because a random value in that login, such as a port, can contain 401.
   for (const text of ['401', '401 exchangeToken']) {
     const { page } = await search(text)
     t.ok(idsOn(page).includes(refused), text)

@@ -39,7 +39,7 @@ const deadlineOfHeaders = (isLate: (call: Call, status: number) => boolean, isMe
   },
 })
 
-/** Waits as long as Retry-After says, at most two seconds, and then repeats the call. */
+/** If an error answer has a Retry-After of at most two seconds, the client waits that long and repeats the call. */
 const repeatsAfterRetryAfter = (isMet: (call: Call) => boolean): Partial<Parts> => ({
   async send(visit, call) {
     if (!isMet(call)) return right.send(visit, call)

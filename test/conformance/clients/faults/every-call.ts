@@ -177,7 +177,7 @@ export const everyCall: Fault[] = [
     'change-never',
     sendWith(call => isChange(call) && call.method !== 'PUT', { deadlineMs: 86_400_000 }),
   ),
-  fault('refused-token-of-a-removal-is-an-error', 'change-401', {
+  fault('removal-with-a-refused-token-shows-an-error', 'change-401', {
     ...onAnswer(
       ({ method }) => method === 'DELETE',
       ([status, answer]) => [status === 401 ? 400 : status, answer],
@@ -188,10 +188,10 @@ export const everyCall: Fault[] = [
         : answer,
     ),
   }),
-  fault('renewed-without-the-form', ['create-401', 'change-401'], {
+  fault('form-lost-by-a-renewal', ['create-401', 'change-401'], {
     async send(visit, request) {
       if (!isChange(request) && !isCreation(request)) return right.send(visit, request)
-      // The client has renewed the session after a 401 answer, and begins again with a GET request.
+      // After a 401 answer and the renewal, the client has lost the form. It redirects to the list and calls nothing.
       if (visit.body === lostForm) return [200, {}]
       const answered = await right.send(visit, request)
       if (answered[0] === 401) visit.body = lostForm
@@ -220,7 +220,7 @@ export const everyCall: Fault[] = [
     onAnswer(isRead, ([status, answer]) => (status === 200 || status === 401 ? [status, answer] : [200, {}])),
   ),
   fault(
-    'error-of-a-form-trusted',
+    'api-error-of-a-form-assumed-to-have-a-message',
     'forms-error-not-json',
     onAnswer(
       call => isCreation(call) || isChange(call),

@@ -118,7 +118,7 @@ export const everyForm: Fault[] = [
       return right.send(visit, { ...request, body })
     },
   }),
-  fault('addresses-of-pages-only-with-https', 'create-limits', {
+  fault('web-page-address-only-with-https', 'create-limits', {
     formOf(_visit, body) {
       if (new URLSearchParams(body).get('webPageUrl')?.startsWith('http:')) throw new Refusal(422, 'Please use https.')
       return body
@@ -146,7 +146,7 @@ export const everyForm: Fault[] = [
   fault('link-from-elsewhere-opens-only-the-list', 'pages-from-another-site', {
     comesFromElsewhere: visit => right.comesFromElsewhere(visit) && visit.url.pathname === '/applications',
   }),
-  fault('change-taken-from-a-colleague', 'forms-other-visitor', {
+  fault('change-form-of-another-visitor-accepted', 'forms-other-visitor', {
     isFormOf: (form, visitor) => `${form.use}`.startsWith('edit ') || right.isFormOf(form, visitor),
   }),
   fault(

@@ -146,13 +146,13 @@ export const formHandling: Fault[] = [
       return answered
     },
   }),
-  fault('only-the-usual-loopback-addresses', 'create-addresses-accepted', {
+  fault('only-usual-loopback-redirect-uris-accepted', 'create-addresses-accepted', {
     ...fieldsWith(values => {
       if (!/^(https:|http:\/\/(localhost|127\.0\.0\.1)[:/])/.test(values.get('redirectUris') ?? ''))
         throw new Refusal(422, 'That is not an address.')
     }),
   }),
-  fault('change-of-an-address-with-a-port-refused', 'edit-addresses-accepted', {
+  fault('change-with-a-port-in-a-redirect-uri-refused', 'edit-addresses-accepted', {
     formOf(visit, body) {
       if (isChangeForm(visit) && /:\d/.test(new URLSearchParams(body).get('redirectUris') ?? ''))
         throw new Refusal(422, 'That is not an address.')
@@ -167,7 +167,7 @@ export const formHandling: Fault[] = [
     isUnchanged: (shown, stored) => shown === '' || right.isUnchanged(shown, stored),
   }),
   fault(
-    'refused-change-with-new-shown-values',
+    'refused-change-hides-a-change-by-somebody-else',
     'edit-overtaken-after-refusal',
     answerWith((answer, visit) => {
       const isWrong = new URLSearchParams(visit.body).get('redirectUris')?.startsWith('ftp:')
@@ -177,7 +177,7 @@ export const formHandling: Fault[] = [
       return { ...answer, status: 422, body }
     }),
   ),
-  fault('secret-in-a-signed-cookie', 'create-secret-cookie-sealed', {
+  fault('secret-in-a-readable-cookie', 'create-secret-cookie-sealed', {
     seal: (visit, name, value) => (name === '__Host-made' ? readable.write(value) : right.seal(visit, name, value)),
     unseal: (visit, name, text) => (name === '__Host-made' ? readable.read(text) : right.unseal(visit, name, text)),
   }),
@@ -188,7 +188,7 @@ export const formHandling: Fault[] = [
         : answer,
     ),
   }),
-  fault('all-addresses-together-too-long', 'create-several-addresses', {
+  fault('redirect-uris-limited-in-total-length', 'create-several-addresses', {
     ...fieldsWith(values => {
       if ((values.get('redirectUris') ?? '').length > 2048) throw new Refusal(422, 'The addresses are too long.')
     }),

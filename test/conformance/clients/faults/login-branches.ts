@@ -1,5 +1,5 @@
-// Mistakes in one branch of a login: in the login that begins at a page, in the answer to one kind of failure, in the
-// second login of a signed-in visitor, or with one kind of return address.
+// Clients with a mistake in one branch of the login: in a login that begins at a page, in the answer to one kind of
+// failure, in the second login of a signed-in visitor, or in the handling of one kind of return address.
 import { createHash } from 'node:crypto'
 import { goOn, page } from '../pages.ts'
 import { keepLogin, right } from '../parts.ts'
@@ -11,11 +11,11 @@ const isCancelled = (visit: Visit) => visit.url.pathname === '/cancelled'
 const secure = (address: string) => address.replace(/^http:/, 'https:')
 const hashOf = (text: string) => createHash('sha256').update(text).digest('base64url')
 
-/** Accepts the return addresses that the correct client accepts, but does not encode their markup. */
+/** Checks the return address with the pattern of the correct client, but does not encode the markup in it. */
 const unencoded = (text: string | null) =>
   text && /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,200}$/.test(text) ? text : '/applications'
 
-/** Begins a login at the page that needs it, without the login path. */
+/** If a page needs a session, the client redirects from this page to the portal without using the login path. */
 const beginsAtPage = (change: (visit: Visit) => Record<string, string>) => ({
   askToSignIn(visit: Visit) {
     const [state, verifier] = [right.newState(visit), right.newVerifier(visit)]
@@ -25,7 +25,7 @@ const beginsAtPage = (change: (visit: Visit) => Record<string, string>) => ({
   },
 })
 
-/** Uses up the state of a callback that meets the condition, although the client refuses this callback. */
+/** Uses up the state of each callback that `isMet` selects, although the client refuses this callback. */
 const usingUp = (isMet: (visit: Visit) => boolean) => ({
   async around(visit: Visit, next: () => Promise<Answer>) {
     const state = visit.query.get('state') ?? ''
@@ -64,7 +64,7 @@ export const loginBranches: Fault[] = [
     }),
   ),
   fault(
-    'address-of-a-page-of-any-length',
+    'login-begun-at-a-page-keeps-an-address-of-any-length',
     'return-to-long-path-of-page',
     beginsAtPage(() => ({})),
   ),
@@ -73,21 +73,21 @@ export const loginBranches: Fault[] = [
       text && /^\/[\w/?=&-]{1,3500}$/.test(text) && !text.startsWith('//') ? text : right.localPath(text, visit),
   }),
 
-  fault('return-address-with-http-only-in-lower-case-refused', 'return-to-upper-case-scheme', {
+  fault('return-address-with-an-upper-case-scheme-accepted', 'return-to-upper-case-scheme', {
     localPath: (text, visit) =>
       text && !/^(https?:|javascript:|data:|\W)/.test(text) ? text : right.localPath(text, visit),
   }),
 
   // ---- The start
   fault(
-    'redirect-uri-of-a-proxy-with-https',
+    'redirect-uri-with-https-from-forwarded-proto',
     'start-forwarded-proto',
     startWith((query, { headers }) => {
       if (headers['x-forwarded-proto'] === 'https') query.set('redirect_uri', secure(query.get('redirect_uri') ?? ''))
     }),
   ),
   fault(
-    'redirect-uri-of-a-proxy-with-scheme-and-host',
+    'redirect-uri-from-forwarded-proto-and-host',
     'start-other-headers',
     startWith((query, { headers }) => {
       const { 'x-forwarded-proto': scheme, 'x-forwarded-host': host } = headers
@@ -95,13 +95,13 @@ export const loginBranches: Fault[] = [
     }),
   ),
   fault(
-    'exchange-with-the-scheme-of-a-proxy',
+    'redirect-uri-of-the-exchange-from-forwarded-proto',
     'callback-headers',
     exchangeWith((form, { headers }) => {
       if (headers['x-forwarded-proto'] === 'https') form.set('redirect_uri', secure(form.get('redirect_uri') ?? ''))
     }),
   ),
-  fault('no-login-while-there-is-a-cookie', 'start-after-session-ended', {
+  fault('no-new-login-while-there-is-a-session-cookie', 'start-after-session-ended', {
     dropSession: () => {},
     endSession: visit => right.dropSession(visit),
     ...answerWith((answer, visit) =>
@@ -110,7 +110,7 @@ export const loginBranches: Fault[] = [
         : answer,
     ),
   }),
-  fault('login-for-600-milliseconds', 'login-lasts', {
+  fault('login-expires-after-600-milliseconds', 'login-lasts', {
     findLogin(visit, state) {
       const login = right.findLogin(visit, state)
       return login && Date.now() - login.at < 600 ? login : undefined
@@ -119,7 +119,7 @@ export const loginBranches: Fault[] = [
   fault('state-decoded-twice', 'state-similar', {
     findLogin: (visit, state) => right.findLogin(visit, state.includes('%') ? decodeURIComponent(state) : state),
   }),
-  fault('login-of-a-page-kept-by-the-browser', 'cookie-answers-not-kept', {
+  fault('login-redirect-of-a-page-kept-by-browsers', 'cookie-answers-not-kept', {
     ...beginsAtPage(() => ({ 'cache-control': 'private, max-age=60' })),
   }),
   ...(
@@ -136,7 +136,7 @@ export const loginBranches: Fault[] = [
       }),
     ),
   ),
-  fault('next-page-in-the-relay-state', 'callback-no-redirect-away', {
+  fault('relay-state-followed-after-the-login', 'callback-no-redirect-away', {
     arrive: (visit, login) => goOn(visit, visit.query.get('RelayState') ?? login.returnTo),
   }),
   fault(
@@ -146,19 +146,19 @@ export const loginBranches: Fault[] = [
       if (visit.cookies.some(([name]) => name === '__Host-left')) query.set('prompt', 'login')
     }),
   ),
-  fault('state-of-the-browser-and-the-time', 'state-not-of-time', {
+  fault('state-hashed-user-agent-and-time', 'state-not-of-time', {
     newState: ({ headers }) => hashOf(`${headers['user-agent']}${Date.now()}`),
   }),
-  fault('state-of-the-address-and-the-time', 'state-not-of-time', { newState: () => hashOf(`127.0.0.1${Date.now()}`) }),
+  fault('state-hashed-address-and-time', 'state-not-of-time', { newState: () => hashOf(`127.0.0.1${Date.now()}`) }),
 
-  fault('logins-of-pages-without-end', 'logins-bounded', {
+  fault('logins-begun-at-pages-unlimited', 'logins-bounded', {
     askToSignIn: visit =>
       beginsAtPage(() => ({})).askToSignIn({ ...visit, parts: { ...visit.parts, mostLogins: 1000 } }),
   }),
-  fault('one-cookie-for-all-logins-of-pages', 'tabs-parallel-logins', {
+  fault('one-cookie-for-all-logins-begun-at-pages', 'tabs-parallel-logins', {
     askToSignIn(visit) {
       const answer = beginsAtPage(() => ({})).askToSignIn(visit)
-      // Gives the cookie the same name in each of these logins.
+      // All logins that begin at pages use the same cookie name.
       const [name, ...rest] = visit.setCookies.pop()!.split('=')
       visit.setCookies.push(`__Host-login-page=${name}.${rest.join('=')}`)
       return answer
@@ -173,7 +173,7 @@ export const loginBranches: Fault[] = [
   // ---- The page after a failure
   ...(['/exchangeToken', '/cancelled'] as const).map(path =>
     fault(
-      `new-login-five-seconds-after-${path.slice(1)}`,
+      `new-login-five-seconds-after-an-error-at-${path.slice(1)}`,
       path === '/cancelled' ? 'declined' : 'callback-error-page',
       answerWith((answer, visit) =>
         visit.url.pathname === path && visit.query.has('error')

@@ -218,7 +218,7 @@ export const metadata: Fault[] = [
   }),
   fault('metadata-of-any-size', 'metadata-large-refused', readingMetadata({ most: () => Number.POSITIVE_INFINITY })),
   fault(
-    'unpacked-metadata-of-any-size',
+    'compressed-metadata-of-any-size',
     'metadata-large-refused',
     readingMetadata({ most: ({ headers }) => (headers.has('content-encoding') ? Number.POSITIVE_INFINITY : 65_536) }),
   ),
@@ -334,7 +334,7 @@ export const metadata: Fault[] = [
     }),
   ),
   fault(
-    'iss-compared-only-if-it-is-promised',
+    'iss-compared-only-if-the-metadata-promises-it',
     'metadata-iss-compared',
     readingMetadata(
       {},

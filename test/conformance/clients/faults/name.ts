@@ -74,7 +74,7 @@ function showing(change: Partial<typeof right>, write: (name: string) => string 
   }
 }
 
-/** Makes a client that keeps the name in a cookie of its own. */
+/** Makes a client that keeps the visitor's name in a separate cookie. */
 const inCookie = (name: string, checks: string, encode: (text: string) => string) =>
   fault(name, checks, {
     async exchange(visit, callback, login) {
@@ -87,7 +87,7 @@ const inCookie = (name: string, checks: string, encode: (text: string) => string
   })
 
 export const name: Fault[] = [
-  inCookie('name-in-a-cookie-as-it-is', 'name-odd', text => text),
+  inCookie('name-in-a-cookie-unencoded', 'name-odd', text => text),
   inCookie('long-name-in-a-cookie', 'name-long-cookie', encodeURIComponent),
   atLogin('login-refused-because-of-a-long-name', 'name-long', async (visit, session) => {
     const first = await readName(visit, session)

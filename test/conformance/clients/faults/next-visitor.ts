@@ -152,7 +152,7 @@ export const nextVisitor = [
         : answer,
     ),
   }),
-  fault('new-secret-for-whoever-comes-first', 'next-visitor-new-secret', {
+  fault('new-secret-shown-to-the-next-visitor', 'next-visitor-new-secret', {
     created(visit, text, visitor) {
       if (!visit.url.pathname.endsWith('/secret')) return right.created(visit, text, visitor)
       memoryOf(visit).set('new secret', text)

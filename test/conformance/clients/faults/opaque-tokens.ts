@@ -18,7 +18,7 @@ function claimsIn(token: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Refuses a login with a token whose claims seem to be wrong. */
+/** Refuses a login if `isWrong` finds a mistake in the claims of the access token. */
 const refuses = (isWrong: (claims: Record<string, unknown>, now: number) => boolean) => ({
   readTokens(visit: Visit, answer: Record<string, unknown>) {
     const tokens = right.readTokens(visit, answer)
@@ -48,7 +48,7 @@ export const opaqueTokens = [
       return right.send(visit, { ...request, headers })
     },
   }),
-  fault('sub-must-be-a-text', ['opaque-token-other-forms', 'opaque-token-other-forms-no-crash'], {
+  fault('sub-assumed-to-be-a-text', ['opaque-token-other-forms', 'opaque-token-other-forms-no-crash'], {
     visitorOf(tokens, visit) {
       const claims = claimsIn(tokens.accessToken)
       return claims ? (claims.sub as string).trim() : right.visitorOf(tokens, visit)
@@ -71,10 +71,10 @@ export const opaqueTokens = [
       return Number.isNaN(exp) ? tokens : { ...tokens, seconds: Math.max(1, Math.floor(exp - Date.now() / 1000)) }
     },
   }),
-  fault('visitors-without-an-id-are-one-visitor', 'opaque-token-other-visitor', {
+  fault('visitors-without-sub-are-one-visitor', 'opaque-token-other-visitor', {
     visitorOf: ({ accessToken }) => `${claimsIn(accessToken)?.sub}`,
   }),
-  fault('name-kept-under-the-id-of-the-token', 'opaque-token-visitors-apart', {
+  fault('name-kept-under-the-sub-of-the-token', 'opaque-token-visitors-apart', {
     async exchange(visit, callback, login) {
       const tokens = await right.exchange(visit, callback, login)
       const key = `name of ${claimsIn(tokens.accessToken)?.sub}`

@@ -9,7 +9,7 @@ import { readName } from './name.ts'
 const cookieOf = (visit: Visit, name: string) => visit.cookies.find(([key]) => key === name)?.[1]
 const isApplication = ({ url }: Visit) => /^\/applications\/(?!new)/.test(url.pathname)
 
-/** Asks for the name at the login, and shows the name as the function `write` says. */
+/** Asks for the visitor's name during the login, and adds the HTML that `write` returns to each page. */
 const named = (
   tokenOf: (visit: Visit, token: string) => Promise<string>,
   write: (name: string, visit: Visit) => string,
@@ -52,13 +52,13 @@ export const peopleAndPages: Fault[] = [
     attribute: ({ parts }, text) => parts.html(parts.html(text)),
   }),
   fault(
-    'refused-form-without-a-sign-out',
+    'refused-form-without-a-sign-out-button',
     'every-page-sign-out',
     bodyWith((body, { method }) =>
       method === 'POST' ? body.replace(/<form method="post" action="\/logout">.*?<\/form>/, '') : body,
     ),
   ),
-  fault('message-for-whoever-comes', ['next-visitor-secret-after-sign-out', 'next-visitor-secret-other-login'], {
+  fault('message-for-the-next-visitor', ['next-visitor-secret-after-sign-out', 'next-visitor-secret-other-login'], {
     created(visit, ...rest) {
       const name = encodeURIComponent(new URLSearchParams(visit.body).get('name') ?? '')
       visit.setCookies.push(`__Host-message=${name}; Path=/; Secure; HttpOnly; Max-Age=60`)
@@ -114,13 +114,13 @@ export const peopleAndPages: Fault[] = [
     },
   }),
   fault(
-    'description-of-the-address-as-html',
+    'description-from-the-query-as-html',
     'request-escapes',
     bodyWith((body, { method, query }) =>
       method === 'GET' ? body.replace(/<textarea[^>]*>/, start => start + (query.get('description') ?? '')) : body,
     ),
   ),
-  fault('groups-of-the-last-visitor', 'other-visitors-data-while-down', {
+  fault('groups-of-the-last-visitor-shown-after-a-failure', 'other-visitors-data-while-down', {
     async send(visit, request) {
       if (!isForGroups(request)) return right.send(visit, request)
       const answer = await right.send(visit, request).catch(() => undefined)
@@ -128,7 +128,7 @@ export const peopleAndPages: Fault[] = [
       return (memoryOf(visit).get('groups') as typeof answer) ?? answer ?? [502, undefined]
     },
   }),
-  fault('list-without-groups-after-403', 'create-without-groups', {
+  fault('form-with-an-empty-group-list-after-403', 'create-without-groups', {
     async send(visit, request) {
       const answer = await right.send(visit, request)
       if (isForGroups(request)) memoryOf(visit).set('status', answer[0])

@@ -9,7 +9,7 @@ const isOfApi = ({ url }: Call) => /\/(apps|identities)\/v1/.test(url)
 const isList = ({ method, url }: Call) => method === 'GET' && url.endsWith('/apps/v1')
 const isCreation = ({ method, url }: Call) => method === 'POST' && url.endsWith('/apps/v1')
 
-/** The client follows the redirects that `isMet` selects, and sends the same request again. */
+/** The client follows the redirects that `isMet` selects, and sends the same request to the new address. */
 const following = (isMet: (call: Call, status: number) => boolean): Partial<Parts> => ({
   send: (visit, request) =>
     call(
@@ -26,7 +26,7 @@ const following = (isMet: (call: Call, status: number) => boolean): Partial<Part
     ),
 })
 
-/** The client treats a redirect of a call that `isMet` selects as a success. */
+/** If the platform redirects a call that `isMet` selects, the client treats the redirect as a success. */
 const redirectsAreFine = (isMet: (call: Call) => boolean, answer: unknown): Partial<Parts> => ({
   async send(visit, request) {
     const answered = await right.send(visit, request)
@@ -47,7 +47,7 @@ const deadlineWithoutEnd: Partial<Parts> = {
     ]),
 }
 
-/** The client waits for a second and repeats the call if the answer asks for a short pause. */
+/** If Retry-After asks for a pause of at most five seconds, the client waits that long and repeats the call. */
 const obeysShortPauses: Partial<Parts> = {
   async send(visit, request) {
     let pauseSeconds = 0
@@ -77,7 +77,7 @@ const repeating = (times: number, isAgain: (call: Call) => boolean): Partial<Par
   },
 })
 
-/** At most `most` calls that `isMet` selects run at the same time. Other calls wait, and have no deadline meanwhile. */
+/** Of the calls that `isMet` selects, at most `most` run at the same time. The others wait without a deadline. */
 function queueing(most: number, isMet: (call: Call) => boolean): Partial<Parts> {
   const queueOf = (visit: Visit) => {
     const known = memoryOf(visit).get('queue') as { open: number; waiting: (() => void)[] } | undefined
@@ -101,7 +101,10 @@ function queueing(most: number, isMet: (call: Call) => boolean): Partial<Parts> 
   }
 }
 
-/** The client keeps the connection of each error answer of the API. After 20 such answers, it has no connection left. */
+/**
+ * The client does not release the connection of an error answer of the API. After 20 error answers, the client has no
+ * connection left.
+ */
 const keepsConnections: Partial<Parts> = {
   async send(visit, request) {
     if (!isOfApi(request)) return right.send(visit, request)
@@ -113,7 +116,7 @@ const keepsConnections: Partial<Parts> = {
   },
 }
 
-/** Sends a form to the token endpoint. If the portal refuses it, the client shows the error_description. */
+/** Sends a form to the token endpoint. If the portal refuses the form, the client shows the error_description. */
 async function askPortal(visit: Visit, form: URLSearchParams): Promise<Record<string, unknown>> {
   const [status, answer] = await right.send(visit, {
     method: 'POST',
@@ -127,7 +130,7 @@ async function askPortal(visit: Visit, form: URLSearchParams): Promise<Record<st
   return answer
 }
 
-/** If `act` throws an error, the client answers with the default error page of a server. */
+/** If `act` throws an error, the client answers like a server that does not catch errors: `Internal Server Error`. */
 const crashing = (act: (call: Call, answer: unknown, status: number) => unknown): Partial<Parts> => ({
   async send(visit, request) {
     const answered = await right.send(visit, request)
@@ -148,7 +151,7 @@ const crashing = (act: (call: Call, answer: unknown, status: number) => unknown)
 type PortalError = { error: string }
 type ApiError = { error: { message: string | Record<string, string[]> } }
 
-/** Reads the texts of an error of the API, as the API usually sends them. */
+/** Returns the messages in an error of the API. Assumes that the error has its usual form. */
 function textsIn(answer: unknown): string[] {
   const { message } = (answer as ApiError).error
   return typeof message === 'string' ? [message] : Object.values(message).map(texts => texts.join(' '))
@@ -159,7 +162,7 @@ const isRenewal = ({ body }: Call) => body?.includes('grant_type=refresh_token')
 export const platformFailures: Fault[] = [
   fault('call-goes-on-after-the-deadline', ['list-never', 'exchange-never', 'refresh-slow'], deadlineWithoutEnd),
   fault(
-    'short-pause-obeyed',
+    'call-repeated-after-a-short-retry-after',
     ['create-failures-not-repeated', 'exchange-failed-not-repeated', 'refresh-failed-not-repeated'],
     obeysShortPauses,
   ),
@@ -168,21 +171,21 @@ export const platformFailures: Fault[] = [
     'list-failed-few-calls',
     repeating(3, ({ method }) => method === 'GET'),
   ),
-  fault('ends-when-a-visitor-leaves', 'raw-visitor-leaves', {
+  fault('client-ends-when-a-visitor-leaves-the-list', 'raw-visitor-leaves', {
     onLeft(server, { url }) {
       if (url.pathname !== '/applications') return
       server.close()
       server.closeAllConnections()
     },
   }),
-  fault('ends-when-a-visitor-leaves-the-callback', 'raw-visitor-leaves', {
+  fault('client-ends-when-a-visitor-leaves-the-callback', 'raw-visitor-leaves', {
     onLeft(server, { url }) {
       if (url.pathname !== '/exchangeToken') return
       server.close()
       server.closeAllConnections()
     },
   }),
-  fault('no-security-headers-for-long-headers', 'raw-parser-headers', {
+  fault('no-security-headers-if-request-headers-are-too-long', 'raw-parser-headers', {
     parserHeaders: error =>
       (error as NodeJS.ErrnoException).code === 'HPE_HEADER_OVERFLOW' ? {} : right.parserHeaders(error),
   }),
@@ -197,31 +200,31 @@ export const platformFailures: Fault[] = [
       right.readTokens(visit, await askPortal(visit, right.renewalForm(visit.settings, refreshToken))),
   }),
   fault(
-    'portal-error-is-a-text',
+    'portal-error-assumed-to-be-a-text',
     ['exchange-odd-answers', 'refresh-odd-answers'],
     crashing(({ url }, answer, status) => {
       if (url.endsWith('/api/exchangeToken') && status >= 400) (answer as PortalError).error.toUpperCase()
     }),
   ),
   fault(
-    'api-error-has-a-message',
+    'api-error-assumed-to-have-a-message',
     ['list-odd-errors', 'create-odd-errors'],
     crashing((request, answer, status) => {
       if (isOfApi(request) && status >= 400) textsIn(answer)
     }),
   ),
-  fault('few-statuses-are-failures', 'list-rare-statuses', {
+  fault('rare-status-is-an-empty-list', 'list-rare-statuses', {
     async send(visit, request) {
       const [status, answer] = await right.send(visit, request)
       const isFailure = [400, 401, 403, 404, 429, 500, 502, 503].includes(status)
       return isList(request) && status !== 200 && !isFailure ? [200, { ItemList: [] }] : [status, answer]
     },
   }),
-  fault('connections-of-errors-kept', 'failed-calls-leave-connections', keepsConnections),
-  fault('two-calls-at-a-time', 'hanging-list-others', queueing(2, isList)),
+  fault('connections-of-error-answers-not-released', 'failed-calls-leave-connections', keepsConnections),
+  fault('two-list-calls-at-a-time', 'hanging-list-others', queueing(2, isList)),
   fault('one-renewal-at-a-time', 'hanging-renewal-others', queueing(1, isRenewal)),
   fault(
-    'permanent-redirect-followed',
+    'redirect-308-followed',
     [
       'exchange-redirect-others',
       'refresh-redirect-308',
@@ -232,7 +235,7 @@ export const platformFailures: Fault[] = [
     following((_call, status) => status === 308),
   ),
   fault(
-    'see-other-followed',
+    'redirect-303-followed',
     ['exchange-redirect-others', 'list-redirect-others'],
     following((_call, status) => status === 303),
   ),
@@ -241,10 +244,10 @@ export const platformFailures: Fault[] = [
     ...redirectsAreFine(isCreation, undefined),
     clientIdIn: ({ clientId }) => `${clientId}`,
   }),
-  fault('created-without-an-id', ['create-empty', 'create-not-an-object', 'create-members-missing'], {
+  fault('missing-client-id-shown-as-undefined', ['create-empty', 'create-not-an-object', 'create-members-missing'], {
     clientIdIn: ({ clientId }) => `${clientId}`,
   }),
-  fault('secret-that-is-undefined', ['secret-empty', 'secret-html', 'secret-members-missing'], {
+  fault('missing-secret-shown-as-undefined', ['secret-empty', 'secret-html', 'secret-members-missing'], {
     secretIn: made => `${(made as { clientSecret?: unknown } | undefined)?.clientSecret}`,
   }),
 ]

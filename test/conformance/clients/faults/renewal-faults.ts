@@ -261,7 +261,7 @@ export const renewalFaults: Fault[] = [
   }),
   fault('renewal-error-is-markup', 'refresh-error-escaped', { ...wordsShown, html: text => text }),
   fault('renewal-error-in-its-words', 'refresh-error-own-words', wordsShown),
-  fault('renewal-error-described-by-the-portal', 'refresh-error-description', {
+  fault('renewal-error-with-the-answer-of-the-portal', 'refresh-error-description', {
     async send(visit, request) {
       const [status, answer] = await right.send(visit, request)
       if (request.body?.startsWith('grant_type=refresh_token') && status >= 400)

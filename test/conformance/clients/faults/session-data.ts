@@ -1,4 +1,4 @@
-// Clients with mistakes in the data of a session: in what they store, in which cookies, and at which instance.
+// Clients that store or read session data wrongly: the wrong data, in the wrong cookie, or in only one instance.
 import { createHash, randomBytes } from 'node:crypto'
 import { type Parts, right } from '../parts.ts'
 import { isRecord } from '../platform.ts'
@@ -17,7 +17,7 @@ function contentOf(visit: Visit): Record<string, unknown> | undefined {
   return isRecord(content) ? content : undefined
 }
 
-/** The access token in the session cookie that this answer sets, or in the cookie of the request. */
+/** Reads the access token from the session cookie that the answer sets. If there is none, from that of the request. */
 function newestToken(visit: Visit): string {
   const line = visit.setCookies.findLast(line => line.startsWith(`${right.sessionCookie}=`))
   const text = line?.slice(right.sessionCookie.length + 1).split(';')[0]
@@ -53,7 +53,7 @@ const splitWithoutCleaning: Partial<Parts> = {
 
 const idCookie = '__Host-id'
 
-/** Keeps the refresh token only in the memory of the instance that handled the login. */
+/** Keeps the refresh token only in the memory of the instance that received the token. */
 const refreshTokenInMemory: Partial<Parts> = {
   keepSession(visit, tokens) {
     const session = right.keepSession(visit, { ...tokens, refreshToken: undefined })
@@ -113,11 +113,11 @@ export const sessionData = [
     },
   }),
   fault(
-    'parts-of-a-larger-session-kept',
+    'cookie-parts-of-a-larger-session-kept',
     ['session-replaced-after-large', 'refresh-smaller-token'],
     splitWithoutCleaning,
   ),
-  fault('end-of-the-session-checked-on-one-page', 'time-session-ends-at-server', {
+  fault('session-end-not-checked-on-pages-of-an-application', 'time-session-ends-at-server', {
     readSession: visit =>
       isAboutApplication(visit) ? (contentOf(visit) as Session | undefined) : right.readSession(visit),
   }),
@@ -132,7 +132,7 @@ export const sessionData = [
     },
   }),
   fault('new-lifetime-not-stored-by-a-renewal', 'refresh-delivered', {
-    // The session in the cookie ends when the access token of the login ends.
+    // A renewal does not change the end of the session. The session ends when the first access token expires.
     keepSession(visit, tokens) {
       if (isLogin(visit)) memoryOf(visit).set(right.visitorOf(tokens, visit), Date.now() + tokens.seconds * 1000)
       return right.keepSession(visit, tokens)
@@ -213,7 +213,7 @@ export const sessionData = [
     },
   }),
   fault('refresh-token-lost-by-a-restart', 'restart-session', refreshTokenInMemory),
-  fault('renewed-page-for-the-cache', 'cookie-answers-not-kept', {
+  fault('page-with-renewed-cookies-kept-by-browsers', 'cookie-answers-not-kept', {
     async around(visit, next) {
       const answer = await next()
       const isRenewed = visit.setCookies.some(line => line.startsWith(`${right.sessionCookie}=`))
@@ -221,13 +221,13 @@ export const sessionData = [
       return { ...answer, headers: { ...answer.headers, 'cache-control': 'private, max-age=0' } }
     },
   }),
-  fault('scope-required', 'token-answer-without-scope', {
+  fault('token-answer-without-scope-refused', 'token-answer-without-scope', {
     readTokens(visit, answer) {
       if (typeof answer.scope !== 'string') throw new PlatformFault(502)
       return right.readTokens(visit, answer)
     },
   }),
-  fault('first-piece-of-an-answer', 'token-answer-in-pieces', {
+  fault('only-the-first-piece-of-an-answer-read', 'token-answer-in-pieces', {
     async readBody(response) {
       for await (const chunk of response.body ?? []) return Buffer.from(chunk).toString()
       return ''
@@ -243,7 +243,7 @@ export const sessionData = [
       }
     },
   }),
-  fault('cookie-for-each-login', 'session-cookies-after-logins', {
+  fault('one-more-cookie-after-each-login', 'session-cookies-after-logins', {
     keepSession(visit, tokens) {
       if (isLogin(visit)) visit.setCookies.push(`__Host-at-${Date.now()}=1; ${right.refreshAttributes(86_400)}`)
       return right.keepSession(visit, tokens)

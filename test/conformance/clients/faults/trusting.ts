@@ -1,4 +1,5 @@
-// Clients that trust a part of a request which anyone can write: its path, its method, its headers or its address.
+// Clients that trust a part of a request that an attacker can choose (its path, query, method, headers or cookies), and
+// clients that publish internal data.
 import { decodeSafely } from '../../../../src/conformance/steps/set-cookies.ts'
 import { right } from '../parts.ts'
 import type { Visit } from '../visit.ts'
@@ -6,7 +7,7 @@ import { answerWith, type Fault, fault, memoryOf } from './fault.ts'
 
 const json = { 'content-type': 'application/json' }
 
-/** Lets a request override its method before the client looks for the origin of the request. */
+/** Lets a GET request change its method to POST. The client does not check the origin of such a POST request. */
 const overriding = (methodOf: (visit: Visit) => unknown): Fault['parts'] => {
   const overridden = new WeakSet<Visit>()
   return {
@@ -43,12 +44,12 @@ export const trusting: Fault[] = [
     'logout-not-by-get',
     overriding(({ headers }) => headers['x-http-method-override']),
   ),
-  fault('only-navigations-are-checked', ['logout-csrf-script', 'create-forged-script'], {
+  fault('origin-checked-only-for-navigations', ['logout-csrf-script', 'create-forged-script'], {
     isFromHere: visit => (visit.headers['sec-fetch-mode'] ?? 'navigate') !== 'navigate' || right.isFromHere(visit),
     // The token of a form is not bound to a visitor, so only the check of the origin protects the form.
     isFormOf: () => true,
   }),
-  fault('token-only-compared-with-a-cookie', 'raw-create-planted-token', {
+  fault('form-token-only-compared-with-a-cookie', 'raw-create-planted-token', {
     isFromHere: () => true,
     isFormOf: () => true,
     seal(visit, name, value) {
@@ -70,11 +71,11 @@ export const trusting: Fault[] = [
         ? { id: visit.url.href, visitor: right.readSession(visit)?.visitor, use: 'create' }
         : right.unseal(visit, name, text),
   }),
-  fault('only-the-first-line-of-an-id-is-checked', 'page-id-on-every-page', { applicationPath: firstLineOf }),
-  fault('combined-log', 'log-referer', {
+  fault('only-one-line-of-an-id-is-checked', 'page-id-on-every-page', { applicationPath: firstLineOf }),
+  fault('referer-of-each-request-printed', 'log-referer', {
     describe: (visit, status) => `${visit.method} ${visit.url.pathname} ${status} "${visit.headers.referer ?? '-'}"`,
   }),
-  fault('return-address-with-another-name', 'return-to-unnamed', {
+  fault('return-address-in-next-not-checked', 'return-to-unnamed', {
     afterStart(visit, answer) {
       memoryOf(visit).set('next', visit.query.get('next'))
       return answer
@@ -84,7 +85,7 @@ export const trusting: Fault[] = [
       return next ? { status: 302, headers: { location: String(next) } } : right.arrive(visit, login)
     },
   }),
-  fault('callback-page-from-the-forwarded-host', 'forwarded-host-not-believed', {
+  fault('links-of-the-callback-page-to-the-forwarded-host', 'forwarded-host-not-believed', {
     arrive(visit, login) {
       const answer = right.arrive(visit, login)
       const host = visit.headers['x-forwarded-host']
@@ -98,7 +99,7 @@ export const trusting: Fault[] = [
     },
   }),
   fault('last-slash-removed-from-the-decoded-path', 'request-adds-no-header', {
-    // Behaves like a server that writes the decoded path into a header: each line of the path becomes a header.
+    // Behaves like a server that writes the decoded path into Location: each further line of the path becomes a header.
     ...answerWith((answer, { url }) => {
       if (url.pathname.length < 2 || !url.pathname.endsWith('/')) return answer
       const [first = '', ...lines] = decodeURIComponent(url.pathname.slice(0, -1)).split('\r\n')
@@ -124,7 +125,7 @@ export const trusting: Fault[] = [
         ? { status: 200, headers: json, body: '{"name": "client", "dependencies": {"example": "4.18.2"}}' }
         : next(),
   }),
-  fault('warning-of-the-language-on-a-page', 'run-no-inside', {
+  fault('php-warning-on-a-page', 'run-no-inside', {
     ...answerWith(answer =>
       answer.status === 502
         ? {
@@ -135,10 +136,10 @@ export const trusting: Fault[] = [
         : answer,
     ),
   }),
-  fault('address-printed-with-the-wrong-method', 'log-refused-callback', {
+  fault('address-of-a-callback-with-a-wrong-method-printed', 'log-refused-callback', {
     describe: (visit, status) => `${visit.method} ${status === 405 ? visit.target : visit.url.pathname} ${status}`,
   }),
-  fault('address-printed-with-a-frame', 'log-refused-callback', {
+  fault('address-of-a-callback-in-a-frame-printed', 'log-refused-callback', {
     describe: (visit, status) => `${visit.method} ${status === 403 ? visit.target : visit.url.pathname} ${status}`,
   }),
   fault('callback-by-options', 'callback-post', { callbackMethods: ['GET', 'OPTIONS'] }),
@@ -151,7 +152,7 @@ export const trusting: Fault[] = [
       answer.status >= 400 ? { ...answer, body: `${answer.body}<p>Request ${headers['x-request-id']}</p>` } : answer,
     ),
   }),
-  fault('form-sent-to-the-decoded-path', 'not-found-escapes', {
+  fault('decoded-path-as-html-in-a-form-action', 'not-found-escapes', {
     async around(visit, next) {
       const path = decodeSafely(visit.url.pathname)
       visit.url.pathname = visit.url.pathname.replace(/\/[^/]*[^\w/-][^/]*$/, '')
@@ -170,11 +171,11 @@ export const trusting: Fault[] = [
       return right.arrive(visit, { ...login, returnTo: decodeSafely(next ?? '/applications') })
     },
   }),
-  fault('language-page-that-redirects', 'no-open-redirect', {
+  fault('start-page-redirects-to-the-from-parameter', 'no-open-redirect', {
     around: async ({ url, query }, next) =>
       url.pathname === '/' && query.has('from') ? { status: 302, headers: { location: query.get('from')! } } : next(),
   }),
-  fault('login-of-a-signed-in-visitor-redirects', 'no-open-redirect', {
+  fault('login-path-redirects-signed-in-visitors-to-the-next-parameter', 'no-open-redirect', {
     around: async (visit, next) =>
       visit.url.pathname === '/login' && visit.query.has('next') && right.readSession(visit)
         ? { status: 302, headers: { location: visit.query.get('next')! } }

@@ -110,7 +110,7 @@ export const wholeRun: Fault[] = [
     headersWhere(isFailedLogin, { 'x-content-type-options': undefined }),
   ),
   fault(
-    'page-of-a-failed-login-for-every-site',
+    'page-of-a-failed-login-readable-by-every-site',
     'run-no-cors',
     headersWhere(isFailedLogin, { 'access-control-allow-origin': '*' }),
   ),
@@ -150,7 +150,7 @@ export const wholeRun: Fault[] = [
         : answer,
     ),
   }),
-  fault('session-in-the-first-link', 'run-cookies-not-in-addresses', {
+  fault('session-in-the-address-after-the-login', 'run-cookies-not-in-addresses', {
     arrive(visit, login) {
       const session = visit.setCookies.find(line => line.startsWith('__Host-session='))!.split(/[=;]/)[1]
       return right.arrive(visit, { ...login, returnTo: `/applications;jsessionid=${session}` })
