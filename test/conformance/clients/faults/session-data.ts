@@ -17,7 +17,7 @@ function contentOf(visit: Visit): Record<string, unknown> | undefined {
   return isRecord(content) ? content : undefined
 }
 
-/** Reads the access token from the session cookie that the answer sets. If there is none, from that of the request. */
+/** Reads the access token from the session cookie that the answer sets, or else from the one that the request sent. */
 function newestToken(visit: Visit): string {
   const line = visit.setCookies.findLast(line => line.startsWith(`${right.sessionCookie}=`))
   const text = line?.slice(right.sessionCookie.length + 1).split(';')[0]
