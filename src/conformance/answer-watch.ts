@@ -1,5 +1,5 @@
 // Looks at every answer that the client gives to a browser during the run. Many clients send the right headers with the
-// usual pages, but forget them with one answer, for example after a failed renewal.
+// usual pages, but forget the headers in one answer, for example after a failed renewal.
 import type { Exchange } from './browser/browser.ts'
 import { readReferrerPolicy } from './browser/referrer.ts'
 import { bodyOf, headerOf, setCookiesOf, statusOf } from './findings.ts'
@@ -41,7 +41,7 @@ interface Known {
   page: string
   /** The paths where a login starts and ends, and the paths of the known pages behind the login. */
   privatePaths: string[]
-  /** The ids of the groups of all visitors. Only these visitors can see these ids. */
+  /** The ids of the visitors' groups. A page that contains such an id shows the data of a visitor. */
   groupIds: ReadonlySet<string>
   /** The hosts of the other websites of the suite. */
   otherHosts: string[]
@@ -49,11 +49,11 @@ interface Known {
 
 export type AnswerWatch = ReturnType<typeof watchAnswers>
 
-/** With these statuses, servers refuse a request before the client's own code runs. */
+/** A server can refuse a request with one of these statuses before the client's own code runs. */
 const ofServers = [400, 408, 413, 414, 431, 500, 501]
-/** Values of Cache-Control with which a cache asks the client before it uses an answer again. */
+/** Cache-Control values that consist only of these directives. They are enough for a public page that sets a cookie. */
 const asksAgain = /^[^a-z]*(no-cache|private|must-revalidate|max-age=0|[,\s])+$/i
-/** A shorter value could be in an address by coincidence. */
+/** An address could contain a shorter value by coincidence. */
 const shortestSecret = 16
 /** A warning that PHP writes into a page. */
 const warning = /(Warning|Notice|Deprecated|Fatal error)(<\/b>)?: .{1,300}? in (<b>)?\/.{1,200}? on line /s
@@ -81,12 +81,12 @@ export function watchAnswers(known: Known) {
     for (const cookie of setCookiesOf(exchange).map(readSetCookie)) {
       const { name } = cookie
       if (cookie.isDeletion || cookie.value === '') continue
-      // Frameworks set the cookie of a session with public pages, too. For these pages, a policy that makes caches ask
-      // again is enough.
+      // Frameworks set the session cookie with public pages, too. For these pages, a directive such as no-cache or
+      // private is enough.
       const isLenient = !known.privatePaths.includes(path) && asksAgain.test(headerOf(exchange, 'cache-control') ?? '')
       const why = exchange.request.method === 'GET' && !isLenient ? whyKept(exchange) : undefined
       if (why !== undefined)
-        add('kept with a cookie', exchange, `sets the cookie ${name}, and a cache may keep it: ${why}`, name)
+        add('kept with a cookie', exchange, `sets the cookie ${name}, and a cache may keep the answer: ${why}`, name)
       const first = cookies.get(name)
       if (known.loginPaths.includes(path) && !first) cookies.set(name, cookie)
       const lost = first && lostAttribute(first, cookie)
@@ -102,10 +102,10 @@ export function watchAnswers(known: Known) {
     if (!isHtml || body === '' || isRedirect) return
     const isNosniff = /nosniff/i.test(headerOf(exchange, 'x-content-type-options') ?? '')
     if (path === known.page && statusOf(exchange) === 200 && isNosniff) hasNosniff = true
-    // A page of the server, and not of the client, has no link and no button.
+    // The default error page of a server has no link and no button.
     if (ofServers.includes(statusOf(exchange)) && !/<(a|form|button)\b/i.test(body)) return
     if (!known.clients.some(client => isNotFramed(name => headerOf(exchange, name), client)))
-      add('framed', exchange, 'may be shown in a frame of another site')
+      add('framed', exchange, 'can be shown in a frame on another site')
     if (!isNosniff) add('no nosniff', exchange, 'has no X-Content-Type-Options: nosniff')
     const goesOn = /http-equiv\s*=\s*["']?refresh/i.test(body)
     const isForm = !goesOn && /<form\b[^>]*\bmethod\s*=\s*["']?post/i.test(body) && !known.loginPaths.includes(path)
@@ -125,7 +125,7 @@ export function watchAnswers(known: Known) {
       if (!name.startsWith('content-security-policy') && saysInside(value, known.apiUrl))
         add('inside', exchange, `has the header ${name}: ${value}`)
     }
-    if (warning.test(body)) add('inside', exchange, 'shows a warning of the programming language')
+    if (warning.test(body)) add('inside', exchange, 'shows a PHP warning')
     if (statusOf(exchange) >= 400 && (body.includes(known.apiUrl) || showsInside(exchange)))
       add('inside', exchange, 'shows the address of the API, a stack trace or a network error')
     const isData = nameOfVisitor.test(body) || (body.match(uuid) ?? []).some(id => known.groupIds.has(id))
@@ -140,7 +140,8 @@ export function watchAnswers(known: Known) {
     const isRedirect = statusOf(exchange) >= 300 && statusOf(exchange) < 400
     if (!isRedirect || location === undefined || !URL.canParse(location, exchange.request.url)) return
     const to = new URL(location, exchange.request.url)
-    // A client may redirect to other sites that its operator chose. Only a request of the suite can name these hosts.
+    // A client may redirect to other sites that its operator chose. It can know these hosts only from a request of the
+    // suite.
     const isForeign = to.hostname.endsWith('.example') || known.otherHosts.includes(to.host)
     if (isForeign) add('away', exchange, `redirects to ${to.origin}`)
   }
@@ -151,7 +152,7 @@ export function watchAnswers(known: Known) {
     const addresses = [location, ...links.map(([, address = '']) => address)]
     for (const cookie of setCookiesOf(exchange).map(readSetCookie)) {
       if (!cookie.isHttpOnly || cookie.isDeletion || cookie.value.length < shortestSecret) continue
-      // The address of the portal contains the state, and a cookie may contain the state, too.
+      // An address at the portal contains the state, and some clients use the state as the value of a cookie.
       const isNamed = addresses.some(one => one.includes(cookie.value) && !one.startsWith(known.portalUrl))
       if (isNamed)
         add('cookie in address', exchange, `contains the value of the cookie ${cookie.name} in an address`, cookie.name)
@@ -159,12 +160,12 @@ export function watchAnswers(known: Known) {
   }
 
   return {
-    /** Looks at the content of an answer of the client to a program that is no browser. */
+    /** Looks at the content of an answer that the client gives to a program other than a browser. */
     noteContent(exchange: Exchange): void {
       if ('status' in exchange.response) noteContent(exchange)
     },
 
-    /** Looks at an answer of the client to a browser. */
+    /** Looks at an answer that the client gives to a browser. */
     note(exchange: Exchange): void {
       if (!('status' in exchange.response)) return
       const path = new URL(exchange.request.url).pathname
@@ -175,7 +176,7 @@ export function watchAnswers(known: Known) {
       noteAddresses(exchange)
     },
 
-    /** Returns the first mistake of this kind. */
+    /** Returns the first mistake with this trait. */
     first(trait: AnswerTrait): AnswerFault | undefined {
       if (trait === 'no nosniff' && !hasNosniff) return undefined
       return found.get(trait)?.find(({ cookie }) => cookie === undefined || cookies.has(cookie))?.fault

@@ -272,8 +272,8 @@ async function attempt(
     if (printed !== undefined) result.evidence = [...result.evidence, printed]
   }
   result = { ...result, reason: hide(result.reason), evidence: result.evidence.map(hide), durationMs }
-  // If this process has stood still, a missing answer proves nothing. The check is then repeated like any other failed
-  // check.
+  // If this process has stood still, a missing answer does not prove a mistake of the client. The check is then
+  // repeated like any other failed check.
   const isLost = goneWhy !== undefined || (unanswered !== undefined && !standstills.hasStoodStillSince(started))
   return { result, isLost, isGone: goneWhy !== undefined, beside: watching.beside }
 }

@@ -1,9 +1,9 @@
 // Notices when this process has stood still, for example because the machine was suspended or overloaded. The client
-// usually runs on the same machine. So if it does not answer at such a time, this is not its mistake.
+// usually runs on the same machine. If the client does not answer at such a time, the machine is the cause.
 
 /** How often the process looks at the clock, in milliseconds. */
 const everyMs = 200
-/** If the process looks at the clock this much too late, it has stood still. */
+/** If the process looks at the clock this many milliseconds late, it has stood still. */
 const lateMs = 2000
 
 export type Standstills = ReturnType<typeof watchStandstills>

@@ -81,7 +81,7 @@ export const typedAddress = {
   'sec-fetch-user': '?1',
 }
 
-/** The scheme that a proxy names if visitors use the other one of http and https. */
+/** Returns the scheme that the address of the client does not have: http or https. */
 export function otherSchemeOf(client: string): string {
   return client.startsWith('https:') ? 'http' : 'https'
 }

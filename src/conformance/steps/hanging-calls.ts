@@ -1,9 +1,9 @@
-// Tests whether the client ends a call to which the platform does not answer.
+// Tests whether the client ends a call that the platform does not answer.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { CheckContext } from '../context.ts'
 import { expect } from '../findings.ts'
 
-/** How long a call may last. With a fault such as `list-never`, the platform does not answer for a minute. */
+/** How many seconds a call may last. With a fault such as `list-never`, the platform does not answer for a minute. */
 const mostCallSeconds = 35
 
 /**

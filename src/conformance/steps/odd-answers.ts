@@ -1,13 +1,13 @@
-// Answers of the platform that are no usable refusals and no success. Checks send them in answer to the exchange, the
-// renewal and the API calls.
+// Answers of the platform that are neither a success nor a refusal in the usual format. Checks use them as answers to
+// the exchange, the renewal and the API calls.
 
 const json = 'application/json; charset=utf-8'
 
-/** Some JSON libraries raise a special error if a document is so deep. */
+/** Some JSON libraries raise a special error if a document is nested this deeply. */
 const deep = '['.repeat(60_000)
 
 export interface OddAnswer {
-  /** The words for a finding. */
+  /** The description of the answer in a finding. */
   what: string
   /** The last part of the name of the fault, such as `answer`. */
   kind: string
@@ -25,7 +25,7 @@ const pauses: OddAnswer[] = ['Wed, 21 Oct 2037 07:28:00 GMT', 'soon', '-5', '1.5
   retryAfter => ({ what: `the Retry-After ${retryAfter}`, kind: '503', options: { retryAfter } }),
 )
 
-/** Answers in the place of the portal's errors. None of them refuses a refresh token for good. */
+/** Answers that replace the portal's errors. None of them says that a refresh token is invalid. */
 export const oddPortalAnswers: OddAnswer[] = [
   answer('an error that is null', 400, '{"error":null,"error_description":null}'),
   answer('an error that is a number', 400, '{"error":5,"error_description":7}'),
@@ -37,7 +37,7 @@ export const oddPortalAnswers: OddAnswer[] = [
   ...pauses,
 ]
 
-/** Answers in the place of the API's errors. */
+/** Answers that replace the API's errors. */
 export const oddApiAnswers: OddAnswer[] = [
   answer('an error that is null', 422, '{"error":null}'),
   answer('an error that is a text', 422, '{"error":"Refused"}'),

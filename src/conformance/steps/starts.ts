@@ -35,7 +35,7 @@ export async function startsOfStrangers(context: CheckContext): Promise<BegunLog
   return begun
 }
 
-/** Begins a login in each way, including after a failed login, in a browser with a session, and after a sign-out. */
+/** Begins a login in each way, for example after a failed login, in a browser with a session, and after a sign-out. */
 export async function startsOf(context: CheckContext): Promise<BegunLogin[]> {
   const begun = await startsOfStrangers(context)
   const again = async (way: string, browser = context.browser()) => {

@@ -124,7 +124,8 @@ const redirectsReported: CheckDefinition = {
 
 const otherRedirects: CheckDefinition = {
   id: 'list-redirect-others',
-  title: 'When the API redirects a call with a rare status (301, 303 or 308), the client does not follow the redirect',
+  title:
+    'When the API redirects the call for the list with status 301, 303 or 308, the client does not follow the redirect',
   rule: 'UP-02',
   why: 'A client that follows the redirect sends the access token to an unknown address. Some clients refuse only 302 and 307.',
   fix: 'Switch off redirects for API calls. Treat every 3xx answer as a failed call, and show a page that says so.',

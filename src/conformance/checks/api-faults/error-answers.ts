@@ -99,7 +99,7 @@ const problems = (field: string) => ({
   }),
 })
 
-/** HTTP libraries repeat a call after a short Retry-After, even if they do not repeat other calls. */
+/** Some HTTP libraries repeat a failed call only if the answer has a short Retry-After. */
 const failuresOfCreation: [failure: string, options?: Record<string, unknown>][] = [
   ['500'],
   ['502'],
@@ -300,7 +300,11 @@ export const errorAnswers: CheckDefinition[] = [
         met += context.timesMet(`create-${failure}`)
         await context.dropFaults()
         const calls = context.arrived('api').filter(step => !before.has(step) && isCreation(step))
-        expect(calls.length <= 1, `After the failure ${failure}${after}, ${calls.length} creations arrived.`, ...calls)
+        expect(
+          calls.length <= 1,
+          `After the failure ${failure}${after}, the client sent ${calls.length} calls that create an application.`,
+          ...calls,
+        )
       }
       if (met === 0) throw new NotApplicable(noCreation)
     },
@@ -372,7 +376,7 @@ export const errorAnswers: CheckDefinition[] = [
         if (!steps.some(({ fault }) => fault?.name === 'get-401')) continue
         met++
         expectAnswer(page)
-        // A client that has just renewed the session may use the answer to this renewal again.
+        // A client that has just renewed the session may repeat the call with the token from that renewal.
         const refused = steps.find(({ fault }) => fault?.name === 'get-401')!
         const isRepeated = steps.some(
           ({ request: { url, headers }, response }) =>

@@ -121,10 +121,10 @@ const forbidden = {
   fix: 'Renew the tokens or offer the login only after a 401 answer. After a 403 answer, show a page that says that the visitor lacks the permission.',
 } as const
 
-/** Words that programs write in place of a value that is missing. */
+/** Words that programs write in place of a missing value. */
 const missingValues = /(?<![\w-])(undefined|null|None|nil|NaN|\[object Object\])(?![\w-])/
 
-/** Fails if the page shows such a word, and none of the pages that `usual` returns shows this word. */
+/** Fails if the page shows one of these words, and no page that `usual` returns shows the same word. */
 async function expectNothingInvented(page: Page, usual: () => Promise<Page[]>): Promise<void> {
   const wordIn = (one: Page) =>
     missingValues.exec(
@@ -134,7 +134,7 @@ async function expectNothingInvented(page: Page, usual: () => Promise<Page[]>): 
   if (word === undefined) return
   const usualPages = await usual()
   if (usualPages.some(one => one.status >= 400 || wordIn(one) === word)) return
-  expect(false, `The page shows “${word}” in place of a value that is missing in the answer of the API.`, page)
+  expect(false, `The page shows “${word}” in place of a value that is missing from the API's answer.`, page)
 }
 
 const malformed = ['html', 'half', 'empty', 'not-an-object', 'members-missing']
@@ -241,7 +241,8 @@ export async function meet(context: CheckContext, place: string, fault: string, 
   if (place === 'get') return openUnder(context, `get-${fault}`, options, isSlow ? 1 : 20)
   if (place === 'change') {
     const open = await openForms(context)
-    // Tries all forms, because a client may handle a failed call in only one of several functions.
+    // Tries all forms unless the fault is slow, because a client may handle a failed call in only one of several
+    // functions.
     const forms = isSlow ? open.forms.slice(0, 1) : open.forms
     const sent = await sendFormsUnder(context, { ...open, forms }, fault, { options })
     return { ...open, pages: sent.map(({ page }) => page) }
@@ -279,9 +280,9 @@ const hanging: CheckDefinition[] = places.map(([place, what]) => ({
 }))
 
 /**
- * Sends all forms about an application at the same time, while the API answers none of their calls. Fails if a form
- * gets no answer. A client that handles one request after the other may answer too late, so the function then sends
- * each of these forms alone.
+ * Sends all forms about an application at the same time, while the API answers none of their calls. A client that
+ * handles one request at a time may answer too late. If a form gets no answer, the function therefore sends this form
+ * again, alone. Fails if the form still gets no answer.
  */
 async function expectAnswersWithoutApi(context: CheckContext): Promise<void> {
   const names = changeNames.map(place => `${place}-never`)
@@ -354,7 +355,7 @@ export const everyCallRows: CheckDefinition[] = [
   {
     id: 'get-failed-not-blank',
     title:
-      'When the call that reads one application fails, the client does not show the page of the application without its values',
+      'When the call that reads one application fails, the client does not show the usual page with the values of the application missing',
     rule: 'UP-06',
     why: 'Without a message, the visitor believes that the values are gone. A visitor who saves an empty form for changes overwrites the values.',
     fix: 'Check the status of the API answer before you use the answer. If the call failed, show a page that says so, without the form.',
@@ -383,7 +384,7 @@ export const everyCallRows: CheckDefinition[] = [
           const isSilent = [blank, known].some(one => one && addsNoWord(shownIn(page), shownIn(one)))
           expect(
             !isSilent,
-            `With the fault get-${failure}, the client answered ${new URL(known.url).pathname.replaceAll(application.id, '…')} with status ${page.status} and its usual forms, without the values of the application. The page does not mention the failure.`,
+            `With the fault get-${failure}, the client answered ${new URL(known.url).pathname.replaceAll(application.id, '…')} with status ${page.status} and the usual forms. The values of the application are missing, and the page does not mention the failure.`,
             page,
           )
         }
@@ -636,10 +637,10 @@ export const everyCallRows: CheckDefinition[] = [
   {
     id: 'forms-error-not-json',
     title:
-      'When the API refuses a form with an answer that is not JSON, the visitor gets an answer with a status other than 500',
+      'When the API refuses a form with an answer that is not JSON or has an incomplete message, the visitor gets an answer with a status other than 500',
     rule: 'UP-06',
-    why: 'A proxy in front of the API answers with a web page or with an empty answer. A client that reads every error answer as JSON then fails itself.',
-    fix: 'Catch the errors of the JSON parser, whatever the status of the answer is. Show a page that says that the call failed.',
+    why: 'A proxy in front of the API can answer with a web page or an empty body. A client that parses every error answer as JSON then fails with an unexpected error.',
+    fix: 'Catch the errors of the JSON parser, whatever the status of the answer is. Check each part of a message before you use it. Show a page that says that the call failed.',
     needs,
     async run(context) {
       const answers = [

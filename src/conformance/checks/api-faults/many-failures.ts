@@ -19,17 +19,18 @@ const needs: CheckDefinition['needs'] = ['page']
 /** The number of failed calls. HTTP libraries keep at most 5 to 20 connections to one host by default. */
 const manyCalls = 25
 
-/** Milliseconds. After many failures, a client may stop its calls for a while. */
+/** Milliseconds within which calls must work again. After many failures, a client may make no calls for a while. */
 const backMs = 40_000
 
 /** The number of calls that hang at the same time. */
 const hangingCalls = 4
-/** Milliseconds. A visitor whose own calls do not hang has waited for the others if the answer took longer than this. */
+/** Milliseconds. If a visitor's own calls do not hang, a slower answer means that this visitor waited for others. */
 const longMs = 2000
 
 /**
- * Lets the platform answer none of the calls with `fault` while `hang` opens some pages. Fails if another visitor,
- * whose calls the platform answers at once, gets an answer only after one of these pages.
+ * Opens some pages with `hang` while the platform answers none of their calls. Meanwhile, opens a page for another
+ * visitor, whose calls the platform answers at once. Fails if this page shows no list, or arrives only after one of the
+ * other pages.
  */
 async function expectOthersServed(
   context: CheckContext,
@@ -76,19 +77,19 @@ async function expectOthersServed(
 
 const odd = {
   rule: 'UP-06',
-  why: 'A message can have a wrong type, Retry-After can be a date, and a proxy can send other JSON. Code that expects the usual form raises an error, and the visitor gets no explanation.',
-  fix: 'Check the type of each value in an error answer before you use it. Catch every error of the JSON library, also for JSON that is very deep.',
+  why: 'A message can have a wrong type, Retry-After can be a date, and a proxy can send other JSON. Code that expects the usual format raises an error, and the visitor gets no explanation.',
+  fix: 'Check the type of each value in an error answer before you use it. Catch every error of the JSON library, including the error for JSON that is nested very deeply.',
 } as const
 
 const others = {
   rule: 'stays-up',
   why: 'If all visitors share one lock or a few connections, a few calls that hang stop the client for everyone.',
-  fix: 'Do not hold a lock for all visitors during a call to the platform. Allow many connections to the platform, and let the deadline of a call include the time in which it waits for a connection.',
+  fix: 'Do not hold a lock for all visitors during a call to the platform. Allow many connections to the platform, and start the deadline of a call before the call waits for a connection.',
   needs,
   longestMs: 120_000,
 } as const
 
-/** Statuses that a client meets rarely. None of them is a success for the call for the list. */
+/** Statuses that an API rarely sends. For the call for the list, none of them is a success. */
 const rareStatuses = [204, 402, 405, 408, 409, 410, 413, 415, 418, 422, 501, 504]
 
 export const manyFailures: CheckDefinition[] = [
@@ -97,7 +98,7 @@ export const manyFailures: CheckDefinition[] = [
     title:
       'When the API answers the call for the list with a rare status, the page shows the list or says that the call failed',
     rule: 'UP-14',
-    why: 'Some clients have a list of the statuses that are failures, and treat every other status as a success. The visitor then believes that all applications are gone.',
+    why: 'Some clients treat only certain statuses as failures, and every other status as a success. The visitor then believes that all applications are gone.',
     fix: 'Treat only status 200 as a success of this call. After any other status, show a page that says that the call failed.',
     needs,
     async run(context) {
@@ -118,7 +119,7 @@ export const manyFailures: CheckDefinition[] = [
   {
     id: 'list-odd-errors',
     title:
-      'When an error answer of the API to the call for the list has an unusual form, the visitor gets an answer and stays signed in',
+      'When the API answers the call for the list with an error in an unusual format, the visitor gets an answer and stays signed in',
     ...odd,
     needs,
     async run(context) {
@@ -134,7 +135,7 @@ export const manyFailures: CheckDefinition[] = [
   {
     id: 'create-odd-errors',
     title:
-      'When the API refuses to create an application with an answer of an unusual form, the visitor gets an answer with a status other than 500',
+      'When the API answers the call that creates an application with an error in an unusual format, the visitor gets an answer with a status other than 500',
     ...odd,
     needs: ['page', 'create'],
     async run(context) {
@@ -206,7 +207,7 @@ export const manyFailures: CheckDefinition[] = [
       }
       expect(
         isBack,
-        `After ${manyCalls} failed calls, the API works again, but the client makes no successful call for ${backMs / 1000} seconds.`,
+        `After ${manyCalls} failed calls, the API works again, but the client made no successful call within ${backMs / 1000} seconds.`,
         ...(page ? [page] : []),
       )
     },

@@ -306,7 +306,7 @@ export const callback: CheckDefinition[] = [
   },
   {
     id: 'callback-names-no-host',
-    title: 'The client calls no host that a parameter of the callback names',
+    title: 'The client sends no request to a host that a parameter of the callback names',
     rule: 'UP-01',
     why: 'Anyone can write the address of a callback. If iss or another parameter decides where the client sends the exchange, an attacker gets the client secret and the code.',
     fix: 'Take the address of the portal from the configuration. Compare iss with this address, and refuse a callback with another iss.',
@@ -425,7 +425,7 @@ export const callback: CheckDefinition[] = [
         )
         expect(
           page.status > 0 && page.status !== 404 && page.status < 500,
-          `If somebody is signed in, cancel_url was answered with ${describePage(page)}.`,
+          `For a signed-in visitor, cancel_url was answered with ${describePage(page)}.`,
           page,
         )
       }
@@ -453,7 +453,7 @@ export const callback: CheckDefinition[] = [
       for (const planted of [clean, attacker.browser.copy(), chosen(ofSameForm), chosen(() => 'c0ffee'.repeat(6))]) {
         // The victim's browser has the planted cookies, and later also the cookies that the client sets.
         const browser = planted.copy()
-        // A client may lead a visitor with the attacker's session on to its pages, and then begins no login.
+        // If the browser has the attacker's session, the client may begin no login and lead the visitor to its pages.
         const start = await context.startLogin(browser).catch(passNotApplicable)
         if (!start) continue
         // The copy includes the cookies of the login that has begun, because the attacker may have begun this login.

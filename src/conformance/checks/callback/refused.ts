@@ -281,10 +281,10 @@ export const refused: CheckDefinition[] = [
         const start = { url, state: url.searchParams.get('state') ?? undefined, page: begun }
         const known = context.arrived('exchange').length
         const address = fail(start, await context.authorize(start))
-        // A browser sends Strict cookies with the request if the visitor was signed in at the portal, and the portal
-        // redirected at once.
+        // A browser sends Strict cookies with the callback if the portal redirects at once, because the visitor is
+        // already signed in there.
         const page = await browser.newTab().visit(address.href, { stopAt: context.isPortal })
-        // If the client accepts the callback, another check reports this.
+        // If the client accepts this callback, another check reports the mistake.
         if ((await context.codeExchanges()).length > known) continue
         expect(await context.isSignedIn(browser), `After ${what}, the visitor is no longer signed in.`, page)
       }
@@ -332,7 +332,7 @@ export const refused: CheckDefinition[] = [
         // The portal gives this answer to the second exchange of a code, for example after a broken connection.
         ['exchange-400', 'is answered with the error invalid_grant', { error: 'invalid_grant' }],
         ['exchange-503', 'is answered with status 503', {}],
-        ['exchange-reset', 'breaks with a connection reset', {}],
+        ['exchange-reset', 'ends with a connection reset', {}],
         ['exchange-state-other', 'returns another state', {}],
         ['exchange-access-token-null', 'returns no access token', {}],
       ] as const) {

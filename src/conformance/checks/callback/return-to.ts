@@ -98,8 +98,8 @@ const oddReturns = [
 ]
 
 /**
- * Paths of the client with markup, which end an attribute in quotation marks of either kind. They contain no spaces,
- * because a client may refuse a return address with a space.
+ * Paths of the client that contain markup. The markup ends an attribute in double or single quotation marks. The paths
+ * contain no spaces, because a client may refuse a return address with a space.
  */
 const markupReturns: ((page: string) => string)[] = [
   () => '/"\'><svg/onload=conformance()>',
@@ -397,7 +397,7 @@ export const returnTo: CheckDefinition[] = [
   {
     id: 'return-to-unnamed',
     title:
-      'Whatever the name of the parameter for the return address is, the client does not send the visitor to another site',
+      'The client does not send the visitor to the site in a return address, whatever the name of the parameter is',
     rule: 'CL-25',
     why: 'Visitors trust a link to the client. If the login then leads to a page of an attacker, the client has an open redirect.',
     fix: "Accept only a path of the client as the return address. Parse the address with the client's own origin as its base, and compare the origin of the result.",
@@ -458,7 +458,7 @@ export const returnTo: CheckDefinition[] = [
       'If another site has set the cookie with the return address, the client does not send the visitor to that site',
     rule: 'CL-25',
     why: 'A subdomain or another program on the host can set a cookie whose name does not begin with __Host-. If the client trusts the address in this cookie, a login ends at a page of an attacker.',
-    fix: 'Check the return address when the login ends, too. Or seal it together with the state in the cookie of the login, whose name begins with __Host-.',
+    fix: 'Check the return address again when the login ends. Or seal it together with the state in a login cookie whose name begins with __Host-.',
     async run(context) {
       const { client, login, page, returnTo } = context.settings
       const isPath = (value: string) => /^"?\/[\w/.-]*"?$/.test(decodeSafely(value))
@@ -595,13 +595,13 @@ export const returnTo: CheckDefinition[] = [
   },
 ]
 
-/** Returns the login that has begun with this page, whose redirect to the portal the browser has not followed. */
+/** Returns the login that begins with this page. The browser has stopped before the redirect to the portal. */
 function startOf(page: Page): Start {
   const url = new URL(page.stoppedAt!)
   return { url, state: url.searchParams.get('state') ?? undefined, page }
 }
 
-/** Finishes the login that has begun with this page. */
+/** Finishes the login that begins with this page. */
 async function finish(
   context: CheckContext,
   browser: Browser,

@@ -71,7 +71,7 @@ export const brokenCookies: CheckDefinition[] = [
   {
     id: 'cookie-cut-elsewhere',
     title:
-      'If a session cookie is cut or garbage, the sign-out, a form, the login path and the callback answer with a status below 500',
+      'If a session cookie is cut or garbage, the client answers a sign-out, a form, the login path and the callback with a status below 500',
     rule: 'CK-10',
     why: 'After a change of the keys, the browser of every visitor has a session cookie that the client cannot read. Clients often read this cookie with separate code when a visitor signs out, sends a form or signs in. If that code fails, the visitor can neither sign out nor sign in again.',
     fix: 'Read the session cookie with one function. If this function cannot read the value, treat the cookie as missing.',
@@ -113,9 +113,9 @@ export const brokenCookies: CheckDefinition[] = [
   },
   {
     id: 'cookie-others-cut',
-    title: 'If a cookie that belongs to no login and no session is garbage, the client answers with a status below 500',
+    title: 'If a cookie other than the session cookies is garbage, the client answers with a status below 500',
     rule: 'CK-10',
-    why: 'A client can keep a message, a draft or a mark in a cookie for the next page. An older version of the client, or another program on the host, may have set this cookie with a value that the client cannot read. If the client fails, every page fails until the visitor deletes the cookie.',
+    why: 'A client can keep a message, a draft or a flag for the next page in a cookie. An older version of the client, or another program on the host, may have set this cookie with a value that the client cannot read. If the client fails, every page fails until the visitor deletes the cookie.',
     fix: 'Treat every cookie that you cannot read as missing.',
     needs,
     async run(context) {
@@ -130,7 +130,8 @@ export const brokenCookies: CheckDefinition[] = [
         const open = await openFormIn(context, browser, person)
         const stranger = browser.copy()
         for (const { cookie } of cookies) stranger.cookies.delete(cookie.name)
-        // The client may keep the form for the time after the login, or the new secret for the next page.
+        // The client may set a cookie that keeps the form until the visitor has signed in, or the new secret until
+        // the next page.
         await stranger.submit(open.page, open.form, open.values, undefined, { stopAt: () => true })
         collect(stranger)
         const sender = browser.copy()
@@ -162,9 +163,9 @@ export const brokenCookies: CheckDefinition[] = [
   },
   {
     id: 'cookie-size-limit',
-    title: 'The client sets no cookie that is only a few bytes longer than 4,096 bytes',
+    title: 'The client sets no cookie that is slightly longer than 4,096 bytes',
     rule: 'CK-03',
-    why: 'Browsers count the name and the value of a cookie. If a client counts only the value, or only the token before it is sealed, browsers silently drop a cookie that is slightly too long, and the login has no effect.',
+    why: 'Browsers count the name and the value of a cookie together. A client that counts only the value, or only the token before it is sealed, can set a cookie that is slightly too long. Browsers silently drop this cookie, and the login has no effect.',
     fix: 'Compare the length of the name and the sealed value together with 4,096 bytes, before you set the cookie.',
     async run(context) {
       const [short, long] = [1500, 2400]
@@ -181,10 +182,11 @@ export const brokenCookies: CheckDefinition[] = [
   },
   {
     id: 'session-replaced-after-large',
-    title: 'After a login with a large access token, a login with a usual access token works in the same browser',
+    title:
+      'After a login with a large access token, a login with an access token of the usual size works in the same browser',
     rule: 'CL-20',
     why: 'A client that splits a large session into several cookies must delete the cookies that a smaller session does not need. Otherwise it joins a part of the old session to the new session, and cannot read the result.',
-    fix: 'When you set a session, delete every other cookie of an earlier session. Browsers do not send SameSite=Strict cookies with a callback, so delete all cookies that a session can have.',
+    fix: 'When you set the cookies of a session, delete all other cookies of earlier sessions. Browsers often do not send SameSite=Strict cookies with a callback, so delete every cookie that a session can have.',
     needs,
     async run(context) {
       const { logout } = context.settings
@@ -213,7 +215,7 @@ export const brokenCookies: CheckDefinition[] = [
           throw new NotApplicable('a second login in the same browser does not work. Another check reports this')
         expect(
           false,
-          `After a login with an access token of ${large.size} KB${isSignedOut ? ', a sign-out' : ''} and a login with a usual access token, ${mistake.what}.`,
+          `After a login with an access token of ${large.size} KB${isSignedOut ? ', a sign-out' : ''} and a login with an access token of the usual size, ${mistake.what}.`,
           mistake.page,
           ...mistake.renewals,
         )
@@ -225,7 +227,7 @@ export const brokenCookies: CheckDefinition[] = [
     title: 'If a renewal returns a smaller access token than the login, the visitor stays signed in',
     rule: 'RF-09',
     why: 'A client that splits a large session into several cookies must delete the cookies that the smaller session does not need. Otherwise it joins a part of the old session to the new session, and cannot read the result.',
-    fix: 'When you set a session, delete every other cookie of the earlier session.',
+    fix: 'When you set the cookies of a session, delete all other cookies of the earlier session.',
     needs,
     async run(context) {
       const { browser, size } = await signInWithLargeToken(context)
@@ -238,7 +240,7 @@ export const brokenCookies: CheckDefinition[] = [
       const renewals = next.steps.filter(({ kind }) => kind === 'refresh')
       expect(
         next.steps.some(isCall) && renewals.length === 0,
-        `The login returned an access token of ${size} KB, and the renewal a usual one. On the page after the renewal, ${renewals.length > 0 ? 'the client renews again' : 'the visitor is not signed in'}.`,
+        `The login returned an access token of ${size} KB, and the renewal returned one of the usual size. On the page after the renewal, ${renewals.length > 0 ? 'the client renews again' : 'the visitor is not signed in'}.`,
         first.page,
         next.page,
         ...next.steps,

@@ -156,7 +156,7 @@ async function expectNotUsed(context: CheckContext, browser: Browser, when: stri
   )
 }
 
-/** The refresh tokens that a client sends if it turns null or an empty string into a text. */
+/** The refresh token that a client sends if it converts null or an empty string to text. */
 const noRefreshTokens = { null: /^(null|none|nil|undefined)$/i, empty: /^$/ }
 
 function sentRefreshToken({ kind, request: { body } }: LabStep, pattern: RegExp): boolean {
@@ -316,20 +316,20 @@ export const tokenAnswers: CheckDefinition[] = [
           )
         if (fault !== 'null' && fault !== 'empty') return
         if (!(await context.isSignedIn(browser))) return
-        // The client has accepted the response. When the access token ends, it must not renew with this value.
+        // The client has accepted the response. It must not send this value in a renewal when the access token ends.
         const known = context.platform.steps.length
         await context.platform.endAccessTokens(await context.person())
         const { page: next } = await visitPage(context, browser)
         const renewals = context.platform.steps
           .slice(known)
           .filter(step => sentRefreshToken(step, noRefreshTokens[fault]))
-        // A client may remember the refusal of this renewal for a few seconds. Waits, so that a repetition of this check
-        // finds the mistake again.
+        // A client may remember for a few seconds that the portal refused this renewal. The check waits, so that it
+        // finds the mistake again when it is repeated.
         if (renewals.length > 0) await context.pause(11_000)
         expectWithFix(
           'If the refresh token is missing, null or empty, the session has no refresh token. End such a session when the access token ends, and offer to sign in.',
           renewals.length === 0,
-          `When the access token had ended, the client sent a renewal with a refresh token made from the value ${fault === 'null' ? 'null' : '""'}. The visitor got ${next.stoppedAt ? 'a redirect to the portal' : describePage(next)}.`,
+          `After the access token had ended, the client sent a renewal with a refresh token made from the value ${fault === 'null' ? 'null' : '""'}. The visitor got ${next.stoppedAt ? 'a redirect to the portal' : describePage(next)}.`,
           ...renewals.slice(0, 1),
           next,
         )
@@ -417,7 +417,7 @@ export const tokenAnswers: CheckDefinition[] = [
     id: 'token-answer-without-scope',
     title: 'After a token response without scope, the visitor is signed in',
     rule: 'login-works',
-    why: 'The specification of the platform has no scope. If the client requires it, nobody can sign in at a portal that leaves it out.',
+    why: 'The specification of the platform does not mention scope in a token response. If the client requires scope, nobody can sign in at a portal that leaves it out.',
     fix: 'Require only the fields of the specification: access_token, token_type, expires_in and state.',
     needs: ['page'],
     async run(context) {
@@ -442,7 +442,9 @@ export const tokenAnswers: CheckDefinition[] = [
       const page = await failsWith({})
       if (!page) return
       if (await failsWith({ scope: '' }))
-        throw new Undecided('Nobody is signed in after a token response from this check, although it is complete.')
+        throw new Undecided(
+          'Nobody is signed in after a token response from this check, although the response is complete.',
+        )
       expect(
         false,
         'Nobody is signed in after a token response without scope. With an empty scope, the login works.',

@@ -159,7 +159,7 @@ export const log: CheckDefinition[] = [
       await context.request(`${context.settings.callback}/nowhere?code=${other}`)
       await context.request('/nowhere/at/all?access_token=misled-token-77aa55cc33')
       expectUnprinted(context, 'a code', [code, other, 'misled-token-77aa55cc33'])
-      // Some clients refuse these requests in other code, which prints the whole address.
+      // In some clients, other code refuses these requests and prints the whole address.
       const refused = `${context.settings.callback}?code=unusual-code-5c2b8e1f7a&state=somebody-elses-state`
       for (const method of ['HEAD', 'POST', 'PUT', 'OPTIONS'])
         await context.request(refused, { method, headers: { 'content-length': '0' } })
@@ -172,7 +172,7 @@ export const log: CheckDefinition[] = [
     title: 'When a visitor leaves the page at the callback, the client prints neither the code nor the state',
     rule: 'LG-01',
     why: 'The next request contains the address of the callback in its Referer header, and many access logs print this header. The code of a failed login may still be valid.',
-    fix: 'Send Referrer-Policy: no-referrer with every answer of the callback path, also after a failed login. Or do not log the Referer header, as in the log formats that are called combined.',
+    fix: 'Send Referrer-Policy: no-referrer with every answer of the callback path, including after a failed login. Or do not log the Referer header: avoid log formats such as “combined”, which contain this header.',
     needs,
     async run(context) {
       for (const change of ['', 'state', 'client_id']) {

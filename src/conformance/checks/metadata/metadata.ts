@@ -169,7 +169,7 @@ const waits: CheckDefinition[] = [
       const second = await context.visitUntilPortal(context.browser(), context.settings.login)
       expect(
         waitedMs(second) < slowLoginMs,
-        `Each of two logins began only after ${slowLoginMs / 1000} seconds or more.`,
+        `Two logins each took ${slowLoginMs / 1000} seconds or more to begin.`,
         page,
         second,
       )
@@ -515,7 +515,7 @@ export const metadata: CheckDefinition[] = [
     title: "The client limits the size of the portal's metadata, also after decompression",
     rule: 'UP-04',
     why: 'A client that reads an answer of any size fills the memory that all visitors share. Many clients limit only the answers to exchanges and API calls.',
-    fix: 'Count the unpacked bytes of the document while you read it, and stop at about 64 KiB. Continue without the document.',
+    fix: 'Count the decompressed bytes of the document while you read it, and stop at about 64 KiB. Continue without the document.',
     needs: ['process'],
     ...alone,
     async run(context) {
@@ -758,7 +758,7 @@ export const metadata: CheckDefinition[] = [
     id: 'metadata-iss-compared',
     title: 'If a callback has the wrong iss, the client refuses the callback even if the metadata does not promise iss',
     rule: 'CL-23',
-    why: 'The metadata only says whether every callback has an iss. A wrong iss means in any case that another server made the callback.',
+    why: 'The metadata only says whether every callback has an iss. A wrong iss always means that another server made the callback.',
     fix: 'If a callback has an iss, always compare it with the address of the portal. Let the metadata decide only whether a callback may have no iss.',
     needs: ['process'],
     ...alone,

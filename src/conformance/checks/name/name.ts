@@ -106,7 +106,7 @@ export const name: CheckDefinition[] = [
   },
   {
     id: 'name-odd',
-    title: 'Whatever characters the name of the visitor contains, the visitor is signed in',
+    title: 'Visitors can sign in, whatever characters their names contain',
     rule: 'login-works',
     why: 'People choose their names themselves. If a client writes a name into a cookie or a header without encoding it, people with some names can never sign in.',
     fix: 'Encode the name before you write it into a cookie or a header. If you cannot use a name, continue the login without the name.',
@@ -131,7 +131,7 @@ export const name: CheckDefinition[] = [
   },
   {
     id: 'name-long-cookie',
-    title: 'If the name of the visitor has 5,000 characters, the client sets no cookie above 4,096 bytes',
+    title: 'If the name of the visitor has 5,000 characters, the client sets no cookie of more than 4,096 bytes',
     rule: 'CK-03',
     why: 'Browsers drop a larger cookie without a message. Nobody is then signed in after the login.',
     fix: 'Shorten the name before you write it into a cookie, or keep the name on the server.',

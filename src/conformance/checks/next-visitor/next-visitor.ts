@@ -17,7 +17,7 @@ const typed = 'Typed-by-the-former-visitor-4711'
 
 /**
  * Opens every page that the next person could open, and returns the pages. If `landed` (the page after the login) is
- * given, it comes first. `further` contains more addresses to open.
+ * given, this page comes first. `further` contains more addresses to open.
  */
 async function lookAround(
   context: CheckContext,
@@ -210,7 +210,7 @@ export const nextVisitor: CheckDefinition[] = [
   },
   {
     id: 'next-visitor-new-secret',
-    title: 'Nobody except the visitor sees a new secret that the visitor made for an application',
+    title: 'Only the visitor who made a new secret for an application sees this secret',
     rule: 'next-visitor',
     why: 'Many clients keep a new secret for the next page. If the secret is not bound to the visitor, anyone who opens this page sees the secret.',
     fix: 'Use the same code as for the secret of a new application: show the secret in the answer to the form, or bind it to the visitor who made it.',

@@ -16,7 +16,7 @@ const forms: [id: string, what: string][] = [
   ['dotted', 'three random texts with dots between them'],
 ]
 
-/** Other forms of a token: how the fault names the form, and what the token is. */
+/** Other forms of a token: the name of the form in the fault, and a description of the token. */
 const otherForms: [form: string, what: string][] = [
   ['characters', 'a text with the characters +, /, ~ and ='],
   ['past-claims', 'a JWT with the number 5 as sub, and with an exp in the past'],
@@ -74,7 +74,7 @@ async function expectUsed(context: CheckContext, what: string, { landed, page, s
   expectWithFix(
     'Take the lifetime of the token only from expires_in.',
     renewal === undefined,
-    `${said} The client renewed it long before expires_in had passed.`,
+    `${said} The client renewed the session long before expires_in had passed.`,
     ...(renewal ? [renewal] : []),
   )
   if (steps.some(isCall)) return
@@ -116,7 +116,7 @@ const apart: CheckDefinition[] = [
     id: 'opaque-token-visitors-apart',
     title: 'If the access tokens of two visitors are random texts, each visitor sees only their own data',
     rule: 'visitors-apart',
-    why: 'A client that keeps data under the id from the token has no id here, so all visitors share this data.',
+    why: 'Some clients keep data under the visitor id from the token. A random text contains no id, so all visitors share the data in such a client.',
     fix: 'Do not keep API answers. If you must keep them, keep them with the session, and not under an id from the token.',
     needs: ['page'],
     async run(context) {
@@ -147,7 +147,7 @@ const apart: CheckDefinition[] = [
     title:
       "If the access tokens of two visitors are random texts, the form of one visitor creates nothing on the other visitor's behalf",
     rule: 'form-of-its-visitor',
-    why: 'A client that binds forms to the id from the token has no id here. If it uses the same text for all visitors instead, every visitor can send every form.',
+    why: 'Some clients bind forms to the visitor id from the token. A random text contains no id. If the client then binds all forms to the same text, every visitor can send the forms of all other visitors.',
     fix: 'If a token contains no id, bind forms to the session, or to a random id made at the login.',
     needs: ['page', 'create'],
     async run(context) {

@@ -560,7 +560,10 @@ async function isOrdinary(context: CheckContext, page: Page, browser = context.b
   return shownText(again).trim() === shownText(page).trim()
 }
 
-/** Fails if the answer to a form without a session neither says so nor keeps the typed text. */
+/**
+ * Fails if the answer to a form without a session neither keeps the typed text nor says that the form was not
+ * processed.
+ */
 async function expectTold(context: CheckContext, open: OpenForm, page: Page, typed: string): Promise<void> {
   // If the browser was not sent to the portal, the answer itself must say that the form was not processed.
   const isThroughPortal = page.trail.some(({ request }) => request.url.startsWith(context.platform.portalUrl))

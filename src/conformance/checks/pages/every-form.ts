@@ -469,7 +469,7 @@ export const everyForm: CheckDefinition[] = [
   },
   {
     id: 'create-limits',
-    title: 'The form for a new application accepts the longest values that the API accepts, and addresses with http',
+    title: 'The form for a new application accepts the longest values that the API accepts, and http addresses',
     rule: 'PG-17',
     why: 'A client with smaller limits refuses or shortens values that the platform allows.',
     fix: 'Use the limits of the API: 200 characters for the name, 2,000 for the description, 2,048 for an address. The web page, the icon and the privacy policy can be http or https.',

@@ -357,7 +357,7 @@ export const pages: CheckDefinition[] = [
     async run(context) {
       const { login, callback, page, create } = context.settings
       const markup = '%22%3E%3Cimg%20src=x%20onerror=conformance()%3E'
-      // Some frameworks answer such an address with the page at its beginning.
+      // Some frameworks answer an address below a known path with the page at that path.
       const known = [login, callback, page, create].filter(path => path !== '').map(path => path.split('?')[0]!)
       const paths = [
         '/%3Cimg%20src=x%20onerror=conformance()%3E',

@@ -166,8 +166,7 @@ const redirects: CheckDefinition[] = [302, 307].map(status => ({
 
 const otherRedirects: CheckDefinition = {
   id: 'exchange-redirect-others',
-  title:
-    'If the portal redirects the exchange with a rare status (301, 303 or 308), the client does not follow the redirect',
+  title: 'If the portal redirects the exchange with status 301, 303 or 308, the client does not follow the redirect',
   rule: 'UP-02',
   why: 'A client that follows the redirect sends the code and the secret to an address that it has not chosen. Some clients refuse only 302 and 307.',
   fix: 'Switch off redirects for this call, and treat every 3xx as a failure.',
@@ -209,10 +208,10 @@ export const portalFaults: CheckDefinition[] = [
   {
     id: 'exchange-odd-answers',
     title:
-      'If an answer to the exchange has an unusual form, the visitor gets an answer but is not signed in, and the client keeps running',
+      'If the answer to the exchange has an unusual format, the visitor gets an answer but is not signed in, and the client keeps running',
     rule: 'UP-06',
-    why: 'The error field can have a wrong type, Retry-After can be a date, and a proxy can send other JSON. Code that expects the usual form raises an error, and the visitor gets no explanation.',
-    fix: 'Check the type of each value in an error answer before you use it. Catch every error of the JSON library, also for JSON that is very deep.',
+    why: 'The error field can have a wrong type, Retry-After can be a date, and a proxy can send other JSON. Code that expects the usual format raises an error, and the visitor gets no explanation.',
+    fix: 'Check the type of each value in an error answer before you use it. Catch every error of the JSON library, including the error for JSON that is nested very deeply.',
     longestMs: 90_000,
     async run(context) {
       for (const { what, kind, options } of oddPortalAnswers) {
@@ -384,7 +383,8 @@ export const portalFaults: CheckDefinition[] = [
   },
   {
     id: 'exchange-error-description',
-    title: 'If the portal refuses the exchange and describes the error, the page does not show this description',
+    title:
+      'If the portal refuses the exchange with status 400, 401 or 500, the page does not show the error_description in the answer',
     rule: 'PG-20',
     why: 'The description is for developers, and may contain details that help an attacker. Many libraries put the whole answer of the portal into the message of their error.',
     fix: 'Show your own sentence and a link to a new login. Do not show the message of an error that a library throws.',

@@ -140,9 +140,9 @@ export const forgeries: CheckDefinition[] = [
   {
     id: 'raw-create-planted-token',
     title:
-      'If another site has set the cookie with the token of the form and sends the form with this token, the client does not create an application',
+      'If another site sets the cookie that holds the form token and sends the form with the same token, the client creates no application',
     rule: 'PG-01',
-    why: "A subdomain or another program on the host can set a cookie whose name does not begin with __Host-. An attacker can so replace the visitor's token with the attacker's own token.",
+    why: "A subdomain or another program on the host can set a cookie whose name does not begin with __Host-. An attacker can use such a cookie to replace the visitor's token with the attacker's own token.",
     fix: 'Also compare Origin or Sec-Fetch-Site, or compute the token from the session, or give the cookie a name that begins with __Host-.',
     needs: ['page', 'create'],
     async run(context) {
@@ -170,7 +170,7 @@ export const forgeries: CheckDefinition[] = [
       const steps = await created(context, open.person)
       expect(
         steps.length === 0,
-        `The application was created with a planted cookie ${planted[0]?.name}.`,
+        `The application was created with a token that another site had set in the cookie ${planted[0]?.name}.`,
         answer,
         ...steps,
       )

@@ -288,10 +288,10 @@ export const rawRequests: CheckDefinition[] = [
   {
     id: 'raw-parser-headers',
     title:
-      'If the answers to two requests that the HTTP parser refuses have security headers, the answer to the third such request also has them',
+      'If two of three answers to requests that the HTTP parser refuses have a security header, the third answer has this header, too',
     rule: 'PG-09',
-    why: 'The code that answers a request that the parser refuses can set headers. Often this code handles some errors only, so the other answers lack the headers.',
-    fix: 'Set the same headers in every answer of the code that handles refused requests, whatever the error is.',
+    why: 'If the parser refuses a request, separate code sends the answer and must set the headers. Often this code sets them only for some errors.',
+    fix: 'Set the same headers for every request that the parser refuses, whatever the error is.',
     async run(context) {
       // Any other status probably comes from a page of the client, and not from the parser.
       const refused = (await sendOdd(context, refusedByParsers(context))).filter(({ status }) =>
@@ -300,7 +300,7 @@ export const rawRequests: CheckDefinition[] = [
       for (const name of ['x-content-type-options', 'content-security-policy']) {
         const [lacking, ...more] = refused.filter(({ exchange }) => headerOf(exchange, name) === undefined)
         const having = refused.filter(({ exchange }) => headerOf(exchange, name) !== undefined)
-        // If only one answer has the header, it may come from a page of the client.
+        // If only one answer has the header, this answer may be a page of the client.
         if (!lacking || more.length > 0 || having.length < 2) continue
         expect(
           false,

@@ -88,10 +88,10 @@ const leavesMs = 300
 export const signedIn: CheckDefinition[] = [
   {
     id: 'raw-visitor-leaves',
-    title: 'After visitors have left while the client waited for the platform, the client still answers',
+    title: 'If visitors leave while the client waits for the platform, the client still answers other requests',
     rule: 'stays-up',
     why: 'Visitors close windows that load slowly. Some clients then cancel the call to the platform, or write to the closed connection. An error that the client does not catch ends the client for all visitors.',
-    fix: 'Catch the errors of a cancelled call and of a closed connection, also in functions that run after the visitor has left.',
+    fix: 'Catch the errors of a cancelled call and of a closed connection, even in functions that run after the visitor has left.',
     needs: ['page'],
     async run(context) {
       const { client, page } = context.settings

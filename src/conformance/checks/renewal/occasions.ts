@@ -248,10 +248,10 @@ const failures: CheckDefinition[] = [
   },
   {
     id: 'refresh-odd-answers',
-    title: 'If an error answer to a renewal has an unusual form, the visitor gets an answer',
+    title: 'If the portal answers a renewal with an error in an unusual format, the visitor gets an answer',
     rule: 'UP-06',
-    why: 'The error field can have a wrong type, Retry-After can be a date, and a proxy can send other JSON. Code that expects the usual form raises an error, and the visitor gets no explanation.',
-    fix: 'Check the type of each value in an error answer before you use it. Catch every error of the JSON library, also for JSON that is very deep.',
+    why: 'The error field can have a wrong type, Retry-After can be a date, and a proxy can send other JSON. Code that expects the usual format raises an error, and the visitor gets no explanation.',
+    fix: 'Check the type of each value in an error answer before you use it. Catch every error of the JSON library, including the error for JSON that is nested very deeply.',
     needs,
     longestMs: 120_000,
     async run(context) {
@@ -401,7 +401,8 @@ const others: CheckDefinition[] = [
   },
   {
     id: 'refresh-for-form',
-    title: 'If the access token has expired when a visitor sends a form, the client renews it and keeps the form',
+    title:
+      'If the access token has expired when a visitor sends a form, the client renews the session, and the form is not lost',
     rule: 'refresh-used',
     why: 'The access token can expire while the visitor fills in a form. Without a renewal, the visitor has to sign in again before the client accepts the form.',
     fix: 'Renew the session in the function that reads it, for every request method.',
@@ -429,9 +430,9 @@ const others: CheckDefinition[] = [
         if (isKept || renewal.response.status !== 200 || steps.some(isCreation)) return
         await submitCreate(context, await openCreateForm(context))
         expectWithFix(
-          'Bind a form to the id of the visitor or to the session. A renewal changes the access token, so do not compute a value in the form from this token.',
+          'Bind a form to the id of the visitor or to the session. A renewal changes the access token, so do not compute any value in the form from the access token.',
           false,
-          `The client renewed the token for the form, but then created nothing, and answered with ${describePage(page)}. This page does not contain the typed text.`,
+          `The client renewed the session for the form, but then created nothing, and answered with ${describePage(page)}. This page does not contain the typed text.`,
           page,
           renewal,
         )

@@ -217,8 +217,8 @@ export const renewal: CheckDefinition[] = [
         'Store the access token and the refresh token of a renewal together, with the same function for every request method.',
         second && (second.request.body as Record<string, unknown>).refresh_token === brought,
         second
-          ? 'The renewal after that sends an older refresh token, although the renewal for the form returned a new one.'
-          : `When this token had ended as well, the client made no second renewal, and answered with ${visit.page.stoppedAt ? 'a redirect to the portal' : describePage(visit.page)}.`,
+          ? 'The next renewal sent an older refresh token, although the renewal for the form had returned a new one.'
+          : `After the access token from this renewal had ended, the client made no second renewal, and answered with ${visit.page.stoppedAt ? 'a redirect to the portal' : describePage(visit.page)}.`,
         renewal,
         ...(second ? [second] : [visit.page]),
       )

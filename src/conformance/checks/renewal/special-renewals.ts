@@ -326,7 +326,7 @@ const others: CheckDefinition[] = [
       await context.platform.settle()
       const renewal = context.arrived('refresh').find(step => !before.has(step))
       if (renewal?.response.status !== 200) throw new NotApplicable('the page with the form does not renew the session')
-      // For a few seconds, a client may use the answer to the renewal again.
+      // A client may reuse the answer to the renewal for a few seconds.
       await context.pause(12_000)
       const { page, steps } = await visitPage(context, browser)
       expectNoRenewal(context, steps, opened)
@@ -367,7 +367,7 @@ const others: CheckDefinition[] = [
         if (renewal?.response.status === 200) renewed.push({ browser, opened })
       }
       if (renewed.length === 0) throw new NotApplicable('no page about an application renews the session')
-      // For a few seconds, a client may use the answer to the renewal again.
+      // A client may reuse the answer to the renewal for a few seconds.
       await context.pause(12_000)
       for (const { browser, opened } of renewed) {
         const { page, steps } = await visitPage(context, browser)
@@ -384,7 +384,7 @@ const others: CheckDefinition[] = [
   },
   {
     id: 'refresh-of-two-sessions',
-    title: 'If a person is signed in with two browsers, each of the two sessions has a renewal of its own',
+    title: 'If a person is signed in with two browsers, the client renews the two sessions separately',
     rule: 'refresh-token-replaced',
     why: 'If both sessions share one renewal, both use the same new tokens, and the refresh token of one session is lost. When the person then signs out in one browser, the other session ends, too.',
     fix: 'Let requests share a renewal only if they have the same refresh token. The id of the visitor is not enough.',
@@ -416,7 +416,7 @@ const others: CheckDefinition[] = [
       renewalIn(context, { page: pages.find(({ status }) => status === 0) ?? pages[0]!, steps })
       expect(
         !(await sharesToken()),
-        'The client made one renewal for two sessions, and both sessions now use its tokens.',
+        'The client made one renewal for two sessions, and both sessions now use the tokens from this renewal.',
         ...steps.filter(isRenewal),
       )
     },

@@ -99,7 +99,7 @@ export const signingOutOccasions: CheckDefinition[] = [
     async run(context) {
       const { browser, page } = await signOutAfterExpiry(context, [], async ({ browser, page }) => {
         expectWithFix(
-          'Accept the sign-out form of every page of the same session. A value in the form against forged requests must not depend on the access token.',
+          'Accept the sign-out form of every page of the same session. A form value that protects against forged requests must not depend on the access token.',
           !(await context.isSignedIn(browser)),
           `When the access token had expired, the client answered its own sign-out form with ${describePage(page)}, and the visitor is still signed in.`,
           page,
@@ -113,7 +113,7 @@ export const signingOutOccasions: CheckDefinition[] = [
     title: 'A visitor can sign out on a page that was opened before a renewal',
     rule: 'CK-13',
     why: 'One tab can renew the session while another tab still shows an older page. If the client refuses the sign-out form of this page, the visitor is still signed in.',
-    fix: 'Accept the sign-out form of every page of the same session. A value in the form against forged requests must not depend on the access token, because a renewal changes this token.',
+    fix: 'Accept the sign-out form of every page of the same session. A form value that protects against forged requests must not depend on the access token, because a renewal changes the access token.',
     needs,
     async run(context) {
       const { browser, person, page: landed } = await context.signedIn()

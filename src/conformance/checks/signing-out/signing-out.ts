@@ -91,11 +91,12 @@ export const signingOut: CheckDefinition[] = [
       const { browser } = await context.signedIn()
       const page = await browser.newTab().visit(context.url(path))
       expect(await context.isSignedIn(browser), `GET ${path} signs the visitor out.`, page)
-      // Some frameworks treat such a GET request as a POST.
+      // Some frameworks treat a GET request with this query as a POST request.
       const overriding = `${path}${path.includes('?') ? '&' : '?'}_method=POST&_method=post`
       const visited = await browser.newTab().visit(context.url(overriding))
       const said = 'signs the visitor out, because its query or a header names the method POST'
-      const fix = 'Do not let a request override its method, or only if the request is a POST.'
+      const fix =
+        'Do not let a query or a header override the method of a request, or allow this only for POST requests.'
       expectWithFix(fix, await context.isSignedIn(browser), `GET ${overriding} ${said}.`, visited)
       const cookie = cookieHeader(context, browser, path)
       const override = { 'x-http-method-override': 'POST', 'x-http-method': 'POST', 'x-method-override': 'POST' }
@@ -157,7 +158,7 @@ export const signingOut: CheckDefinition[] = [
     title:
       'If a script on another port of the same host sends a request to the sign-out path, the visitor stays signed in',
     rule: 'PG-01',
-    why: 'Browsers send SameSite cookies with such a request. A client that looks only at navigations accepts it.',
+    why: 'Browsers send SameSite cookies with such a request. A client that refuses only forged navigations accepts the request.',
     fix: 'Refuse every POST whose Sec-Fetch-Site is not same-origin, whatever its Sec-Fetch-Mode is.',
     needs,
     async run(context) {
@@ -383,7 +384,7 @@ export const signingOut: CheckDefinition[] = [
         .filter(({ status }) => status === 200)
         .map(({ url }) => url)
       await signOut(context, browser)
-      // Opens the first page twice, because a client may forget the sign-out after it has shown a page.
+      // Opens the first page twice, because a faulty client may forget the sign-out after the first page.
       for (const path of [behind, behind, create, ...about].filter(path => path !== '')) {
         const before = new Set(context.arrived('api', 'me'))
         const page = await browser.newTab().visit(context.url(path))

@@ -185,7 +185,7 @@ export const loginCookie: CheckDefinition[] = [
         throw new Undecided('The client made no exchange for a callback at once either.')
       expect(
         false,
-        `A login that had begun eleven seconds before ended with ${describePage(page)}, and the client made no exchange.`,
+        `The callback of a login that had begun eleven seconds earlier was answered with ${describePage(page)}, and the client made no exchange.`,
         page,
       )
     },

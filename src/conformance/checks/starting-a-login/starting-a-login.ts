@@ -355,7 +355,7 @@ export const startingALogin: CheckDefinition[] = [
       await context.platform.endAccessTokens(person)
       await context.order('refresh-400', { times: 20, options: { error: 'invalid_grant' } })
       await context.visitUntilPortal(browser, path)
-      // The first visit of the login path may lead to a page that notices only now that the session has ended.
+      // The first visit to the login path may lead to a page where the client notices that the session has ended.
       await context.visitUntilPortal(browser, login)
       const page = await context.visitUntilPortal(browser, login)
       if (page.stoppedAt === undefined && mayGoOnByScript(page))

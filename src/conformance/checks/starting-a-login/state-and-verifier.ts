@@ -12,7 +12,7 @@ import { findGuess, wordsIn } from '../../steps/state-guesses.ts'
 
 /**
  * Request headers from which a client could wrongly build the redirect URI. Many clients only compare X-Forwarded-Proto
- * with https, so a scheme that nobody uses is not enough.
+ * with https. The check therefore sends not only a scheme that nobody uses, but also http or https.
  */
 const outsiders: [id: string, what: string, headers: (otherScheme: string) => Record<string, string>[]][] = [
   ['host', 'Host', () => [{ host: 'evil.example' }]],

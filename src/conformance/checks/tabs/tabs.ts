@@ -726,7 +726,7 @@ export const tabs: CheckDefinition[] = [
       if (!visit.steps.some(isCall)) throw new NotApplicable('the renewal does not work. Another check reports this')
       expect(
         false,
-        `After the access token had expired, the first instance renews the session. The other instance answered with ${shown.stoppedAt ? 'a redirect to the portal' : describePage(shown)}.`,
+        `After the access token had expired, the first instance renewed the session. The other instance answered with ${shown.stoppedAt ? 'a redirect to the portal' : describePage(shown)}.`,
         shown,
       )
     },

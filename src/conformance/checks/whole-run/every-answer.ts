@@ -1,5 +1,5 @@
-// Checks on every answer that the client gave to a browser during the run. Some clients forget a header only in one
-// case, and it is possible that no other check looks at the headers in this case.
+// Checks on every answer that the client gave to a browser during the run. Some clients forget a header in only
+// one case, and perhaps no other check looks at the headers in that case.
 import type { AnswerTrait } from '../../answer-watch.ts'
 import type { CheckDefinition } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -18,9 +18,9 @@ interface Row {
 const rows: Row[] = [
   {
     id: 'run-not-framed',
-    title: 'During the whole run, no page may be shown in a frame of another site',
+    title: 'During the whole run, no page can be shown in a frame on another site',
     rule: 'PG-08',
-    why: 'Another site can hide the page in a frame, so that visitors press its buttons without seeing them. Often, only one page lacks the header, for example the page after a failed login.',
+    why: 'Another site can hide the page in a frame, so that visitors press its buttons without seeing them. Often, only one page lacks the header that prevents this, for example the page after a failed login.',
     fix: "Send frame-ancestors 'none' or X-Frame-Options: DENY with every page, whatever its status. Set the header in one function that runs for every answer.",
     trait: 'framed',
   },
@@ -37,7 +37,7 @@ const rows: Row[] = [
     title:
       'During the whole run, if the page behind the login has X-Content-Type-Options: nosniff, every page has this header',
     rule: 'PG-09',
-    why: 'Browsers must not guess the type of a page. Often, only one page lacks the header, because an error handler makes it.',
+    why: 'Browsers must not guess the type of a page. Often, only one page lacks the header, because an error handler creates this page.',
     fix: 'Set the header in one function that runs for every answer, before the routes and the error handler.',
     trait: 'no nosniff',
   },
@@ -55,7 +55,7 @@ const rows: Row[] = [
       'During the whole run, no answer sets a cookie of the login or the session with less protection than the login',
     rule: 'CK-01',
     why: 'Browsers use the attributes from the last answer. Many clients set the cookie in separate code when they renew the session or show an error.',
-    fix: 'Set each cookie in one function, and use it for the login, for the renewal and for all other answers.',
+    fix: 'Set each cookie in one function, and call this function for the login, the renewal and all other answers.',
     trait: 'weak cookie',
   },
   {
@@ -68,7 +68,8 @@ const rows: Row[] = [
   },
   {
     id: 'run-no-cors',
-    title: 'During the whole run, no answer has an Access-Control-Allow-Origin that lets other sites read it',
+    title:
+      'During the whole run, no answer has an Access-Control-Allow-Origin header that lets other sites read the answer',
     rule: 'PG-19',
     why: "With this header, a script on another site can read the answer and the visitor's data.",
     fix: 'Do not send Access-Control-Allow-Origin with any page, redirect or error.',
@@ -94,13 +95,13 @@ const rows: Row[] = [
     id: 'run-cookies-not-in-addresses',
     title: 'During the whole run, no link, form or redirect contains the value of a session cookie in its address',
     rule: 'SE-04',
-    why: 'Addresses get into logs, into the history of the browser and into the Referer of other requests. Anyone who opens such an address then has the session. Some frameworks write the id of the session into addresses until they know that the browser accepts cookies.',
-    fix: 'Let the framework send the id of a session only in cookies, and switch off session ids in addresses.',
+    why: 'Addresses get into logs, into the history of the browser and into the Referer of other requests. Anyone who opens such an address then has the session. Some frameworks write the session id into addresses until they know that the browser accepts cookies.',
+    fix: 'Let the framework send the session id only in cookies, and switch off session ids in addresses.',
     trait: 'cookie in address',
   },
   {
     id: 'run-own-redirects',
-    title: 'During the whole run, the client never redirects to a site that only a request has named',
+    title: 'During the whole run, the client never redirects to a site that a request names',
     rule: 'CL-25',
     why: 'With such a redirect, an attacker can make a link that begins at the client and ends at a copy of its pages.',
     fix: 'Redirect only to fixed addresses, or to a path of the client that you have checked. Never redirect to an address from a header or a parameter of a request.',

@@ -14,8 +14,9 @@ import { everyAnswerOfRun } from './every-answer.ts'
 const ownCalls: LabStep['kind'][] = ['exchange', 'refresh', 'revoke', 'metadata', 'me', 'api', 'trap']
 
 /**
- * Signs in and makes each kind of call fail, so that these failures happen even if no other check has run. Does nothing
- * if an earlier check of this round has already done this, because these checks judge the whole round.
+ * Signs in and makes each kind of call fail, so that these failures happen even if no other check has run. The
+ * checks of this group judge the whole round, so the function does nothing if one of them has already called it in this
+ * round.
  */
 async function failOften(context: CheckContext): Promise<void> {
   const { platform, settings } = context
