@@ -51,7 +51,7 @@ ${all.map(placeRow).join('\n')}
 
 ## Kinds
 
-If the column *When* names two times, each call that changes something has two faults. For example, \`create-reset\` happens before the platform
+If the column *When* says *before or after*, there are two faults for each call that changes something. For example, \`create-reset\` happens before the platform
 has created the application, and \`create-reset-after\` happens after that. The calls that change something are ${writes.map(code).join(', ')}. For a
 call that only reads data, there is one fault, and only the first of the two times applies.
 

@@ -90,7 +90,7 @@ const clientArrows: [path: string, mayImport: RegExp][] = [
 ]
 
 t.test(
-  'in the client, imports lead from main to app, then to the product, then to sign-in and web, and never back',
+  'in the client, main imports app, app imports the product, and the product imports sign-in and web, but never the other way round',
   async t => {
     const inClient = (path: string) => path.replace('src/client/', '')
     for (const path of clientFiles) {

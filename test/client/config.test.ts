@@ -292,7 +292,7 @@ t.test('the settings of a product are read together with the settings of the cli
   t.equal(fromFile.product.database.reveal(), 'postgres://file')
 })
 
-t.test('CT-08: problems with the settings of the client and of the product are reported at once', async t => {
+t.test('CT-08: one error reports all problems with the settings of the client and of the product', async t => {
   const environment = {
     ...good,
     PORT: 'many',

@@ -42,7 +42,7 @@ t.test('without a real browser, a client that needs JavaScript fails no check', 
 })
 
 t.test(
-  'without a real browser, a client fails no check if one of these needs JavaScript: the beginning of a login, the callback or the pages',
+  'in a run without a real browser, no check fails because a client needs JavaScript for the beginning of a login, for the callback or for its pages',
   async t => {
     for (const [at, task] of (['start', 'callback', 'pages'] as const).entries()) {
       const stage = await openStage([], { hasBrowser: false })

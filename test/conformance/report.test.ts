@@ -223,7 +223,7 @@ t.test('every report names known failures, and does not count them as failures',
 })
 
 t.test(
-  'if a check on the list of known failures passes, or the list has an unknown id, every report shows a failure',
+  'if a check that is listed as a known failure passes, or the list has an unknown id, every report shows a failure',
   async t => {
     const expected = new Map([
       ['a', 'once broken'],

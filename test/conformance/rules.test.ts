@@ -64,7 +64,7 @@ t.test('the origin of a rule from ASVS contains the ASVS version', async t => {
     if (rule.source.startsWith('ASVS')) t.match(originOf(rule), /^OWASP ASVS 5\.0, V\d+\.\d+\.\d+$/)
 })
 
-t.test('the list of checks shows the rule of each check, with its level, sentence and origin', async t => {
+t.test('the list of checks shows the rule of each check, and the level, sentence and origin of this rule', async t => {
   const list = listChecks(checks)
   t.match(list, /\| `state-other-browser` \| MUST \| .* \| \[`CL-03`\]\(reference\/platform\.md#cl-03\) \|/)
   t.match(list, /\| \[`CL-03`\]\(.*\) \| MUST \| .* \| RFC 9700, section 2\.1: “one-time use CSRF tokens/)

@@ -173,7 +173,7 @@ function splitUris(list: unknown): string[] {
     .filter(uri => uri !== '')
 }
 
-/** The values of fields that are missing from the data of a new application. */
+/** The default values: a field that the data of a new application leaves out is empty. */
 export const emptyFields = Object.fromEntries(Object.keys(fields).map(name => [name, ''])) as Record<
   keyof typeof fields,
   string

@@ -15,7 +15,7 @@ export interface Bucket {
 export const failureWindowMs = 15 * 60_000
 
 /**
- * If two requests arrive at the same time, the request that is counted second may have read the clock first. Its window
+ * If two requests arrive at the same time, the request that read the clock earlier may be counted later. Its window
  * then ends a little before the stored window, although no clock is wrong. Such small differences are tolerated.
  */
 const clockToleranceMs = 60_000

@@ -293,7 +293,7 @@ export async function revokeGrantsOf(db: Db, userId: string, applicationId: stri
     .execute()
 }
 
-/** Ends every grant of the user, for all applications, including codes. */
+/** Ends all grants of the user, including codes, for all applications. */
 export async function revokeAllGrantsOf(db: Db, userId: string, now: Date): Promise<void> {
   await db
     .updateTable('grants')

@@ -20,7 +20,7 @@ export interface AccessTokenClaims {
   exp: number
   /**
    * A user's token has the form `grant.random_generation`: the id of its grant, a random part, and the family's
-   * generation in which the token was issued. For an application's own token, it is the id of the token's record.
+   * generation in which the token was issued. The jti of an application's own token is the id of the token's record.
    */
   jti: string
   type: 'User' | 'App'

@@ -1,5 +1,5 @@
-// Tests what the pages for applications log: each event with its name, its application and a hash of the visitor, but
-// no secrets.
+// Tests the log entries of the pages for applications: each event has its name, its application and a hash of the
+// visitor, but no secrets.
 import t, { type Test } from 'tap'
 import { signIn, TestClock } from '../support/build-test-client.ts'
 import { noteSecrets } from '../support/note-secrets.ts'

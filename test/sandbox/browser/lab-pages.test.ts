@@ -180,7 +180,7 @@ t.test(
   },
 )
 
-t.test('without JavaScript a visitor can find, order and cancel faults with forms', { skip }, async t => {
+t.test('without JavaScript, forms let a visitor find faults, order them and cancel them', { skip }, async t => {
   const { labUrl } = await openLab(t)
   const { page, troubles } = await openPage(t, { javaScriptEnabled: false, viewport: { width: 320, height: 800 } })
   await page.goto(`${labUrl}/faults`)

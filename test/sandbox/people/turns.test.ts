@@ -50,7 +50,7 @@ t.test(
 )
 
 t.test(
-  'DO-09: if the queue is full, a task from a source with few tasks replaces a waiting task from the source with the most tasks',
+  'DO-09: if the queue is full, a new task from a source with few tasks takes the place of a waiting task from the source with the most tasks',
   async t => {
     const { ask, order, refused, endAll } = openWork()
     for (let count = 0; count < 90; count += 1) ask('flood')

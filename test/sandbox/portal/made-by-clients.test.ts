@@ -268,7 +268,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `a long list of what clients have made shows only its beginning, and starts with entries whose clients still exist (${database.name})`,
+    `if clients have made many things, the page lists only the first entries, and begins with entries whose clients still exist (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)

@@ -116,7 +116,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `if a migration step replaces a table, rows of other tables that refer to this table stay (${database.name})`,
+    `if a migration step replaces a table, it keeps the rows of other tables that refer to this table (${database.name})`,
     async t => {
       const url = await database.makeEmpty(t)
       await fill(await openWith(t, url, firstSchema))

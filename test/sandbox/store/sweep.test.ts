@@ -191,7 +191,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `if two sweeps run at the same time, they delete every row with a statement for its own table, and no row by a cascade (${database.name})`,
+    `if two sweeps run at the same time, a statement for each table deletes the rows of this table, and no cascade deletes a row (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { store } = sandbox

@@ -1,5 +1,5 @@
-// Tests texts and headers in answers to calls other than the call for the list: secrets with markup, and messages about
-// fields. Also tests whether pages show the messages that libraries write about a failed call.
+// Tests what the client does with texts and headers from every call but the call for the list, for example with secrets
+// that contain markup, and with messages about fields. Also tests whether pages show the messages that libraries write about a failed call.
 import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'

@@ -124,7 +124,7 @@ const forbidden = {
 /** Words that programs write in place of a missing value. */
 const missingValues = /(?<![\w-])(undefined|null|None|nil|NaN|\[object Object\])(?![\w-])/
 
-/** Fails if the page shows one of these words, and no page that `usual` returns shows the same word. */
+/** Fails if the page shows one of these words that no page from `usual` shows. */
 async function expectNothingInvented(page: Page, usual: () => Promise<Page[]>): Promise<void> {
   const wordIn = (one: Page) =>
     missingValues.exec(

@@ -453,7 +453,7 @@ export const callback: CheckDefinition[] = [
       for (const planted of [clean, attacker.browser.copy(), chosen(ofSameForm), chosen(() => 'c0ffee'.repeat(6))]) {
         // The victim's browser has the planted cookies, and later also the cookies that the client sets.
         const browser = planted.copy()
-        // If the browser has the attacker's session, the client may begin no login and lead the visitor to its pages.
+        // If the browser has the attacker's session, some clients lead the visitor to their pages and begin no login.
         const start = await context.startLogin(browser).catch(passNotApplicable)
         if (!start) continue
         // The copy includes the cookies of the login that has begun, because the attacker may have begun this login.

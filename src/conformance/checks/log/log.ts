@@ -511,7 +511,7 @@ function expectNoLine(context: CheckContext, mark: string): void {
 }
 
 /**
- * Creates an application with `description` as its name. If the form has a description field, the field gets the same
+ * Creates an application whose name is the text `description`. If the form has a description field, the field gets the same
  * text.
  */
 async function create(

@@ -137,7 +137,7 @@ async function expectValues(context: CheckContext, wanted: Record<string, string
 const short = (text: string) =>
   JSON.stringify(text.length > 90 ? `${text.slice(0, 80)}… (${text.length} characters)` : text)
 
-/** The path to which the form is sent, with … in place of the id of an application. */
+/** The path to which the form is sent, with `…` in place of the id of an application. */
 const pathOf = ({ action }: Form) => new URL(action).pathname.replaceAll(/[\w-]{30,}/g, '…')
 
 /** Signs another person in with the same browser, in another tab. */

@@ -353,7 +353,7 @@ export const pages: CheckDefinition[] = [
     title: 'The page for an unknown address contains no markup from this address',
     rule: 'PG-07',
     why: 'Anyone can make a visitor open an address that contains markup.',
-    fix: 'Do not show the address on the page, or escape it.',
+    fix: 'Escape the address, or do not show it on the page.',
     async run(context) {
       const { login, callback, page, create } = context.settings
       const markup = '%22%3E%3Cimg%20src=x%20onerror=conformance()%3E'

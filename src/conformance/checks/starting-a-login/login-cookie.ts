@@ -153,7 +153,7 @@ export const loginCookie: CheckDefinition[] = [
         for (const cookie of gone) browser.cookies.delete(cookie.name)
         const known = context.arrived('exchange').length
         await followCallback(context, browser, callback)
-        // A login may not need all cookies that were set when it began.
+        // A login does not necessarily need every cookie that was set when it began.
         if ((await context.codeExchanges()).length > known) continue
         const whole = await beginLogin(context)
         await followCallback(context, whole.browser, whole.callback)

@@ -51,7 +51,7 @@ async function expectSameAddresses(context: CheckContext, headers: Record<string
   const exchange = await context.request(context.settings.login, { headers: { ...typedAddress, ...headers } })
   const location = headerOf(exchange, 'location') ?? ''
   const url = URL.canParse(location) ? new URL(location) : undefined
-  // Another redirect, for example to another address of the client, does not begin a login.
+  // Any other redirect, for example to another address of the client, begins no login.
   if (!url?.searchParams.has('response_type')) return
   const sent = Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}`)

@@ -629,7 +629,7 @@ export const tabs: CheckDefinition[] = [
     id: 'replica-sign-out',
     title: 'If a visitor signs out at one instance, the visitor is signed out at every instance',
     rule: 'CK-12',
-    why: 'If only one instance knows that the visitor has signed out, the session continues at the instance that gets the next request.',
+    why: 'If only one instance knows that the visitor has signed out, the session continues when another instance gets the next request.',
     fix: 'Delete the session cookie, or the session in the shared store.',
     needs: ['replica', 'page', 'logout'],
     async run(context) {
