@@ -197,6 +197,10 @@ const forForms: CheckDefinition[] = [
     needs: ['page', 'create'],
     longestMs: 90_000,
     async run(context) {
+      // Some clients renew for a form after the API has refused the token, but ask to sign in on a page.
+      const { browser, person } = await context.signedIn()
+      await context.platform.endAccessTokens(person)
+      renewalIn(context, await visitPage(context, browser))
       for (const fault of ['refresh-503', 'refresh-reset']) {
         const renewing = await renewForForm(context, fault, {})
         const { page } = renewing

@@ -28,7 +28,7 @@ function withoutIss({ query }: Visit): URLSearchParams {
   return rest
 }
 
-function firstLineOf(id: string): string | undefined {
+function pathIfAnyLineIsRight(id: string): string | undefined {
   const decoded = decodeSafely(id)
   return /^[\w-]{1,100}$/m.test(decoded) ? `/apps/v1/${decoded}` : undefined
 }
@@ -71,7 +71,7 @@ export const trusting: Fault[] = [
         ? { id: visit.url.href, visitor: right.readSession(visit)?.visitor, use: 'create' }
         : right.unseal(visit, name, text),
   }),
-  fault('only-one-line-of-an-id-is-checked', 'page-id-on-every-page', { applicationPath: firstLineOf }),
+  fault('only-one-line-of-an-id-is-checked', 'page-id-on-every-page', { applicationPath: pathIfAnyLineIsRight }),
   fault('referer-of-each-request-printed', 'log-referer', {
     describe: (visit, status) => `${visit.method} ${visit.url.pathname} ${status} "${visit.headers.referer ?? '-'}"`,
   }),
