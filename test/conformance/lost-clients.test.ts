@@ -22,6 +22,7 @@ function runAll(checks: Check[], parts: Partial<ChecksOptions> = {}): Promise<Re
     steps: [],
     cookieValues: new Set(),
     leaks: [],
+    answers: { note() {}, noteContent() {} },
     beginRound() {},
     portalUrl: 'http://127.0.0.1:1',
     clientSecret: new Secret('not-printed-by-any-client'),

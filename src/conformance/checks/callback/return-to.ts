@@ -440,7 +440,9 @@ export const returnTo: CheckDefinition[] = [
         '/go',
         '/redirect',
       ]
-      const { browser } = page ? await context.signedIn() : { browser: context.browser() }
+      // If nobody can sign in, another check reports this. This check then tries only requests without a session.
+      const session = page ? await context.signedIn().catch(() => undefined) : undefined
+      const browser = session?.browser ?? context.browser()
       for (const path of new Set(paths.filter(path => path !== '')))
         for (const cookie of new Set(['', cookieHeader(context, browser, path)])) {
           const query = new URLSearchParams(returnNames.map((name): [string, string] => [name, `https://${evil}/`]))
