@@ -1,8 +1,8 @@
-// Looks at every answer that the client gives to a browser during the run. Many clients send the right headers with the
-// usual pages, but forget the headers in one answer, for example after a failed renewal.
+// Looks at every answer that the client gives to a browser during the run. Many clients set the right headers for most
+// pages, but not for all, for example not for the page after a failed renewal.
 import type { Exchange } from './browser/browser.ts'
 import { readReferrerPolicy } from './browser/referrer.ts'
-import { bodyOf, headerOf, setCookiesOf, statusOf } from './findings.ts'
+import { bodyOf, headerOf, isRedirect, setCookiesOf, statusOf } from './findings.ts'
 import { describeExchange } from './report/describe.ts'
 import { whyKept } from './steps/caching.ts'
 import { isNotFramed } from './steps/frames.ts'
@@ -98,8 +98,7 @@ export function watchAnswers(known: Known) {
     const [body, type] = [bodyOf(exchange).trimStart(), headerOf(exchange, 'content-type')]
     if (type === undefined && body.startsWith('<')) add('no type', exchange, 'is a page and has no Content-Type')
     const isHtml = type === undefined ? body.startsWith('<') : /html/i.test(type)
-    const isRedirect = statusOf(exchange) >= 300 && statusOf(exchange) < 400
-    if (!isHtml || body === '' || isRedirect) return
+    if (!isHtml || body === '' || isRedirect(exchange)) return
     const isNosniff = /nosniff/i.test(headerOf(exchange, 'x-content-type-options') ?? '')
     if (path === known.page && statusOf(exchange) === 200 && isNosniff) hasNosniff = true
     // The default error page of a server has no link and no button.
@@ -130,15 +129,13 @@ export function watchAnswers(known: Known) {
       add('inside', exchange, 'shows the address of the API, a stack trace or a network error')
     const isData = nameOfVisitor.test(body) || (body.match(uuid) ?? []).some(id => known.groupIds.has(id))
     const control = headerOf(exchange, 'cache-control')
-    const isRedirect = statusOf(exchange) >= 300 && statusOf(exchange) < 400
-    if (isData && !isRedirect && !/no-store/i.test(control ?? ''))
+    if (isData && !isRedirect(exchange) && !/no-store/i.test(control ?? ''))
       add('kept with data', exchange, `contains the visitor's data, and Cache-Control is ${control ?? 'missing'}`)
   }
 
   function noteRedirect(exchange: Exchange): void {
     const location = headerOf(exchange, 'location')
-    const isRedirect = statusOf(exchange) >= 300 && statusOf(exchange) < 400
-    if (!isRedirect || location === undefined || !URL.canParse(location, exchange.request.url)) return
+    if (!isRedirect(exchange) || location === undefined || !URL.canParse(location, exchange.request.url)) return
     const to = new URL(location, exchange.request.url)
     // A client may redirect to other sites that its operator chose. It can know these hosts only from a request of the
     // suite.
@@ -147,15 +144,17 @@ export function watchAnswers(known: Known) {
   }
 
   function noteAddresses(exchange: Exchange): void {
+    const secrets = setCookiesOf(exchange)
+      .map(readSetCookie)
+      .filter(({ isHttpOnly, isDeletion, value }) => isHttpOnly && !isDeletion && value.length >= shortestSecret)
+    if (secrets.length === 0) return
     const location = headerOf(exchange, 'location') ?? ''
     const links = [...bodyOf(exchange).matchAll(/\b(?:href|action|src|url)\s*=\s*["']?([^"'\s>]+)/gi)]
     const addresses = [location, ...links.map(([, address = '']) => address)]
-    for (const cookie of setCookiesOf(exchange).map(readSetCookie)) {
-      if (!cookie.isHttpOnly || cookie.isDeletion || cookie.value.length < shortestSecret) continue
+    for (const { name, value } of secrets) {
       // An address at the portal contains the state, and some clients use the state as the value of a cookie.
-      const isNamed = addresses.some(one => one.includes(cookie.value) && !one.startsWith(known.portalUrl))
-      if (isNamed)
-        add('cookie in address', exchange, `contains the value of the cookie ${cookie.name} in an address`, cookie.name)
+      const isNamed = addresses.some(one => one.includes(value) && !one.startsWith(known.portalUrl))
+      if (isNamed) add('cookie in address', exchange, `contains the value of the cookie ${name} in an address`, name)
     }
   }
 

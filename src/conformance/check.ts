@@ -69,6 +69,12 @@ export function passNotApplicable(error: unknown): undefined {
 /** The check cannot tell whether the client behaves correctly. */
 export class Undecided extends Error {}
 
+/** Pass this to `catch` if a check can go on without the result. Any error other than Undecided is thrown again. */
+export function passUndecided(error: unknown): undefined {
+  if (!(error instanceof Undecided)) throw error
+  return undefined
+}
+
 /** The reason why a plain login of this client does not work. */
 export interface Obstacle {
   /**

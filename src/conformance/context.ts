@@ -27,6 +27,12 @@ export interface Start {
   page: Page
 }
 
+/** Returns the login of a page that stopped before the redirect to the portal. */
+export function readStart(page: Page): Start {
+  const url = new URL(page.stoppedAt!)
+  return { url, state: url.searchParams.get('state') ?? undefined, page }
+}
+
 /** The fix for a check that could not begin, because its login failed. The check's own fix would not help. */
 const failedLoginFix =
   'Find out why nobody is signed in after this login. The check needs a signed-in visitor, so it has not tested what its title says. If other logins of this run work, look for data in the client that requests of several visitors share.'
@@ -211,8 +217,7 @@ export function createContext({
         const failure = new Failed(`${path} did not lead to the login portal, but to ${describePage(page)}.`)
         throw failureOrObstacle(failure, obstacle, 'start')
       }
-      const url = new URL(page.stoppedAt)
-      return { url, state: url.searchParams.get('state') ?? undefined, page }
+      return readStart(page)
     },
 
     /**

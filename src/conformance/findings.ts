@@ -63,6 +63,10 @@ export function statusOf({ response }: Exchange): number {
   return 'status' in response ? response.status : 0
 }
 
+export function isRedirect(exchange: Exchange): boolean {
+  return statusOf(exchange) >= 300 && statusOf(exchange) < 400
+}
+
 export function bodyOf({ response }: Exchange): string {
   return 'body' in response ? response.body : ''
 }

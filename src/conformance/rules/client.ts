@@ -493,7 +493,7 @@ export const signOut = {
     'If the purpose of such a resource is to perform an unsafe action, then the resource owner MUST disable or disallow that action when it is accessed using a safe request method.',
   ),
   'PG-01': decision(
-    'Every request that changes something is a POST. The client refuses a POST that none of its own pages sent.',
+    'Only a POST request changes something. The client refuses a POST request that does not come from one of its own pages.',
   ),
   'post-from-nowhere': decision('The client refuses a POST that has neither Sec-Fetch-Site nor Origin.'),
   'logout-not-silent': should(

@@ -54,16 +54,17 @@ export async function renewNow(
 }
 
 /**
- * Removes the fault, and fails if the visitor is then no longer signed in. Tries for a few seconds, because the client
- * may remember for a while that the portal was down.
+ * Removes the fault, and fails if the visitor is then no longer signed in. Tries for `longestMs`, because the client may
+ * remember for a while that the platform was down.
  */
 export async function expectBack(
   context: CheckContext,
   { browser, page }: Pick<Renewing, 'browser' | 'page'>,
   when = 'When the portal works again',
+  longestMs = 15_000,
 ): Promise<void> {
   await context.dropFaults()
-  const end = performance.now() + 15_000
+  const end = performance.now() + longestMs
   let isBack = await context.isSignedIn(browser)
   while (!isBack && performance.now() < end) {
     await context.pause(3000)

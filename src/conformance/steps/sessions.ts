@@ -1,7 +1,7 @@
 // Opens sessions of visitors, finds their cookies, and makes their access tokens expire.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Exchange, Page } from '../browser/browser.ts'
-import { Failed, NotApplicable, Undecided } from '../check.ts'
+import { Failed, NotApplicable, NotRun, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { describePage, setCookiesOf } from '../findings.ts'
 import type { Person } from '../platform.ts'
@@ -170,6 +170,20 @@ export function asksToSignIn({ settings, platform, url }: CheckContext, { stoppe
     page.links.some(link => isLogin(link.url)) ||
     page.forms.some(({ action }) => isLogin(action))
   )
+}
+
+/**
+ * Returns a browser in which a visitor is signed in, for checks that also make sense without a session. If the client
+ * has no page behind the login, or if nobody can sign in, nobody is signed in in the browser. Other checks report why.
+ */
+export async function signedInIfPossible(context: CheckContext): Promise<Browser> {
+  if (!context.settings.page) return context.browser()
+  try {
+    return (await context.signedIn()).browser
+  } catch (error) {
+    if ([Failed, NotRun, Undecided].some(one => error instanceof one)) return context.browser()
+    throw error
+  }
 }
 
 /** Signs in and returns the session. Ends the check if no cookie belongs to the session. */

@@ -1,8 +1,8 @@
 // Begins logins in all ways that a client offers, for example with a return address. Many clients have separate code
 // for some of these ways.
 import type { Exchange } from '../browser/browser.ts'
-import { Undecided } from '../check.ts'
-import type { CheckContext, Start } from '../context.ts'
+import { passUndecided } from '../check.ts'
+import { type CheckContext, readStart, type Start } from '../context.ts'
 import { errorCallback, followCallback } from './callback.ts'
 import { signOut } from './sign-out.ts'
 
@@ -23,8 +23,7 @@ export async function startsOfStrangers(context: CheckContext): Promise<BegunLog
   const add = async (way: string, path: string) => {
     const there = await context.visitUntilPortal(context.browser(), path)
     const url = there.stoppedAt === undefined ? undefined : new URL(there.stoppedAt)
-    if (url?.searchParams.has('response_type'))
-      begun.push({ way, start: { url, state: url.searchParams.get('state') ?? undefined, page: there } })
+    if (url?.searchParams.has('response_type')) begun.push({ way, start: readStart(there) })
   }
   if (returnTo) {
     const path = `${login}?${new URLSearchParams({ [returnTo]: page || '/' })}`
@@ -42,8 +41,7 @@ export async function startsOf(context: CheckContext): Promise<BegunLogin[]> {
     const page = await context.visitUntilPortal(browser, context.settings.login)
     if (page.stoppedAt === undefined) return
     const url = new URL(page.stoppedAt)
-    if (url.searchParams.has('response_type'))
-      begun.push({ way, start: { url, state: url.searchParams.get('state') ?? undefined, page } })
+    if (url.searchParams.has('response_type')) begun.push({ way, start: readStart(page) })
   }
   const browser = context.browser()
   const first = await context.startLogin(browser)
@@ -64,10 +62,6 @@ export async function startsOf(context: CheckContext): Promise<BegunLogin[]> {
   const left = context.settings.logout && (await signOut(context, browser).catch(passUndecided))
   if (left) await again('after the visitor had signed out', browser)
   return begun
-}
-
-function passUndecided(error: unknown): undefined {
-  if (!(error instanceof Undecided)) throw error
 }
 
 /** Returns the answer that redirects the browser to the portal. */

@@ -82,4 +82,3 @@ export async function takeTour(context: CheckContext): Promise<Tour> {
 }
 
 export const typeOf = (exchange: Exchange): string => headerOf(exchange, 'content-type') ?? ''
-export const isRedirect = (exchange: Exchange): boolean => statusOf(exchange) >= 300 && statusOf(exchange) < 400

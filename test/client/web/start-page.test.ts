@@ -1,4 +1,4 @@
-// Tests the start page. It shows who is signed in, even if only the refresh token is left.
+// Tests the start page. The page shows the name of a signed-in visitor, even if the browser has only the refresh token.
 
 import t from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'

@@ -12,6 +12,7 @@ import { openCreateForm } from '../../steps/create-form.ts'
 import { compareUnder, expectAnswer, expectFittingAnswer, listCalls, visitUnder } from '../../steps/list-page.ts'
 import { oddApiAnswers } from '../../steps/odd-answers.ts'
 import { requestText } from '../../steps/raw.ts'
+import { expectBack } from '../../steps/renewals.ts'
 import { expiredSession } from '../../steps/sessions.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
@@ -198,17 +199,11 @@ export const manyFailures: CheckDefinition[] = [
       let page: Page | undefined
       for (let count = 0; count < manyCalls && page?.status !== 0; count++)
         page = await browser.newTab().visit(context.url(context.settings.page), context.beforePortal)
-      await context.dropFaults()
-      const end = performance.now() + backMs
-      let isBack = await context.isSignedIn(browser)
-      while (!isBack && performance.now() < end) {
-        await context.pause(3000)
-        isBack = await context.isSignedIn(browser)
-      }
-      expect(
-        isBack,
-        `After ${manyCalls} failed calls, the API works again, but the client made no successful call within ${backMs / 1000} seconds.`,
-        ...(page ? [page] : []),
+      await expectBack(
+        context,
+        { browser, page: page! },
+        `For ${backMs / 1000} seconds after ${manyCalls} failed calls, although the API works again`,
+        backMs,
       )
     },
   },

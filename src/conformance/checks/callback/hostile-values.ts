@@ -2,9 +2,11 @@
 // markup, line breaks, and addresses of other sites.
 import type { Exchange, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, Undecided } from '../../check.ts'
+import { readStart } from '../../context.ts'
 import { expect, headerOf, setCookiesOf } from '../../findings.ts'
 import { beginLogin, cookieHeader, errorCallback, followCallback, navigationHeaders } from '../../steps/callback.ts'
 import { leadsToScript, runsScript } from '../../steps/page-content.ts'
+import { returnNames } from '../../steps/return-names.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
 
 const evil = 'https://evil.example/'
@@ -37,30 +39,6 @@ const unknown: [name: string, value: string][] = [
   ['quotes', '"\'`'],
   ['percent', '100 %'],
   ['address', evil],
-]
-
-/** Common names of the parameter that says which page to open after the login. */
-const targets = [
-  'next',
-  'redirect',
-  'redirect_to',
-  'return_to',
-  'returnTo',
-  'return',
-  'continue',
-  'url',
-  'target',
-  'go',
-  'returnUrl',
-  'return_url',
-  'redirectUrl',
-  'redirect_url',
-  'destination',
-  'dest',
-  'path',
-  'from',
-  'back',
-  'RelayState',
 ]
 
 /** Parameters of a callback that a client may show on a page. */
@@ -122,7 +100,7 @@ export const hostileValues: CheckDefinition[] = [
     fix: 'Store the next page together with the state when the login begins. Do not read an address from the callback.',
     async run(context) {
       let hasExchanged = false
-      const names = [...new Set([...targets, ...(context.settings.returnTo ? [context.settings.returnTo] : [])])]
+      const names = [...new Set([...returnNames, ...(context.settings.returnTo ? [context.settings.returnTo] : [])])]
       for (const value of [evil, '//evil.example/']) {
         const { browser, start, callback } = await beginLogin(context)
         const known = context.arrived('exchange').length
@@ -204,8 +182,7 @@ export const hostileValues: CheckDefinition[] = [
       const browser = context.browser()
       const begun = await context.visitUntilPortal(browser, `${login}?${new URLSearchParams({ [returnTo]: value })}`)
       if (begun.stoppedAt === undefined) return
-      const url = new URL(begun.stoppedAt)
-      const start = { url, state: url.searchParams.get('state') ?? undefined, page: begun }
+      const start = readStart(begun)
       const landed = await followCallback(context, browser, await context.authorize(start))
       for (const exchange of landed.trail) expectNoHeader(exchange)
     },

@@ -2,7 +2,7 @@
 // session.
 import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
-import type { CheckContext, Start } from '../../context.ts'
+import { type CheckContext, readStart, type Start } from '../../context.ts'
 import { describePage, expect, headerOf } from '../../findings.ts'
 import {
   beginLogin,
@@ -277,8 +277,7 @@ export const refused: CheckDefinition[] = [
           throw new NotApplicable('the client does not begin a login for a signed-in visitor')
         if (!(await context.isSignedIn(browser.copy())))
           throw new NotApplicable('the client ends the session when a new login begins')
-        const url = new URL(begun.stoppedAt)
-        const start = { url, state: url.searchParams.get('state') ?? undefined, page: begun }
+        const start = readStart(begun)
         const known = context.arrived('exchange').length
         const address = fail(start, await context.authorize(start))
         // A browser sends Strict cookies with the callback if the portal redirects at once, because the visitor is
@@ -342,12 +341,7 @@ export const refused: CheckDefinition[] = [
           throw new NotApplicable('the client does not begin a login for a signed-in visitor')
         if (!(await context.isSignedIn(browser.copy())))
           throw new NotApplicable('the client ends the session when a new login begins')
-        const url = new URL(start.stoppedAt)
-        const callback = await context.authorize({
-          url,
-          state: url.searchParams.get('state') ?? undefined,
-          page: start,
-        })
+        const callback = await context.authorize(readStart(start))
         await context.order(fault, { times: 3, options })
         const stopAt = (to: URL) => to.origin === context.platform.portalUrl
         const page = await browser.newTab().visit(callback.href, { stopAt })

@@ -1,11 +1,12 @@
 // Tests the page to which the client sends the visitor after the login, if the client has a parameter for this page.
 import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
-import type { CheckContext, Start } from '../../context.ts'
+import { type CheckContext, readStart, type Start } from '../../context.ts'
 import { describePage, expect, expectSignedIn, expectWithFix, headerOf, statusOf } from '../../findings.ts'
 import { beginLogin, cookieHeader, errorCallback, followCallback, typedAddress } from '../../steps/callback.ts'
 import { describeScript, leadsToScript, mayGoOnByScript, runsScript } from '../../steps/page-content.ts'
-import { plant } from '../../steps/sessions.ts'
+import { returnNames } from '../../steps/return-names.ts'
+import { plant, signedInIfPossible } from '../../steps/sessions.ts'
 import { decodeSafely } from '../../steps/set-cookies.ts'
 import { isSame } from '../../steps/sign-out.ts'
 
@@ -44,38 +45,6 @@ const returns: [id: string, value: string][] = [
   ['script-upper-case', 'JaVaScRiPt:alert(1)'],
   ['script-after-space', ' javascript:alert(1)'],
   ['other-port', '{other-port}/'],
-]
-
-/** Names that frameworks and developers use for the parameter with the return address. */
-const returnNames = [
-  'returnTo',
-  'return_to',
-  'returnUrl',
-  'ReturnUrl',
-  'return_url',
-  'return',
-  'next',
-  'next_url',
-  'redirect',
-  'redirect_to',
-  'redirectTo',
-  'redirectUrl',
-  'redirect_url',
-  'target',
-  'to',
-  'url',
-  'from',
-  'back',
-  'goto',
-  'continue',
-  'dest',
-  'destination',
-  'origin',
-  'path',
-  'rd',
-  'r',
-  'callbackUrl',
-  'RelayState',
 ]
 
 const evil = 'evil.example'
@@ -125,8 +94,7 @@ const returnChecks: CheckDefinition[] = returns.map(([id, value]) => ({
     )
     // A client may refuse the parameter at once.
     if (page.stoppedAt === undefined) return
-    const url = new URL(page.stoppedAt)
-    const callback = await context.authorize({ url, state: url.searchParams.get('state') ?? undefined, page })
+    const callback = await context.authorize(readStart(page))
     const landed = await followCallback(context, browser, callback, to => to.origin !== client)
     expectAtHome(context, landed)
   },
@@ -388,8 +356,7 @@ export const returnTo: CheckDefinition[] = [
           expectAtHome(context, page)
           continue
         }
-        const url = new URL(page.stoppedAt)
-        const callback = await context.authorize({ url, state: url.searchParams.get('state') ?? undefined, page })
+        const callback = await context.authorize(readStart(page))
         expectAtHome(context, await followCallback(context, browser, callback, to => to.origin !== client))
       }
     },
@@ -412,8 +379,7 @@ export const returnTo: CheckDefinition[] = [
         // A client may refuse unknown parameters.
         if (page.stoppedAt === undefined) continue
         expectAtHome(context, page)
-        const url = new URL(page.stoppedAt)
-        const callback = await context.authorize({ url, state: url.searchParams.get('state') ?? undefined, page })
+        const callback = await context.authorize(readStart(page))
         expectAtHome(context, await followCallback(context, browser, callback, to => to.origin !== client))
       }
     },
@@ -440,9 +406,7 @@ export const returnTo: CheckDefinition[] = [
         '/go',
         '/redirect',
       ]
-      // If nobody can sign in, another check reports this. This check then tries only requests without a session.
-      const session = page ? await context.signedIn().catch(() => undefined) : undefined
-      const browser = session?.browser ?? context.browser()
+      const browser = await signedInIfPossible(context)
       for (const path of new Set(paths.filter(path => path !== '')))
         for (const cookie of new Set(['', cookieHeader(context, browser, path)])) {
           const query = new URLSearchParams(returnNames.map((name): [string, string] => [name, `https://${evil}/`]))
@@ -475,12 +439,7 @@ export const returnTo: CheckDefinition[] = [
           if (begun.stoppedAt === undefined || names.length === 0) continue
           isFound = true
           for (const name of names) plant(context, browser, name, encodeURIComponent(address))
-          const url = new URL(begun.stoppedAt)
-          const callback = await context.authorize({
-            url,
-            state: url.searchParams.get('state') ?? undefined,
-            page: begun,
-          })
+          const callback = await context.authorize(readStart(begun))
           expectAtHome(context, await followCallback(context, browser, callback, to => to.origin !== client))
         }
       if (!isFound) throw new NotApplicable('no cookie that other sites can set contains a return address')
@@ -503,8 +462,7 @@ export const returnTo: CheckDefinition[] = [
       if (page.stoppedAt === undefined)
         throw new Undecided('A login that begins at a link does not lead to the portal.')
       expectAtHome(context, page)
-      const url = new URL(page.stoppedAt)
-      const callback = await context.authorize({ url, state: url.searchParams.get('state') ?? undefined, page })
+      const callback = await context.authorize(readStart(page))
       expectAtHome(context, await followCallback(context, browser, callback, to => to.origin !== client))
     },
   },
@@ -527,8 +485,7 @@ export const returnTo: CheckDefinition[] = [
           page,
         )
         if (page.stoppedAt === undefined) continue
-        const url = new URL(page.stoppedAt)
-        const callback = await context.authorize({ url, state: url.searchParams.get('state') ?? undefined, page })
+        const callback = await context.authorize(readStart(page))
         const landed = await followCallback(context, browser, callback, to => to.origin !== client)
         // A client may send the visitor to a page that does not exist.
         const [answer] = landed.trail
@@ -558,10 +515,8 @@ export const returnTo: CheckDefinition[] = [
           expectAtHome(context, begun)
           continue
         }
-        const url = new URL(begun.stoppedAt)
-        if (!url.searchParams.has('response_type')) continue
-        const state = url.searchParams.get('state') ?? undefined
-        const callback = await context.authorize({ url, state, page: begun })
+        if (!new URL(begun.stoppedAt).searchParams.has('response_type')) continue
+        const callback = await context.authorize(readStart(begun))
         expectAtHome(context, await followCallback(context, browser, callback, stopAt))
       }
     },
@@ -581,8 +536,7 @@ export const returnTo: CheckDefinition[] = [
           const page = await context.visitUntilPortal(browser, `${login}?${new URLSearchParams({ [returnTo]: value })}`)
           // A client may refuse the parameter at once.
           if (page.stoppedAt === undefined) continue
-          const url = new URL(page.stoppedAt)
-          const start = { url, state: url.searchParams.get('state') ?? undefined, page }
+          const start = readStart(page)
           const callback = await context.authorize(start)
           const going = browser.newTab()
           const failed = await fail(context, going, { start, callback })
@@ -597,12 +551,6 @@ export const returnTo: CheckDefinition[] = [
   },
 ]
 
-/** Returns the login that begins with this page. The browser has stopped before the redirect to the portal. */
-function startOf(page: Page): Start {
-  const url = new URL(page.stoppedAt!)
-  return { url, state: url.searchParams.get('state') ?? undefined, page }
-}
-
 /** Finishes the login that begins with this page. */
 async function finish(
   context: CheckContext,
@@ -610,7 +558,7 @@ async function finish(
   begun: Page,
   stopAt?: (url: URL) => boolean,
 ): Promise<Page> {
-  return followCallback(context, browser, await context.authorize(startOf(begun)), stopAt)
+  return followCallback(context, browser, await context.authorize(readStart(begun)), stopAt)
 }
 
 /**

@@ -1,7 +1,7 @@
 // Checks with cookies that the client has set but can no longer read, and with sessions whose size changes.
 import type { Browser, Exchange, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
-import type { CheckContext } from '../../context.ts'
+import { type CheckContext, readStart } from '../../context.ts'
 import { describePage, expect, statusOf } from '../../findings.ts'
 import { beginLogin, cookieHeader, followCallback, navigationHeaders } from '../../steps/callback.ts'
 import { findCreateForm, openFormIn } from '../../steps/create-form.ts'
@@ -32,8 +32,7 @@ function expectStatus(what: string, value: string, page: Page): void {
 /** Opens the callback of a new login in this browser, with all cookies of the browser. */
 async function requestCallback(context: CheckContext, browser: Browser, begun: Page): Promise<Exchange | undefined> {
   if (begun.stoppedAt === undefined) return undefined
-  const url = new URL(begun.stoppedAt)
-  const callback = await context.authorize({ url, state: url.searchParams.get('state') ?? undefined, page: begun })
+  const callback = await context.authorize(readStart(begun))
   // A browser also sends Strict cookies with the callback if the portal redirects at once.
   const cookie = cookieHeader(context, browser, callback.href)
   return context.request(callback.href, { headers: { ...navigationHeaders, cookie } })

@@ -1,6 +1,7 @@
 // Tests how the client handles cookies that it did not set: changed, cut or planted values, and values from another
 // cookie.
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { readStart } from '../../context.ts'
 import { describePage, expect, setCookiesOf, statusOf } from '../../findings.ts'
 import { beginLogin, cookieHeader, followCallback, navigationHeaders, typedAddress } from '../../steps/callback.ts'
 import { ownCookies, plant, sessionOf, visitPage } from '../../steps/sessions.ts'
@@ -196,9 +197,7 @@ export const foreignCookies: CheckDefinition[] = [
       const begun = await context.visitUntilPortal(browser, context.settings.login)
       expect(begun.status > 0 && begun.status < 500, `The login path was answered with ${describePage(begun)}.`, begun)
       if (begun.stoppedAt === undefined) return
-      const url = new URL(begun.stoppedAt)
-      const state = url.searchParams.get('state') ?? undefined
-      const page = await followCallback(context, browser, await context.authorize({ url, state, page: begun }))
+      const page = await followCallback(context, browser, await context.authorize(readStart(begun)))
       expect(page.status > 0 && page.status < 500, `The callback was answered with ${describePage(page)}.`, page)
       // Next, the login cookies themselves have these values.
       for (const value of values) {

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Exchange } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
-import type { CheckContext } from '../../context.ts'
+import { type CheckContext, readStart } from '../../context.ts'
 import { tokensSentIn } from '../../correlation.ts'
 import { describePage, expect, expectWithFix } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
@@ -282,8 +282,7 @@ export const exchange: CheckDefinition[] = [
       for (const [way, browser, path] of ways) {
         const page = await context.visitUntilPortal(browser, path)
         if (page.stoppedAt === undefined) continue
-        const url = new URL(page.stoppedAt)
-        const callback = await context.authorize({ url, state: url.searchParams.get('state') ?? undefined, page })
+        const callback = await context.authorize(readStart(page))
         const known = context.arrived('exchange').length
         await followCallback(context, browser, callback)
         const [step] = (await context.codeExchanges()).slice(known)

@@ -1,7 +1,7 @@
 // Checks on what the client prints. Its output must contain no secrets and no personal texts.
 import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
-import type { CheckContext } from '../../context.ts'
+import { type CheckContext, readStart } from '../../context.ts'
 import { expect, setCookiesOf } from '../../findings.ts'
 import { filledFields, openEditForm, openWithApplication, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { makeApplication } from '../../steps/applications.ts'
@@ -426,9 +426,7 @@ export const log: CheckDefinition[] = [
         const browser = context.browser()
         const begun = await context.visitUntilPortal(browser, `${login}?${returnTo}=/nowhere${lineBreak}${mark}`)
         if (begun.stoppedAt === undefined) continue
-        const url = new URL(begun.stoppedAt)
-        const state = url.searchParams.get('state') ?? undefined
-        await followCallback(context, browser, await context.authorize({ url, state, page: begun }))
+        await followCallback(context, browser, await context.authorize(readStart(begun)))
       }
       if (logout)
         await context.request(`${logout.path}?x=%0a${mark}`, {

@@ -2,7 +2,7 @@
 // reads it must also work without it, and must not trust the addresses in it.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, Failed, NotApplicable, Undecided } from '../../check.ts'
-import type { CheckContext, Start } from '../../context.ts'
+import { type CheckContext, readStart, type Start } from '../../context.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
@@ -415,8 +415,7 @@ async function expectNothingThere(context: CheckContext, path: string, members: 
   const there = page.stoppedAt === undefined ? undefined : new URL(page.stoppedAt)
   expect(!there || !isOther(there), `The login begins at ${page.stoppedAt?.split('?')[0]}.`, page)
   if (!there) return
-  const start: Start = { url: there, state: there.searchParams.get('state') ?? undefined, page }
-  const callback = await context.authorize(start)
+  const callback = await context.authorize(readStart(page))
   // This access token expires soon, so that the client renews it. The renewal shows which address the client uses.
   const dropShort = await context.order('exchange-expires-in', { options: { value: 2 } })
   const landed = await followCallback(context, browser, callback, isOther)

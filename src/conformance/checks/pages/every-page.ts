@@ -2,11 +2,11 @@
 // the page behind the login, but forget them with other answers.
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { bodyOf, expect, headerOf, statusOf } from '../../findings.ts'
+import { bodyOf, expect, headerOf, isRedirect, statusOf } from '../../findings.ts'
 import { isNotFramed } from '../../steps/frames.ts'
 import { foreignLoads, foreignLoadsOfStyle, saysInside, showsInside, versions } from '../../steps/page-content.ts'
 import { tokensOf } from '../../steps/tokens.ts'
-import { type Answer, isRedirect, marks, type Tour, takeTour, typeOf } from '../../steps/tour.ts'
+import { type Answer, marks, type Tour, takeTour, typeOf } from '../../steps/tour.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 

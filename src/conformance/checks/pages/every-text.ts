@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Browser, Exchange, Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
-import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, passNotApplicable, passUndecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, headerOf, setCookiesOf } from '../../findings.ts'
 import { nameField, openEditForm, openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
@@ -171,10 +171,6 @@ async function requestWith(context: CheckContext, text: string, headers: Record<
   await signOut(context, browser).catch(passUndecided)
   for (const path of behind) await ask(path, cookieHeader(context, browser, path))
   return answers
-}
-
-function passUndecided(error: unknown): void {
-  if (!(error instanceof Undecided)) throw error
 }
 
 const isTyped = (type: string) => ['text', 'url', 'search', 'tel', 'textarea', 'email'].includes(type)

@@ -11,7 +11,7 @@ import { crawl, makeApplication } from '../../steps/applications.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { isNotFramed } from '../../steps/frames.ts'
 import { addressesIn, foreignLoads, runsScript, showsInside } from '../../steps/page-content.ts'
-import { sessionOf } from '../../steps/sessions.ts'
+import { sessionOf, signedInIfPossible } from '../../steps/sessions.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 import { changing } from './changing.ts'
@@ -364,9 +364,7 @@ export const pages: CheckDefinition[] = [
         '/nothing?x=<img src=x onerror=conformance()>'.replaceAll(' ', '%20'),
         ...new Set(known.map(path => `${path.replace(/\/$/, '')}/${markup}`)),
       ]
-      // If nobody can sign in, another check reports this. This check then looks only at pages without a session.
-      const session = page ? await context.signedIn().catch(() => undefined) : undefined
-      const browser = session?.browser ?? context.browser()
+      const browser = await signedInIfPossible(context)
       for (const path of paths)
         for (const cookie of new Set(['', cookieHeader(context, browser, path)])) {
           const answer = await context.request(path, { headers: { ...typedAddress, ...(cookie && { cookie }) } })

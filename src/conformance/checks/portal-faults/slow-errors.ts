@@ -21,43 +21,7 @@ const slow = {
   longestMs: 120_000,
 } as const
 
-const words = 'words_of_the_portal_4713'
-
-const described = {
-  status: 400,
-  type: json,
-  body: JSON.stringify({ error: 'invalid_request', error_description: `A text for developers: ${words}.` }),
-}
-
-const ownWords = {
-  rule: 'PG-20',
-  why: 'An error_description is for developers, and may contain details that help an attacker.',
-  fix: 'Write the error code into the log, and show the visitor a sentence of your own.',
-} as const
-
 export const slowErrors: CheckDefinition[] = [
-  {
-    id: 'exchange-description-not-shown',
-    title: 'If the portal refuses the exchange, the page does not show the error_description in the answer',
-    ...ownWords,
-    async run(context) {
-      const { browser, callback } = await beginLogin(context)
-      await context.order('exchange-answer', { times: 5, options: described })
-      const page = await followCallback(context, browser, callback, context.isPortal)
-      if (context.timesMet('exchange-answer') === 0) throw new Undecided('The client made no exchange.')
-      expect(!page.body.includes(words), 'The page shows the error_description of the portal.', page)
-    },
-  },
-  {
-    id: 'refresh-description-not-shown',
-    title: 'If the portal refuses a renewal, the page does not show the error_description in the answer',
-    ...ownWords,
-    needs: ['page'],
-    async run(context) {
-      const { page } = await renewUnder(context, 'refresh-answer', described)
-      expect(!page.body.includes(words), 'The page shows the error_description of the portal.', page)
-    },
-  },
   {
     id: 'exchange-error-drip',
     title:

@@ -5,7 +5,7 @@ import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { type CheckDefinition, Failed, NotApplicable, Undecided } from '../../check.ts'
-import type { CheckContext, Start } from '../../context.ts'
+import { type CheckContext, readStart, type Start } from '../../context.ts'
 import { describePage, expect, expectServed, expectWithFix, statusOf } from '../../findings.ts'
 import { otherLoopback } from '../../other-site.ts'
 import type { Person } from '../../platform.ts'
@@ -124,8 +124,7 @@ export const tabs: CheckDefinition[] = [
         const url = URL.parse(begun.stoppedAt ?? '')
         if (!url?.searchParams.has('response_type')) return
         const known = (await context.codeExchanges()).length
-        const start = { url, state: url.searchParams.get('state') ?? undefined, page: begun }
-        const end = await followCallback(context, visitor, await context.authorize(start))
+        const end = await followCallback(context, visitor, await context.authorize(readStart(begun)))
         expect(
           (await context.codeExchanges()).length === known + 1,
           `Two logins began in one browser at the page behind the login. One of them ended with ${describePage(end)}, and the client made no exchange.`,

@@ -2,7 +2,7 @@
 // only after one particular failure, and it is possible that no other check causes this failure.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { CheckDefinition } from '../../check.ts'
-import type { CheckContext } from '../../context.ts'
+import { type CheckContext, readStart } from '../../context.ts'
 import { expect } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { cookieSecret, credentialsGiven, findLeaksOf, type Secret, secret, tokensGiven } from '../../steps/leaks.ts'
@@ -47,9 +47,7 @@ async function failOften(context: CheckContext): Promise<void> {
   const elsewhere = guest.show(platform.otherSite.url('/'), '')
   const begun = await guest.visit(context.url(settings.login), { from: elsewhere, ...context.beforePortal })
   if (begun.stoppedAt !== undefined) {
-    const url = new URL(begun.stoppedAt)
-    const state = url.searchParams.get('state') ?? undefined
-    await followCallback(context, guest, await context.authorize({ url, state, page: begun }))
+    await followCallback(context, guest, await context.authorize(readStart(begun)))
   }
   const other = await beginLogin(context)
   await context.order('exchange-400', { times: 1, options: { error: 'invalid_grant' } })

@@ -189,13 +189,13 @@ export const platformFailures: Fault[] = [
     parserHeaders: error =>
       (error as NodeJS.ErrnoException).code === 'HPE_HEADER_OVERFLOW' ? {} : right.parserHeaders(error),
   }),
-  fault('description-of-a-refused-exchange-shown', 'exchange-description-not-shown', {
+  fault('description-of-a-refused-exchange-shown', 'exchange-error-description', {
     async exchange(visit, callback, login) {
       const form = right.exchangeForm(visit, callback, login)
       return right.readTokens(visit, await askPortal(visit, form))
     },
   }),
-  fault('description-of-a-refused-renewal-shown', 'refresh-description-not-shown', {
+  fault('description-of-a-refused-renewal-shown', 'refresh-error-description', {
     renew: async (visit, refreshToken) =>
       right.readTokens(visit, await askPortal(visit, right.renewalForm(visit.settings, refreshToken))),
   }),
