@@ -5,13 +5,22 @@ import { Failed } from './check.ts'
 import type { CheckContext } from './context.ts'
 import { describeExchange, describeStep } from './report/describe.ts'
 
+/** What a report shows as evidence for a finding: requests, steps at the platform, pages, or text. */
+type Evidence = Exchange | LabStep | Page | string
+
+/** Fails the check. The message says what the client did. */
+export function fail(message: string, ...evidence: Evidence[]): never {
+  throw new Failed(message, evidence.flatMap(describe))
+}
+
+/** The same as `fail`, but with a fix for this finding in place of the check's own fix. */
+export function failWithFix(fix: string, message: string, ...evidence: Evidence[]): never {
+  throw new Failed(message, evidence.flatMap(describe), fix)
+}
+
 /** Fails the check unless the condition is true. The message says what the client did instead. */
-export function expect(
-  isRight: unknown,
-  message: string,
-  ...evidence: (Exchange | LabStep | Page | string)[]
-): asserts isRight {
-  if (!isRight) throw new Failed(message, evidence.flatMap(describe))
+export function expect(isRight: unknown, message: string, ...evidence: Evidence[]): asserts isRight {
+  if (!isRight) fail(message, ...evidence)
 }
 
 /** The same as `expect`, but with a fix for this finding in place of the check's own fix. */
@@ -19,9 +28,9 @@ export function expectWithFix(
   fix: string,
   isRight: unknown,
   message: string,
-  ...evidence: (Exchange | LabStep | Page | string)[]
+  ...evidence: Evidence[]
 ): asserts isRight {
-  if (!isRight) throw new Failed(message, evidence.flatMap(describe), fix)
+  if (!isRight) failWithFix(fix, message, ...evidence)
 }
 
 /**
@@ -56,7 +65,7 @@ export async function expectSignedIn(
 ): Promise<void> {
   if (await context.isSignedIn(browser)) return
   await context.signedIn()
-  throw new Failed(message, evidence.flatMap(describe))
+  fail(message, ...evidence)
 }
 
 export function statusOf({ response }: Exchange): number {
@@ -94,7 +103,7 @@ export function describePage({ url, status, trail }: Page): string {
   return last && 'fault' in last ? `nothing (${last.fault}) at ${address}` : `status ${status} at ${address}`
 }
 
-function describe(what: Exchange | LabStep | Page | string): string[] {
+function describe(what: Evidence): string[] {
   if (typeof what === 'string') return [what]
   if ('trail' in what) return what.trail.slice(-5).map(describeExchange)
   return ['listener' in what ? describeStep(what) : describeExchange(what)]

@@ -1,8 +1,9 @@
 // Sends requests that no browser sends, one after the other, and tests whether the client still answers.
+import type { Exchange } from '../browser/browser.ts'
 import { Failed, NotApplicable, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
+import { fail } from '../findings.ts'
 import { type RawAnswer, type RawBytes, sendBytes } from '../raw-connection.ts'
-import { describeExchange } from '../report/describe.ts'
 import { typedAddress } from './callback.ts'
 
 /** A request as bytes, with a description for findings. */
@@ -44,13 +45,10 @@ export function requestText(
 const longestPlainMs = 5000
 
 /** Fails if the client does not answer a normal request. */
-export async function expectStillThere(context: CheckContext, after: string, evidence: string[]): Promise<void> {
+export async function expectStillThere(context: CheckContext, after: string, ...evidence: Exchange[]): Promise<void> {
   const plain = await context.request(context.settings.login, { headers: typedAddress, timeoutMs: longestPlainMs })
   if ('fault' in plain.response)
-    throw new Failed(`After ${after} the client no longer answers: ${plain.response.fault}.`, [
-      ...evidence,
-      describeExchange(plain),
-    ])
+    fail(`After ${after} the client no longer answers: ${plain.response.fault}.`, ...evidence, plain)
 }
 
 /**
@@ -65,16 +63,14 @@ export async function sendOdd(context: CheckContext, all: Odd[]): Promise<OddAns
   const answers: OddAnswer[] = []
   for (const odd of all) {
     const answer = await sendBytes(client, odd)
-    const evidence = [describeExchange(answer.exchange)]
     if (answer.status === 0) {
-      await expectStillThere(context, odd.what, evidence)
-      if (!answer.isClosed) throw new Failed(`The client does not answer ${odd.what}.`, evidence)
-      if (!odd.isNoHttp)
-        throw new Failed(`The client closes the connection without an answer to ${odd.what}.`, evidence)
+      await expectStillThere(context, odd.what, answer.exchange)
+      if (!answer.isClosed) fail(`The client does not answer ${odd.what}.`, answer.exchange)
+      if (!odd.isNoHttp) fail(`The client closes the connection without an answer to ${odd.what}.`, answer.exchange)
     }
     answers.push({ ...answer, odd })
   }
-  await expectStillThere(context, all.at(-1)!.what, [])
+  await expectStillThere(context, all.at(-1)!.what)
   return answers
 }
 
@@ -94,8 +90,5 @@ export async function expectOwnStatus(context: CheckContext, all: Odd[]): Promis
       : error
   })
   for (const answer of answers)
-    if (isOwnFault(answer))
-      throw new Failed(`${answer.odd.what} is answered with status ${answer.status}.`, [
-        describeExchange(answer.exchange),
-      ])
+    if (isOwnFault(answer)) fail(`${answer.odd.what} is answered with status ${answer.status}.`, answer.exchange)
 }

@@ -3,7 +3,7 @@
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../browser/browser.ts'
 import type { CheckContext } from '../context.ts'
-import { expect, expectWithFix } from '../findings.ts'
+import { expect, failWithFix } from '../findings.ts'
 import type { Person } from '../platform.ts'
 import { expiredSession, renewalIn, visitPage } from './sessions.ts'
 import { tokensOf } from './tokens.ts'
@@ -84,11 +84,10 @@ export function expectNoRenewal(context: CheckContext, steps: LabStep[], ...evid
   const sentIn = ({ request }: LabStep) => (request.body as Record<string, unknown> | undefined)?.refresh_token
   const earlier = context.arrived('refresh').filter(step => step !== again)
   const isStored = earlier.some(step => tokensOf(step)?.refresh_token === sentIn(again))
-  expectWithFix(
+  failWithFix(
     isStored
       ? 'The client has stored the new tokens, but not their lifetime. After a renewal, compute the expiry of the access token again, from the expires_in of the renewal.'
       : 'After every renewal, set the new cookies in the answer to the browser, even if this answer is a redirect or an error. If the server keeps the tokens, store the new tokens there.',
-    false,
     isStored
       ? 'The next page renews again, with the new refresh token, although the new access token has not expired.'
       : 'The next page renews again, with an old refresh token.',

@@ -3,7 +3,7 @@ import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Exchange, Page } from '../browser/browser.ts'
 import { Failed, NotApplicable, NotRun, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
-import { describePage, setCookiesOf } from '../findings.ts'
+import { describePage, fail, setCookiesOf } from '../findings.ts'
 import type { Person } from '../platform.ts'
 import { beginLogin, followCallback } from './callback.ts'
 import { type ReadCookie, readSetCookie } from './set-cookies.ts'
@@ -116,7 +116,7 @@ async function openBriefly(context: CheckContext, person: Person) {
   const began = performance.now()
   const page = await followCallback(context, browser, callback)
   const tookMs = performance.now() - began
-  if (page.status === 0) throw new Failed(`The callback was answered with ${describePage(page)}.`)
+  if (page.status === 0) fail(`The callback was answered with ${describePage(page)}.`)
   await expectFault(context)
   await dropEarly()
   return { browser, page, tookMs }
@@ -145,7 +145,7 @@ export function renewalIn(context: CheckContext, { page, steps }: { page: Page; 
   const renewal = steps.find(({ kind }) => kind === 'refresh')
   if (renewal) return renewal
   if (page.status === 0)
-    throw new Failed(
+    fail(
       `After the access token had expired, the client made no renewal, and did not answer the request: ${page.fault}.`,
     )
   if (asksToSignIn(context, page))

@@ -3,7 +3,7 @@
 import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect } from '../../findings.ts'
+import { describePage, expect, fail } from '../../findings.ts'
 import { type ApplicationForm, openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
 import { created, findCreateForm, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import {
@@ -134,7 +134,7 @@ async function expectNothingInvented(page: Page, usual: () => Promise<Page[]>): 
   if (word === undefined) return
   const usualPages = await usual()
   if (usualPages.some(one => one.status >= 400 || wordIn(one) === word)) return
-  expect(false, `The page shows “${word}” in place of a value that is missing from the API's answer.`, page)
+  fail(`The page shows “${word}” in place of a value that is missing from the API's answer.`, page)
 }
 
 const malformed = ['html', 'half', 'empty', 'not-an-object', 'members-missing']

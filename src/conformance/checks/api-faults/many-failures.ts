@@ -1,12 +1,11 @@
 // Checks with rare statuses and odd error answers, with many failed calls, and with calls that hang while other
 // visitors wait.
 import type { Browser, Page } from '../../browser/browser.ts'
-import { type CheckDefinition, Failed, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, isCallFor, waitedMs } from '../../findings.ts'
+import { describePage, expect, fail, isCallFor, waitedMs } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
 import { sendBytes } from '../../raw-connection.ts'
-import { describeExchange } from '../../report/describe.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { openCreateForm } from '../../steps/create-form.ts'
 import { compareUnder, expectAnswer, expectFittingAnswer, listCalls, visitUnder } from '../../steps/list-page.ts'
@@ -70,9 +69,9 @@ async function expectOthersServed(
     throw new Undecided(
       'The client serves only a few requests at a time, so calls that hang make all other visitors wait. Run the client with more workers or threads.',
     )
-  throw new Failed(
+  fail(
     `While the platform did not answer the calls for one visitor (${pages.length} open pages), another visitor got ${describePage(page)} after ${(waitedMs(page) / 1000).toFixed(1)} seconds. The client answered ${login} during this time.`,
-    page.trail.slice(-1).map(describeExchange),
+    ...page.trail.slice(-1),
   )
 }
 

@@ -3,7 +3,16 @@ import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { bodyOf, describePage, expect, expectSignedIn, expectWithFix, headerOf, setCookiesOf } from '../../findings.ts'
+import {
+  bodyOf,
+  describePage,
+  expect,
+  expectSignedIn,
+  expectWithFix,
+  fail,
+  headerOf,
+  setCookiesOf,
+} from '../../findings.ts'
 import {
   beginLogin,
   cookieHeader,
@@ -341,8 +350,7 @@ export const callback: CheckDefinition[] = [
       const page = await followCallback(context, browser, callback)
       if ((await context.codeExchanges()).length > 0) return
       await expectRawExchange(context)
-      expect(
-        false,
+      fail(
         `After the HEAD request, the same callback with GET was answered with ${describePage(page)}, and the client made no exchange.`,
         answer,
         page,

@@ -3,7 +3,7 @@
 import type { Exchange, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import { readStart } from '../../context.ts'
-import { expect, headerOf, setCookiesOf } from '../../findings.ts'
+import { expect, fail, headerOf, setCookiesOf } from '../../findings.ts'
 import { beginLogin, cookieHeader, errorCallback, followCallback, navigationHeaders } from '../../steps/callback.ts'
 import { leadsToScript, runsScript } from '../../steps/page-content.ts'
 import { returnNames } from '../../steps/return-names.ts'
@@ -82,14 +82,10 @@ export const hostileValues: CheckDefinition[] = [
         const page = await signsIn([[name, value]])
         if (page === undefined) continue
         await context.signedIn()
-        expect(
-          false,
-          `Nobody is signed in after a callback with the parameter ${JSON.stringify(name.slice(0, 40))}.`,
-          page,
-        )
+        fail(`Nobody is signed in after a callback with the parameter ${JSON.stringify(name.slice(0, 40))}.`, page)
       }
       if ((await signsIn(unknown)) === undefined) return
-      expect(false, `Nobody is signed in after a callback with ${unknown.length} unknown parameters.`, page)
+      fail(`Nobody is signed in after a callback with ${unknown.length} unknown parameters.`, page)
     },
   },
   {

@@ -2,7 +2,7 @@
 import type { Browser, Exchange, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import { type CheckContext, readStart } from '../../context.ts'
-import { describePage, expect, statusOf } from '../../findings.ts'
+import { describePage, expect, fail, statusOf } from '../../findings.ts'
 import { beginLogin, cookieHeader, followCallback, navigationHeaders } from '../../steps/callback.ts'
 import { findCreateForm, openFormIn } from '../../steps/create-form.ts'
 import { isCall } from '../../steps/renewals.ts'
@@ -212,8 +212,7 @@ export const brokenCookies: CheckDefinition[] = [
         const plain = await context.signedIn()
         if (await mistakeAfter(plain, isSignedOut))
           throw new NotApplicable('a second login in the same browser does not work. Another check reports this')
-        expect(
-          false,
+        fail(
           `After a login with an access token of ${large.size} KB${isSignedOut ? ', a sign-out' : ''} and a login with an access token of the usual size, ${mistake.what}.`,
           mistake.page,
           ...mistake.renewals,

@@ -1,7 +1,7 @@
 // Tests the attributes, values, sizes and number of the session cookies.
 import { bitsOf } from '../../../sandbox/lab/record/entropy.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
-import { describePage, expect, setCookiesOf } from '../../findings.ts'
+import { describePage, expect, fail, setCookiesOf } from '../../findings.ts'
 import { whyKept } from '../../steps/caching.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { openCreateForm } from '../../steps/create-form.ts'
@@ -244,11 +244,7 @@ export const cookie: CheckDefinition[] = [
           `In two logins, the cookie ${cookie.name} differs only in short numbers, and this cookie alone signs the visitor in.`,
           exchange,
         )
-        expect(
-          false,
-          `The cookie ${cookie.name} alone signs the visitor in, but it is too short for 112 random bits.`,
-          exchange,
-        )
+        fail(`The cookie ${cookie.name} alone signs the visitor in, but it is too short for 112 random bits.`, exchange)
       }
     },
   },
@@ -281,8 +277,7 @@ export const cookie: CheckDefinition[] = [
       if (!(await visitPage(context, early.browser)).steps.some(({ kind }) => kind === 'refresh'))
         renewalIn(context, await visitPage(context, (await expiredSession(context)).browser))
       const ages = cookies.map(({ cookie }) => `${cookie.name}: ${cookie.maxAge ?? 'until the browser is closed'}`)
-      expect(
-        false,
+      fail(
         `expires_in was ${lifetime}. The lifetimes of the cookies in seconds are: ${ages.join(', ')}.`,
         ...cookies.map(({ exchange }) => exchange),
       )
@@ -503,7 +498,7 @@ export const cookie: CheckDefinition[] = [
       if (await context.isSignedIn(browser)) return
       if (!(await context.isSignedIn((await openSession(context)).browser)))
         throw new Undecided('A plain login does not work.')
-      expect(false, 'Nobody is signed in after the login.')
+      fail('Nobody is signed in after the login.')
     },
   },
   {

@@ -2,7 +2,7 @@
 // cookie.
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import { readStart } from '../../context.ts'
-import { describePage, expect, setCookiesOf, statusOf } from '../../findings.ts'
+import { describePage, expect, fail, setCookiesOf, statusOf } from '../../findings.ts'
 import { beginLogin, cookieHeader, followCallback, navigationHeaders, typedAddress } from '../../steps/callback.ts'
 import { ownCookies, plant, sessionOf, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, readSetCookie } from '../../steps/set-cookies.ts'
@@ -268,7 +268,7 @@ export const foreignCookies: CheckDefinition[] = [
         await followCallback(context, plain.browser, plain.callback)
         if ((await context.codeExchanges()).length === known)
           throw new Undecided('The client made no exchange for an unchanged callback.')
-        expect(false, `The login ended with ${describePage(page)}, and the client made no exchange.`, page)
+        fail(`The login ended with ${describePage(page)}, and the client made no exchange.`, page)
       }
     },
   },

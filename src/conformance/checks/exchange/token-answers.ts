@@ -5,7 +5,7 @@ import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, expectSignedIn, expectWithFix } from '../../findings.ts'
+import { describePage, expect, expectSignedIn, expectWithFix, fail } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { isBareFailure } from '../../steps/page-content.ts'
@@ -445,11 +445,7 @@ export const tokenAnswers: CheckDefinition[] = [
         throw new Undecided(
           'Nobody is signed in after a token response from this check, although the response is complete.',
         )
-      expect(
-        false,
-        'Nobody is signed in after a token response without scope. With an empty scope, the login works.',
-        page,
-      )
+      fail('Nobody is signed in after a token response without scope. With an empty scope, the login works.', page)
     },
   },
   {
@@ -468,7 +464,7 @@ export const tokenAnswers: CheckDefinition[] = [
           'the sandbox needed more than 2.5 seconds for the token response, so the client may give up',
         )
       await context.signedIn()
-      expect(false, 'The body of the token response arrived one byte at a time. Nobody is signed in.', page, exchange)
+      fail('The body of the token response arrived one byte at a time. Nobody is signed in.', page, exchange)
     },
   },
   {

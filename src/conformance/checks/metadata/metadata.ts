@@ -1,9 +1,9 @@
 // Checks how the client uses the portal's metadata document (RFC 8414). A client may ignore the document. A client that
 // reads it must also work without it, and must not trust the addresses in it.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
-import { type CheckDefinition, Failed, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import { type CheckContext, readStart, type Start } from '../../context.ts'
-import { describePage, expect, waitedMs } from '../../findings.ts'
+import { describePage, expect, fail, waitedMs } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
 import { revocationSeconds, untilRevoked } from '../../steps/revocations.ts'
@@ -62,7 +62,7 @@ async function startUnder(
     await context.dropFaults()
     await restarting
     if (!clientProcess.isRunning() || !hasStarted) await clientProcess.restart()
-    throw new Failed(
+    fail(
       `The client was restarted while the metadata document had this fault. It did not answer within ${startMs / 1000} seconds.`,
     )
   }
@@ -265,8 +265,7 @@ const others: CheckDefinition[] = [
         throw new NotApplicable(
           'the logins have PKCE although the client could not read the metadata. It still uses the last valid metadata, or it needs no metadata',
         )
-      expect(
-        false,
+      fail(
         'The client did not ask for the document again during three logins, and at least one of these logins has no PKCE.',
         ...later.map(({ page }) => page),
       )
@@ -309,7 +308,7 @@ const others: CheckDefinition[] = [
         throw new NotApplicable(
           'the client also revokes tokens if the metadata is missing. It still uses the last valid metadata, or it needs no metadata',
         )
-      expect(false, 'The client revokes tokens because of a document with the issuer https://portal.example.')
+      fail('The client revokes tokens because of a document with the issuer https://portal.example.')
     },
   },
   ...(
@@ -502,8 +501,7 @@ export const metadata: CheckDefinition[] = [
         const isUsedAnyway = await usesPkce()
         await context.dropFaults()
         if (isUsedAnyway) throw new NotApplicable(usedAnyway)
-        expect(
-          false,
+        fail(
           `The client uses PKCE because of a document ${issuer === null ? 'without an issuer' : `with the issuer ${issuer}`}.`,
         )
       }
@@ -546,7 +544,7 @@ export const metadata: CheckDefinition[] = [
       const isUsedAnyway = await usesPkce()
       await context.dropFaults()
       if (isUsedAnyway) throw new NotApplicable(usedAnyway)
-      expect(false, `The client uses PKCE because of ${what}.`)
+      fail(`The client uses PKCE because of ${what}.`)
     },
   },
   {
@@ -636,8 +634,7 @@ export const metadata: CheckDefinition[] = [
       await context.clientProcess!.restart()
       const plain = await context.startLogin(context.browser())
       if (!plain.url.searchParams.has('code_challenge')) throw new NotApplicable('the client does not use PKCE')
-      expect(
-        false,
+      fail(
         `With the methods ${methods.join(', ')}, the login has ${url.searchParams.has('code_challenge') ? 'another method' : 'no PKCE'}.`,
         page,
       )

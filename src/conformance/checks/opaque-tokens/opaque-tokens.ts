@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, expectServed, expectWithFix } from '../../findings.ts'
+import { describePage, expect, expectServed, expectWithFix, fail } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
 import { makeApplication } from '../../steps/applications.ts'
 import { followCallback } from '../../steps/callback.ts'
@@ -79,8 +79,7 @@ async function expectUsed(context: CheckContext, what: string, { landed, page, s
   )
   if (steps.some(isCall)) return
   await context.signedIn()
-  expect(
-    false,
+  fail(
     `${said} After the login, the client made no API call for the page behind the login. The visit ended with ${describePage(page)}.`,
     landed,
     page,
@@ -198,7 +197,7 @@ export const opaqueTokens: CheckDefinition[] = [
         const page = await browser.submit(open.page, open.form, open.values)
         if ((await created(context, person)).length === 1) return
         await context.signedIn()
-        expect(false, `The API created nothing, and the client answered the form with ${describePage(page)}.`, page)
+        fail(`The API created nothing, and the client answered the form with ${describePage(page)}.`, page)
       },
     },
   ]),

@@ -4,10 +4,9 @@ import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
-import { type Check, type CheckDefinition, Failed, NotApplicable, Undecided } from '../../check.ts'
+import { type Check, type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { bodyOf, describePage, expect, expectServed, expectWithFix, setCookiesOf } from '../../findings.ts'
-import { describeExchange } from '../../report/describe.ts'
+import { bodyOf, describePage, expect, expectServed, expectWithFix, fail, setCookiesOf } from '../../findings.ts'
 import { filledFields, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
 import {
@@ -71,9 +70,9 @@ export const creating: CheckDefinition[] = [
       const answer = await context.request(action, { method: 'POST', headers, body: `${body}` })
       if ((await created(context, open.person)).length === 1) return
       await submitCreate(context, await openCreateForm(context))
-      throw new Failed(
+      fail(
         `When the form was sent with Origin: ${headers.origin} and without Sec-Fetch-Site, it created nothing.`,
-        [describeExchange(answer)],
+        answer,
       )
     },
   },

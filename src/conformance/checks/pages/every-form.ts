@@ -5,7 +5,7 @@ import type { Browser, Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { type Check, type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { bodyOf, describePage, expect, expectServed, headerOf } from '../../findings.ts'
+import { bodyOf, describePage, expect, expectServed, fail, headerOf } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
 import {
   changesSince,
@@ -121,7 +121,7 @@ async function expectValues(context: CheckContext, wanted: Record<string, string
   const step = (await created(context, open.person))[before]
   if (!step) {
     await submitCreate(context, await openCreateForm(context))
-    expect(false, `${refused}: the visitor got ${describePage(page)}.`, page)
+    fail(`${refused}: the visitor got ${describePage(page)}.`, page)
   }
   const body = step!.request.body as Record<string, unknown>
   const data = (typeof body.data === 'object' && body.data !== null ? body.data : body) as Record<string, unknown>
@@ -282,11 +282,7 @@ export const everyForm: CheckDefinition[] = [
         if ((await changesSince(context, person, before)).length > 0) continue
         const again = await sendAgain(context, browser, found)
         if (!again?.calls.some(isDone)) continue
-        expect(
-          false,
-          `With Origin: ${origin} and without Sec-Fetch-Site, the client did not do what a form asks for.`,
-          answer,
-        )
+        fail(`With Origin: ${origin} and without Sec-Fetch-Site, the client did not do what a form asks for.`, answer)
       }
     },
   },
@@ -307,7 +303,7 @@ export const everyForm: CheckDefinition[] = [
       const { answer } = await sendForm(context, browser, form, { origin })
       if (deletesCookies(answer)) return
       await expectWorkingSignOut(context, browser)
-      expect(false, `With Origin: ${origin} and without Sec-Fetch-Site, the form deletes no cookie.`, answer)
+      fail(`With Origin: ${origin} and without Sec-Fetch-Site, the form deletes no cookie.`, answer)
     },
   },
   {

@@ -8,7 +8,7 @@ import { attribute, type Element, parsePage } from '../../browser/html.ts'
 import { type Check, type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { isPlatformCall } from '../../correlation.ts'
-import { describePage, expect, expectWithFix } from '../../findings.ts'
+import { describePage, expect, expectWithFix, fail } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
 import {
   nameField,
@@ -232,8 +232,7 @@ export const formHandling: CheckDefinition[] = [
         throw new NotApplicable(
           'the form does not accept several redirect URIs that are separated by a comma, a line break or a space',
         )
-      expect(
-        false,
+      fail(
         `The visitor typed ${addresses.length} redirect URIs, and the API did not get ${loss.lost}. This check tries three separators: commas, line breaks and spaces.`,
         loss.page,
         loss.step,
@@ -275,8 +274,7 @@ export const formHandling: CheckDefinition[] = [
           page,
         )
         const name = open.values[fieldOf(open, /name/i)!]
-        expect(
-          false,
+        fail(
           `With the name ${name} and the redirect URI ${address.slice(0, 80)}, the client did not call the API: the visitor got ${describePage(page)}.`,
           page,
         )

@@ -3,7 +3,7 @@ import type { Exchange, Page } from '../../browser/browser.ts'
 import type { Values } from '../../browser/form.ts'
 import { type Check, type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, statusOf, waitedMs } from '../../findings.ts'
+import { describePage, fail, statusOf, waitedMs } from '../../findings.ts'
 import { filledFields, ownForm } from '../../steps/application-pages.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { findCreateForm, type OpenForm, openCreateForm, openFormIn } from '../../steps/create-form.ts'
@@ -124,7 +124,7 @@ async function expectFast(
   const isPlainSlow = async () => (await sendPlain()).tookMs > tookMs * plainPart
   if (isAnswered && (await isPlainSlow()) && (await isPlainSlow()))
     throw new Undecided(`The client needed ${seconds} for ${what}, but it also answers other requests slowly.`)
-  expect(false, `${what} kept the client busy for ${seconds}, three times in a row.`, evidence)
+  fail(`${what} kept the client busy for ${seconds}, three times in a row.`, evidence)
   return tookMs
 }
 

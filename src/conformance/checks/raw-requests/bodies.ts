@@ -1,11 +1,10 @@
 // Checks with forms that no page sends, and with bodies that are endless, too short or too long.
 
 import { setTimeout as wait } from 'node:timers/promises'
-import { type CheckDefinition, Failed, Undecided } from '../../check.ts'
+import { type CheckDefinition, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { expect } from '../../findings.ts'
+import { expect, fail } from '../../findings.ts'
 import { type RawBytes, sendBytes } from '../../raw-connection.ts'
-import { describeExchange } from '../../report/describe.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { expectOwnStatus, expectStillThere, type Odd, requestText, sendOdd } from '../../steps/raw.ts'
 
@@ -133,7 +132,7 @@ export const bodies: CheckDefinition[] = [
         // Does not wait for an answer, because the server may wait for the rest of the body.
         await sendBytes(client, { ...odd, timeoutMs: 300 })
       }
-      await expectStillThere(context, 'bodies of a wrong length', [])
+      await expectStillThere(context, 'bodies of a wrong length')
     },
   },
   {
@@ -162,9 +161,9 @@ export const bodies: CheckDefinition[] = [
         throw new Undecided(
           'The client serves one request at a time, so a visitor with a slow connection makes all other visitors wait. Run the client with several workers, or behind a proxy that reads bodies first.',
         )
-      throw new Failed(
+      fail(
         `While the client waited for ${open.length} unfinished bodies, it did not answer another visitor within 5 seconds.`,
-        [describeExchange(answer.exchange)],
+        answer.exchange,
       )
     },
   },
@@ -193,7 +192,7 @@ export const bodies: CheckDefinition[] = [
           answer.exchange,
         )
       }
-      await expectStillThere(context, 'an endless body', [])
+      await expectStillThere(context, 'an endless body')
     },
   },
 ]

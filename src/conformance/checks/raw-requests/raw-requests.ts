@@ -3,7 +3,7 @@
 import type { Exchange } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { expect, headerOf } from '../../findings.ts'
+import { expect, fail, headerOf } from '../../findings.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { expectOwnStatus, type Odd, requestText, sendOdd } from '../../steps/raw.ts'
 import { bodies } from './bodies.ts'
@@ -302,8 +302,7 @@ export const rawRequests: CheckDefinition[] = [
         const having = refused.filter(({ exchange }) => headerOf(exchange, name) !== undefined)
         // If only one answer has the header, this answer may be a page of the client.
         if (!lacking || more.length > 0 || having.length < 2) continue
-        expect(
-          false,
+        fail(
           `The answer to ${lacking.odd.what} (status ${lacking.status}) has no ${name}. The answers to ${having.map(({ odd }) => odd.what).join(' and ')} have this header.`,
           lacking.exchange,
           ...having.map(({ exchange }) => exchange),

@@ -1,8 +1,9 @@
 // Checks with invalid requests that contain a visitor's cookies. Without a session, many clients answer before
 // they read the request.
 import type { Browser } from '../../browser/browser.ts'
-import { type CheckDefinition, Failed, NotApplicable } from '../../check.ts'
+import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
+import { fail } from '../../findings.ts'
 import { sendAndReset } from '../../raw-connection.ts'
 import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
 import { beginLogin, cookieHeader, navigationHeaders } from '../../steps/callback.ts'
@@ -102,7 +103,7 @@ export const signedIn: CheckDefinition[] = [
       const { browser } = await context.signedIn()
       await context.order('list-late', { times: 2, options: { seconds: 1 } })
       await Promise.all([leave(browser, page), leave(browser, page)])
-      await expectStillThere(context, 'visitors have left the page behind the login', [])
+      await expectStillThere(context, 'visitors have left the page behind the login')
       const login = await beginLogin(context)
       await context.order('exchange-late', { times: 1, options: { seconds: 1 } })
       const { pathname, search } = login.callback
@@ -110,7 +111,7 @@ export const signedIn: CheckDefinition[] = [
       if (context.timesMet('list-late') + context.timesMet('exchange-late') === 0)
         throw new NotApplicable('neither the page behind the login nor the callback makes a call to the platform')
       await context.pause(1200)
-      await expectStillThere(context, 'a visitor has left the callback', [])
+      await expectStillThere(context, 'a visitor has left the callback')
     },
   },
   {
@@ -123,7 +124,7 @@ export const signedIn: CheckDefinition[] = [
     run: async context => {
       await sendOdd(context, await signedInRequests(context))
       const { browser } = await context.signedIn()
-      if (!(await context.isSignedIn(browser))) throw new Failed('After the invalid requests, nobody can sign in.')
+      if (!(await context.isSignedIn(browser))) fail('After the invalid requests, nobody can sign in.')
     },
   },
 ]

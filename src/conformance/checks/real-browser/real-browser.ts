@@ -3,7 +3,7 @@
 import type { Locator } from 'playwright-core'
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { expect, expectWithFix } from '../../findings.ts'
+import { expect, expectWithFix, fail } from '../../findings.ts'
 import { makeApplication } from '../../steps/applications.ts'
 import {
   callbacksIn,
@@ -278,7 +278,7 @@ const definitions: CheckDefinition[] = [
       if (!(await shows()))
         throw new Undecided(`${context.settings.page} does not show the application of its visitor.`)
       await signOut(context, visitor)
-      if (await shows()) expect(false, `After signing out, ${placeOf(window)} still shows the visitor's data.`)
+      if (await shows()) fail(`After signing out, ${placeOf(window)} still shows the visitor's data.`)
       const isAtPortal = () => window.asked.some(({ url }) => url.startsWith(context.platform.portalUrl))
       window.asked.length = 0
       // The loop ends if Back opens the portal and so begins a new login. The check `logout-not-silent` judges this.

@@ -1,9 +1,8 @@
 // Checks how the client behaves if the portal answers a renewal wrongly or not at all.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
-import { type CheckDefinition, Failed, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, setCookiesOf } from '../../findings.ts'
-import { describeExchange } from '../../report/describe.ts'
+import { describePage, expect, fail, setCookiesOf } from '../../findings.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { failurePages } from '../../steps/failure-pages.ts'
 import { runsScript } from '../../steps/page-content.ts'
@@ -433,9 +432,9 @@ const unusables: CheckDefinition[] = unusable.map(([fault, what, rule]) => ({
       const isOffered = page.stoppedAt !== undefined || (page.status < 500 && asksToSignIn(context, page))
       if (steps.some(isCall) || isOffered) return
       if (performance.now() > end)
-        throw new Failed(
+        fail(
           `Although the portal works again, the visitor is not signed in, and the client does not offer to sign in. The visit ends with ${describePage(page)}.`,
-          page.trail.slice(-2).map(describeExchange),
+          ...page.trail.slice(-2),
         )
       await context.pause(3000)
     }
@@ -593,7 +592,7 @@ const kept: CheckDefinition[] = [
           expect(cookie.isHttpOnly, `The renewal sets the cookie ${cookie.name} without HttpOnly.`, exchange)
           expect(cookie.isSecure, `The renewal sets the cookie ${cookie.name} without Secure.`, exchange)
           expect(cookie.domain === undefined, `The renewal sets the cookie ${cookie.name} with a Domain.`, exchange)
-          expect(false, `The renewal sets the cookie ${cookie.name} without SameSite, or with None.`, exchange)
+          fail(`The renewal sets the cookie ${cookie.name} without SameSite, or with None.`, exchange)
         }
         for (const [name, was, is] of [
           ['HttpOnly', first.isHttpOnly, cookie.isHttpOnly],

@@ -3,7 +3,7 @@
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, expectWithFix } from '../../findings.ts'
+import { describePage, expect, fail, failWithFix } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { isCreation, openCreateForm, openFormIn, submitCreate } from '../../steps/create-form.ts'
 import { oddPortalAnswers } from '../../steps/odd-answers.ts'
@@ -167,8 +167,7 @@ const kept: CheckDefinition[] = withoutToken.map(([id, fault, what]) => ({
       throw new NotApplicable('the client uses the answer to the first renewal again')
     const plain = await renewTwice(context)
     if (!plain.steps.some(isRenewal)) throw new NotApplicable('the client does not renew a second time')
-    expect(
-      false,
+    fail(
       sent
         ? 'The next renewal does not send the last refresh token that the portal issued.'
         : `The next visit makes no renewal, and ends with ${page.stoppedAt ? 'a redirect to the portal' : describePage(page)}.`,
@@ -429,17 +428,15 @@ const others: CheckDefinition[] = [
         const isKept = texts.some(text => text.includes(typed))
         if (isKept || renewal.response.status !== 200 || steps.some(isCreation)) return
         await submitCreate(context, await openCreateForm(context))
-        expectWithFix(
+        failWithFix(
           'Bind a form to the id of the visitor or to the session. A renewal changes the access token, so do not compute any value in the form from the access token.',
-          false,
           `The client renewed the session for the form, but then created nothing, and answered with ${describePage(page)}. This page does not contain the typed text.`,
           page,
           renewal,
         )
       }
       renewalIn(context, await visitPage(context, copy))
-      expect(
-        false,
+      fail(
         `The client did not renew the token for the form, and answered with ${describePage(page)}. If a page is requested, the client renews the token.`,
         page,
       )

@@ -2,10 +2,9 @@
 import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
-import { type CheckDefinition, Failed, NotApplicable } from '../../check.ts'
+import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, expectServed, expectWithFix, setCookiesOf } from '../../findings.ts'
-import { describeExchange } from '../../report/describe.ts'
+import { describePage, expect, expectServed, expectWithFix, fail, setCookiesOf } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { openCreateForm, openFormIn } from '../../steps/create-form.ts'
 import { expectNoRenewal, isCall } from '../../steps/renewals.ts'
@@ -550,9 +549,9 @@ async function expectFixedEnd(
   const late = pairs.filter(({ one, earlier }) => one.from > earlier.to + 1500)
   for (const { one, earlier } of late)
     if (await isSession(context, browser, one.name))
-      throw new Failed(
+      fail(
         `The cookie ${one.name} ends about ${Math.round((one.from - earlier.to) / 1000)} seconds later than before the renewal.`,
-        visit.page.trail.slice(-2).map(describeExchange),
+        ...visit.page.trail.slice(-2),
       )
   if (pairs.length === 0)
     throw new NotApplicable('no cookie that lives longer than the access token changes with a renewal')

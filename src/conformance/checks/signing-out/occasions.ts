@@ -3,7 +3,7 @@
 import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, expectWithFix, setCookiesOf, statusOf } from '../../findings.ts'
+import { describePage, expect, expectWithFix, fail, setCookiesOf, statusOf } from '../../findings.ts'
 import { ownForm, sendForm } from '../../steps/application-pages.ts'
 import { beginLogin, cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
 import { noRevocation, revocationSeconds, untilRevoked } from '../../steps/revocations.ts'
@@ -82,8 +82,7 @@ export const signingOutOccasions: CheckDefinition[] = [
       if (!(await context.isSignedIn(copy)))
         throw new NotApplicable('when the access token has expired, the client has no token that works')
       await expectPlainRevocation(context)
-      expect(
-        false,
+      fail(
         `Within ${revocationSeconds} seconds, the client did not revoke a token. With a copy of the cookies from before the sign-out, a browser is still signed in.`,
         page,
       )
@@ -125,8 +124,7 @@ export const signingOutOccasions: CheckDefinition[] = [
       if (!(await context.isSignedIn(browser))) return
       // A client may not have a working sign-out at all. Another check reports this.
       await expectWorkingSignOut(context, browser)
-      expect(
-        false,
+      fail(
         `Another tab renewed the session. The client then answered the sign-out form of an older page with ${describePage(page)}, and the visitor is still signed in.`,
         page,
       )
@@ -240,8 +238,7 @@ export const signingOutOccasions: CheckDefinition[] = [
         throw new Undecided(`The other instance answered the sign-out with status ${statusOf(answer)}.`)
       if (await revokesMore(context)) return
       await expectPlainRevocation(context)
-      expect(
-        false,
+      fail(
         `The other instance signed the visitor out, but did not revoke a token within ${revocationSeconds} seconds.`,
         answer,
       )

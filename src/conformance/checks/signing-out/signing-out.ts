@@ -5,7 +5,7 @@ import type { Browser, Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { bodyOf, describePage, expect, expectWithFix, headerOf, setCookiesOf, waitedMs } from '../../findings.ts'
+import { bodyOf, describePage, expect, expectWithFix, fail, headerOf, setCookiesOf, waitedMs } from '../../findings.ts'
 import { openPagesAbout, openWithApplication, scriptOfOtherPort, sendForm } from '../../steps/application-pages.ts'
 import { beginLogin, cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
 import { renewUnder } from '../../steps/renewals.ts'
@@ -250,8 +250,7 @@ export const signingOut: CheckDefinition[] = [
       if (isKeptRevoked) return
       const plain = await renewAndSignOut()
       if (!plain.isKeptRevoked) throw new NotApplicable('signing out does not revoke the refresh token of a renewal')
-      expect(
-        false,
+      fail(
         `Within ${revocationSeconds} seconds after the sign-out, the client did not revoke the old refresh token. It revokes new refresh tokens, so it has lost the old one.`,
         renewal,
       )

@@ -1,9 +1,9 @@
 // Checks on the login cookie, which keeps the state of a login until the callback: its attributes and its lifetime.
 
 import type { Exchange } from '../../browser/browser.ts'
-import { type CheckDefinition, Failed, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, setCookiesOf } from '../../findings.ts'
+import { describePage, expect, fail, setCookiesOf } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { type ReadCookie, readSetCookie, wrongAgeOf } from '../../steps/set-cookies.ts'
@@ -97,7 +97,7 @@ const attributes = rows.map(({ id, title, rule, why, fix, isRight, found }) => (
     const cookies = cookiesOf(plain!.start.page.trail)
     if (cookies.length === 0) throw new NotApplicable('the login path sets no cookie')
     const wrong = cookies.filter(cookie => !isRight(cookie))
-    if (wrong.length > 0) throw new Failed(wrong.map(cookie => `The cookie ${cookie.name} ${found(cookie)}.`).join(' '))
+    if (wrong.length > 0) fail(wrong.map(cookie => `The cookie ${cookie.name} ${found(cookie)}.`).join(' '))
     // If a login begins in another way, an earlier answer may set a cookie that is not about the login. So the check
     // looks only at the last answer.
     for (const other of others)
@@ -159,8 +159,7 @@ export const loginCookie: CheckDefinition[] = [
         await followCallback(context, whole.browser, whole.callback)
         if ((await context.codeExchanges()).length === known)
           throw new Undecided('The client made no exchange for an unchanged callback.')
-        expect(
-          false,
+        fail(
           `The cookie ${name} lives for only ${maxAge} seconds, and the client refuses the callback without it.`,
           ...page.trail.slice(-1),
         )
@@ -183,8 +182,7 @@ export const loginCookie: CheckDefinition[] = [
       await followCallback(context, plain.browser, plain.callback)
       if ((await context.codeExchanges()).length === 0)
         throw new Undecided('The client made no exchange for a callback at once either.')
-      expect(
-        false,
+      fail(
         `The callback of a login that had begun eleven seconds earlier was answered with ${describePage(page)}, and the client made no exchange.`,
         page,
       )

@@ -4,12 +4,11 @@ import { randomUUID } from 'node:crypto'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
-import { type CheckDefinition, Failed, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import { type CheckContext, readStart, type Start } from '../../context.ts'
-import { describePage, expect, expectServed, expectWithFix, statusOf } from '../../findings.ts'
+import { describePage, expect, expectServed, fail, failWithFix, statusOf } from '../../findings.ts'
 import { otherLoopback } from '../../other-site.ts'
 import type { Person } from '../../platform.ts'
-import { describeExchange } from '../../report/describe.ts'
 import { filledFields, openPagesAbout, openWithApplication, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { makeApplication } from '../../steps/applications.ts'
 import { beginLogin, errorCallback, followCallback } from '../../steps/callback.ts'
@@ -444,8 +443,7 @@ export const tabs: CheckDefinition[] = [
         const landed = await followCallback(context, browser, callback)
         if (!(await context.isSignedIn(browser, { person }))) {
           await context.signedIn()
-          expect(
-            false,
+          fail(
             `Three visitors signed in at the same time. One of them is not signed in, and the login ended with ${describePage(landed)}.`,
             landed,
           )
@@ -497,7 +495,7 @@ export const tabs: CheckDefinition[] = [
             )
           if (!(await context.isSignedIn(browser, { person }))) {
             await context.signedIn()
-            expect(false, 'After three exchanges at the same time, a visitor is not signed in.')
+            fail('After three exchanges at the same time, a visitor is not signed in.')
           }
           const { page } = await visitPage(context, browser)
           const words = new Set(page.body.split(/\W+/))
@@ -652,9 +650,7 @@ export const tabs: CheckDefinition[] = [
       const { answer } = await sendForm(context, open.browser, formAt(context, open), ownForm(context))
       if ((await created(context, open.person)).length === 1) return
       await submitCreate(context, await openCreateForm(context))
-      throw new Failed(`The other instance answered the form with status ${statusOf(answer)}, and created nothing.`, [
-        describeExchange(answer),
-      ])
+      fail(`The other instance answered the form with status ${statusOf(answer)}, and created nothing.`, answer)
     },
   },
   {
@@ -680,7 +676,7 @@ export const tabs: CheckDefinition[] = [
         throw new NotApplicable(
           'the page that follows the form does not show the secret. The check `create-shows-secret` reports this',
         )
-      expect(false, 'The page of the other instance does not show the secret.', page)
+      fail('The page of the other instance does not show the secret.', page)
     },
   },
   {
@@ -723,8 +719,7 @@ export const tabs: CheckDefinition[] = [
       const visit = await visitPage(context, plain.browser)
       renewalIn(context, visit)
       if (!visit.steps.some(isCall)) throw new NotApplicable('the renewal does not work. Another check reports this')
-      expect(
-        false,
+      fail(
         `After the access token had expired, the first instance renewed the session. The other instance answered with ${shown.stoppedAt ? 'a redirect to the portal' : describePage(shown)}.`,
         shown,
       )
@@ -751,9 +746,8 @@ export const tabs: CheckDefinition[] = [
       const plain = await context.signedIn()
       await context.platform.endAccessTokens(person)
       if (!(await visitPage(context, plain.browser)).steps.some(isCall)) return
-      expectWithFix(
+      failWithFix(
         'Keep the refresh token in a sealed cookie with a key from the settings, or in a separate store.',
-        false,
         `After a restart, the client does not renew a session from before the restart, and answers with ${page.stoppedAt ? 'a redirect to the portal' : describePage(page)}. It renews a session from after the restart.`,
         page,
       )
@@ -776,9 +770,9 @@ export const tabs: CheckDefinition[] = [
       const page = await open.browser.submit(open.page, open.form, open.values)
       if ((await created(context, open.person)).length === 1) return
       await submitCreate(context, await openFormIn(context, open.browser, open.person))
-      throw new Failed(
+      fail(
         `After the restart, the client answered the form with ${describePage(page)}, and created nothing.`,
-        page.trail.slice(-2).map(describeExchange),
+        ...page.trail.slice(-2),
       )
     },
   },
