@@ -7,7 +7,7 @@ import { type Send, sendOverNetwork } from './browser/send.ts'
 import { openWindow, type Window } from './browser/window.ts'
 import { Failed, NotApplicable, type Obstacle, Undecided } from './check.ts'
 import type { ClientProcess } from './client-process.ts'
-import { loginValuesIn, loginValuesOf, tokensGivenIn, tokensSentIn } from './correlation.ts'
+import { loginValuesIn, loginValuesOf } from './correlation.ts'
 import { describePage, isCallFor, statusOf } from './findings.ts'
 import type { Slot } from './limiter.ts'
 import { failureOrObstacle } from './obstacle.ts'
@@ -15,9 +15,10 @@ import type { FaultOptions, Person, Platform } from './platform.ts'
 import { type RawRequest, sendRaw } from './raw-request.ts'
 import { describeExchange, describeStep } from './report/describe.ts'
 import type { Settings } from './settings.ts'
-import { findLeaksOf, isTokenCall, secret, tokensGiven } from './steps/leaks.ts'
+import { findLeaksOf, secret, tokenSecrets } from './steps/leaks.ts'
 import { describeScript, mayGoOnByScript } from './steps/page-content.ts'
 import { readSetCookie } from './steps/set-cookies.ts'
+import { isTokenCall, tokensIssuedIn, tokensSentIn } from './tokens.ts'
 
 /** A login that has reached the portal. */
 export interface Start {
@@ -116,7 +117,7 @@ export function createContext({
     if (exchanges.length === 0) return
     const secrets = [
       ...secret('the client secret', platform.clientSecret.reveal()),
-      ...platform.steps.slice(firstStep).flatMap(step => (isTokenCall(step) && isOurs(step) ? tokensGiven(step) : [])),
+      ...platform.steps.slice(firstStep).flatMap(step => (isTokenCall(step) && isOurs(step) ? tokenSecrets(step) : [])),
     ]
     const findLeak = findLeaksOf(secrets)
     const answers = exchanges.filter(exchange => 'status' in exchange.response && isOfClient(exchange))
@@ -325,7 +326,7 @@ export function createContext({
       const tokens = new Set<unknown>()
       return platform.steps.slice(firstStep).filter(step => {
         if (!isOurs(step) && !tokensSentIn(step).some(token => tokens.has(token))) return false
-        for (const token of tokensGivenIn(step)) tokens.add(token)
+        for (const token of tokensIssuedIn(step)) tokens.add(token)
         return kinds.length === 0 || kinds.includes(step.kind)
       })
     },
@@ -411,7 +412,7 @@ export function createContext({
       return [
         platform.clientSecret.reveal(),
         ...[...loginValues].map(value => value.slice(value.indexOf(' ') + 1)),
-        ...ours.flatMap(step => [...tokensGivenIn(step), ...tokensSentIn(step)]).map(String),
+        ...ours.flatMap(step => [...tokensIssuedIn(step), ...tokensSentIn(step)]).map(String),
         ...cookies.map(line => readSetCookie(line).value),
       ]
         .filter(({ length }) => length >= 12)

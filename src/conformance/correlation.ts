@@ -1,5 +1,6 @@
 // Finds the values that connect a request at the platform with a login, and so with the check that made this login.
 import type { LabStep } from '../sandbox/lab/record/recorded.ts'
+import { fieldsOf } from './tokens.ts'
 
 /** Returns the values in an address that belong to only one login: its state and its code. */
 export function loginValuesIn(address: string): string[] {
@@ -17,33 +18,8 @@ const known = new WeakMap<LabStep, string[]>()
 export function loginValuesOf(step: LabStep): string[] {
   const before = known.get(step)
   if (before) return before
-  const { url, body } = step.request
-  const fields = typeof body === 'object' && body !== null ? Object.entries(body) : []
-  const values = [...loginValuesIn(url), ...fields.flatMap(([name, value]) => loginValue(name, value))]
+  const fields = Object.entries(fieldsOf(step))
+  const values = [...loginValuesIn(step.request.url), ...fields.flatMap(([name, value]) => loginValue(name, value))]
   known.set(step, values)
   return values
 }
-
-export function tokensSentIn({ request }: LabStep): unknown[] {
-  const { refresh_token, token } = (request.body ?? {}) as Record<string, unknown>
-  return [
-    refresh_token,
-    token,
-    String(request.headers.authorization ?? '')
-      .split(' ')
-      .at(-1),
-  ].filter(Boolean)
-}
-
-export function tokensGivenIn({ kind, response }: LabStep): unknown[] {
-  if (!['exchange', 'refresh'].includes(kind) || typeof response.body !== 'string') return []
-  try {
-    const { access_token, refresh_token } = JSON.parse(response.body) as Record<string, unknown>
-    return [access_token, refresh_token].filter(token => typeof token === 'string')
-  } catch {
-    return []
-  }
-}
-
-/** Whether a visitor waits for this call of the client. Calls for metadata and revocations do not count. */
-export const isPlatformCall = ({ kind }: LabStep): boolean => ['api', 'me', 'exchange', 'refresh'].includes(kind)

@@ -96,6 +96,9 @@ export function isCallFor(step: LabStep, userId: string): boolean {
   return (step.listener === 'api' || step.kind === 'me') && step.about.userId === userId
 }
 
+/** Whether a visitor waits for this call of the client. Calls for metadata and revocations do not count. */
+export const isPlatformCall = ({ kind }: LabStep): boolean => ['api', 'me', 'exchange', 'refresh'].includes(kind)
+
 /** Describes a page without the query of its address. The evidence contains the whole address. */
 export function describePage({ url, status, trail }: Page): string {
   const last = trail.at(-1)?.response

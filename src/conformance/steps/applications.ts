@@ -1,8 +1,10 @@
 // Creates applications for a person, and reads the client's pages that show applications.
+import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../browser/browser.ts'
 import { NotApplicable, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import type { Person } from '../platform.ts'
+import { jsonOf } from '../tokens.ts'
 
 /** Opens the page behind the login, and the linked pages below its path. */
 export async function crawl(context: CheckContext, signedIn?: Browser): Promise<{ pages: Page[] }> {
@@ -41,6 +43,21 @@ export async function makeApplication(
   if (statusCode !== 201) throw new Error(`The API did not create the application: ${body}`)
   return (JSON.parse(body) as { '@id': string })['@id']
 }
+
+/** Returns the client secrets and the app access tokens in this answer of the API. */
+export function credentialsOf(step: LabStep): { clientSecrets: string[]; tokens: string[] } {
+  const { client, clientSecret, tokens } = jsonOf(step)
+  const ofClient = (client as { clientSecrets?: unknown } | null | undefined)?.clientSecrets
+  const isText = (value: unknown) => typeof value === 'string'
+  return {
+    clientSecrets: [...listOf(ofClient), clientSecret].filter(isText),
+    tokens: listOf(tokens)
+      .map(one => (one as { token?: unknown } | null)?.token)
+      .filter(isText),
+  }
+}
+
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
 
 /** Creates another group of the person at the API, and returns the id of the group. */
 export async function makeGroup({ platform }: CheckContext, person: Person, name: string): Promise<string> {

@@ -7,6 +7,7 @@ import { NotApplicable, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { describePage } from '../findings.ts'
 import type { Person } from '../platform.ts'
+import { credentialsOf } from './applications.ts'
 
 export interface OpenForm {
   browser: Browser
@@ -118,8 +119,7 @@ export async function created(context: CheckContext, person: Person): Promise<La
 
 /** Returns the client secret in the API's answer to the first of these creations. */
 export function secretOf([creation]: LabStep[]): string {
-  const body = JSON.parse(String(creation?.response.body)) as { client?: { clientSecrets?: string[] } }
-  const [secret] = body.client?.clientSecrets ?? []
+  const [secret] = creation ? credentialsOf(creation).clientSecrets : []
   if (secret === undefined) throw new Undecided('The API answer contained no client secret.')
   return secret
 }

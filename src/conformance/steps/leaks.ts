@@ -1,6 +1,8 @@
 // Finds secrets in texts of the client: in every encoding that programs print, and also if the text contains only a
 // part of the secret.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
+import { isTokenCall, jsonOf } from '../tokens.ts'
+import { credentialsOf } from './applications.ts'
 
 export interface Secret {
   /** The kind of the value, with an article: "an access token". */
@@ -75,7 +77,7 @@ function partsOf({ value, isCookie }: Secret): string[] {
 }
 
 /** Returns the value in several encodings: unchanged, percent-encoded, and inside a text that was encoded as Base64. */
-function spellings(value: string): string[] {
+export function spellings(value: string): string[] {
   const encoded = [0, 1, 2].flatMap(offset => {
     const bytes = Buffer.from(' '.repeat(offset) + value)
     // Leaves out characters at both ends, because in Base64 they depend on the text around the value.
@@ -85,33 +87,19 @@ function spellings(value: string): string[] {
   return [...new Set([value, encodeURIComponent(value), ...encoded])].filter(text => text.length >= length)
 }
 
-export const isTokenCall = ({ kind }: LabStep) => kind === 'exchange' || kind === 'refresh'
-
 /** Returns the tokens of a visitor in this answer of the portal. */
-export function tokensGiven(step: LabStep): Secret[] {
+export function tokenSecrets(step: LabStep): Secret[] {
   if (!isTokenCall(step)) return []
-  const { access_token, refresh_token } = answerOf(step)
+  const { access_token, refresh_token } = jsonOf(step)
   return [...secret('an access token', access_token), ...secret('a refresh token', refresh_token)]
 }
 
 /** Returns the credentials of an application in this answer of the API. */
-export function credentialsGiven(step: LabStep): Secret[] {
+export function credentialSecrets(step: LabStep): Secret[] {
   if (step.kind !== 'api' || step.request.method !== 'POST') return []
-  const { client, tokens, clientSecret } = answerOf(step)
-  const secrets = [clientSecret, ...listOf((client as { clientSecrets?: unknown } | undefined)?.clientSecrets)]
+  const { clientSecrets, tokens } = credentialsOf(step)
   return [
-    ...secrets.flatMap(one => secret('the secret of an application', one)),
-    ...listOf(tokens).flatMap(one => secret('an app access token', (one as { token?: unknown } | null)?.token)),
+    ...clientSecrets.flatMap(one => secret('the secret of an application', one)),
+    ...tokens.flatMap(one => secret('an app access token', one)),
   ]
-}
-
-const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
-
-function answerOf({ response: { body } }: LabStep): Record<string, unknown> {
-  try {
-    const answer: unknown = typeof body === 'string' ? JSON.parse(body) : undefined
-    return typeof answer === 'object' && answer !== null ? (answer as Record<string, unknown>) : {}
-  } catch {
-    return {}
-  }
 }

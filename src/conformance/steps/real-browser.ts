@@ -3,9 +3,9 @@ import type { Locator } from 'playwright-core'
 import type { Window } from '../browser/window.ts'
 import { Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
-import { tokensGivenIn } from '../correlation.ts'
 import { expect, isCallFor } from '../findings.ts'
 import type { Person } from '../platform.ts'
+import { tokensIssuedIn } from '../tokens.ts'
 import { isSame } from './sign-out.ts'
 
 export interface Visitor {
@@ -96,9 +96,9 @@ export async function readableByScripts({ page }: Window): Promise<Record<string
 }
 
 /** Returns the tokens that the portal issued for the logins of this check. */
-export async function tokensOf(context: CheckContext): Promise<string[]> {
+export async function issuedTokens(context: CheckContext): Promise<string[]> {
   await context.platform.settle()
-  const tokens = context.arrived('exchange', 'refresh').flatMap(step => tokensGivenIn(step).map(String))
+  const tokens = context.arrived().flatMap(tokensIssuedIn)
   if (tokens.length === 0) throw new Undecided('The portal did not answer the exchange with tokens.')
   return tokens
 }

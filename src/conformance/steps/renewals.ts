@@ -5,8 +5,8 @@ import type { Browser, Page } from '../browser/browser.ts'
 import type { CheckContext } from '../context.ts'
 import { expect, failWithFix } from '../findings.ts'
 import type { Person } from '../platform.ts'
+import { fieldsOf, tokensOf } from '../tokens.ts'
 import { expiredSession, renewalIn, visitPage } from './sessions.ts'
-import { tokensOf } from './tokens.ts'
 
 /**
  * Whether the step is a call that the platform accepted. If the access token has expired, the platform answers with
@@ -81,9 +81,8 @@ export function expectNoRenewal(context: CheckContext, steps: LabStep[], ...evid
   const renewals = steps.filter(({ kind }) => kind === 'refresh')
   const [again] = renewals
   if (!again) return
-  const sentIn = ({ request }: LabStep) => (request.body as Record<string, unknown> | undefined)?.refresh_token
   const earlier = context.arrived('refresh').filter(step => step !== again)
-  const isStored = earlier.some(step => tokensOf(step)?.refresh_token === sentIn(again))
+  const isStored = earlier.some(step => tokensOf(step)?.refresh_token === fieldsOf(again).refresh_token)
   failWithFix(
     isStored
       ? 'The client has stored the new tokens, but not their lifetime. After a renewal, compute the expiry of the access token again, from the expires_in of the renewal.'

@@ -18,6 +18,7 @@ import {
 } from '../../steps/callback.ts'
 import { runsScript } from '../../steps/page-content.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
+import { fieldsOf } from '../../tokens.ts'
 
 const evil = 'https://evil.example/'
 /**
@@ -294,7 +295,7 @@ export const callbackParameters: CheckDefinition[] = [
         await followCallback(context, browser, callback)
         for (const step of (await context.codeExchanges()).slice(known))
           expect(
-            (step.request.body as Record<string, unknown> | null)?.redirect_uri === context.platform.redirectUri,
+            fieldsOf(step).redirect_uri === context.platform.redirectUri,
             `After a callback with the redirect_uri ${other}, the redirect_uri of the exchange differs from the one with which the login began.`,
             step,
           )
@@ -342,7 +343,7 @@ export const callbackParameters: CheckDefinition[] = [
         await context.request(callback.href, { headers: { ...navigationHeaders, ...(cookie && { cookie }), ...added } })
         for (const step of (await context.codeExchanges()).slice(exchanges))
           expect(
-            (step.request.body as Record<string, unknown> | null)?.redirect_uri === context.platform.redirectUri,
+            fieldsOf(step).redirect_uri === context.platform.redirectUri,
             `After a callback with the header "${described(added)}", the exchange has a wrong redirect_uri.`,
             step,
           )
@@ -476,9 +477,9 @@ export const callbackParameters: CheckDefinition[] = [
         callback.searchParams.set('code', code)
         await followCallback(context, browser, callback)
         for (const step of (await context.codeExchanges()).slice(known)) {
-          const body = step.request.body as Record<string, unknown>
+          const { code: sent, client_id } = fieldsOf(step)
           expect(
-            body?.code === code && body.client_id === context.platform.clientId,
+            sent === code && client_id === context.platform.clientId,
             'The code in the callback changed or added a field of the exchange.',
             step,
           )

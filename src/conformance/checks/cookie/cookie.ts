@@ -16,7 +16,7 @@ import {
 } from '../../steps/set-cookies.ts'
 import { lastAnswer, startsOfStrangers } from '../../steps/starts.ts'
 import { findGuess } from '../../steps/state-guesses.ts'
-import { tokensOf } from '../../steps/tokens.ts'
+import { tokensOf } from '../../tokens.ts'
 import { brokenCookies } from './broken-cookies.ts'
 import { foreignCookies } from './foreign-cookies.ts'
 

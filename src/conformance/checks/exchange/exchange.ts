@@ -6,15 +6,12 @@ import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Exchange } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import { type CheckContext, readStart } from '../../context.ts'
-import { tokensSentIn } from '../../correlation.ts'
 import { describePage, expect, expectWithFix } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import { beginLogin, followCallback, typedAddress } from '../../steps/callback.ts'
 import { cookiesOf, readableTextsIn, readSetCookie } from '../../steps/set-cookies.ts'
-import { tokensOf } from '../../steps/tokens.ts'
+import { fieldsOf, tokensOf, tokensSentIn } from '../../tokens.ts'
 import { tokenAnswers } from './token-answers.ts'
-
-type Fields = Record<string, unknown>
 
 /** The form fields of the exchange (rule CL-14), and the value that each field must have. */
 const fields: [name: string, title: string, expected: (callback: URLSearchParams, context: CheckContext) => string][] =
@@ -83,10 +80,6 @@ function expectOneAuthentication(step: LabStep, { platform }: CheckContext): voi
     'The exchange has a client_assertion in addition to client_secret.',
     step,
   )
-}
-
-function fieldsOf({ request }: LabStep): Fields {
-  return typeof request.body === 'object' && request.body !== null ? (request.body as Fields) : {}
 }
 
 export const exchange: CheckDefinition[] = [

@@ -11,6 +11,7 @@ import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { isBareFailure } from '../../steps/page-content.ts'
 import { asksToSignIn, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, wrongAgeOf } from '../../steps/set-cookies.ts'
+import { fieldsOf } from '../../tokens.ts'
 
 const unusable: { fault: string; title: string; rule: RuleId; why: string }[] = [
   ...[
@@ -159,9 +160,9 @@ async function expectNotUsed(context: CheckContext, browser: Browser, when: stri
 /** The refresh token that a client sends if it converts null or an empty string to text. */
 const noRefreshTokens = { null: /^(null|none|nil|undefined)$/i, empty: /^$/ }
 
-function sentRefreshToken({ kind, request: { body } }: LabStep, pattern: RegExp): boolean {
-  const { refresh_token: sent } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
-  return kind === 'refresh' && typeof sent === 'string' && pattern.test(sent)
+function sentRefreshToken(step: LabStep, pattern: RegExp): boolean {
+  const { refresh_token: sent } = fieldsOf(step)
+  return step.kind === 'refresh' && typeof sent === 'string' && pattern.test(sent)
 }
 
 export const tokenAnswers: CheckDefinition[] = [

@@ -2,11 +2,10 @@
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { openEditForm, openWithApplication } from '../../steps/application-pages.ts'
+import { credentialsOf } from '../../steps/applications.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { isWrite, openForms, sendAgain } from '../../steps/every-form.ts'
-
-/** Fails if the output of the client contains one of the values. */
-type ExpectUnprinted = (context: CheckContext, what: string, values: (string | undefined)[]) => void
+import { expectUnprinted } from './unprinted.ts'
 
 const wrongState = 'Wrong-state-of-conformance-4719'
 
@@ -63,7 +62,7 @@ const failures: ((context: CheckContext) => Promise<string[]>)[] = [
   },
 ]
 
-export const failedLogins = (expectUnprinted: ExpectUnprinted): CheckDefinition[] => [
+export const failedLogins: CheckDefinition[] = [
   {
     id: 'log-state-of-failed-login',
     title: 'When a login fails, the client prints neither the state of the callback nor the state of the login',
@@ -118,10 +117,9 @@ export const failedLogins = (expectUnprinted: ExpectUnprinted): CheckDefinition[
       const secrets: string[] = []
       for (const found of open.forms) {
         const sent = await sendAgain(context, open.browser, found)
-        for (const { request, response } of sent?.calls.filter(isWrite) ?? []) {
-          if (!request.url.endsWith('/refreshSecret') || response.status !== 201) continue
-          const { clientSecret } = JSON.parse(String(response.body)) as { clientSecret?: string }
-          secrets.push(clientSecret ?? '')
+        for (const step of sent?.calls.filter(isWrite) ?? []) {
+          if (!step.request.url.endsWith('/refreshSecret') || step.response.status !== 201) continue
+          secrets.push(...credentialsOf(step).clientSecrets)
         }
       }
       if (secrets.length === 0) throw new NotApplicable('no form creates a new secret')

@@ -1,10 +1,11 @@
 // Checks on what the client prints. Its output must contain no secrets and no personal texts.
+import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import { type CheckContext, readStart } from '../../context.ts'
 import { expect, setCookiesOf } from '../../findings.ts'
 import { filledFields, openEditForm, openWithApplication, ownForm, sendForm } from '../../steps/application-pages.ts'
-import { makeApplication } from '../../steps/applications.ts'
+import { credentialsOf, makeApplication } from '../../steps/applications.ts'
 import { beginLogin, followCallback, noNavigations, typedAddress } from '../../steps/callback.ts'
 import { created, type OpenForm, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { visitUnder } from '../../steps/list-page.ts'
@@ -12,39 +13,17 @@ import { renewUnder } from '../../steps/renewals.ts'
 import { noRevocation, untilRevoked } from '../../steps/revocations.ts'
 import { decodeSafely, readSetCookie } from '../../steps/set-cookies.ts'
 import { signOut } from '../../steps/sign-out.ts'
+import { fieldsOf, tokensIssuedIn } from '../../tokens.ts'
 import { failedLogins } from './failed-logins.ts'
+import { expectUnprinted } from './unprinted.ts'
 
 const needs = ['process' as const]
 const secretsWhy = 'Many people can read a log, and logs are kept for a long time. These people must not know the code.'
 const fixLog = 'Log the path without its query. From headers and bodies, log only the fields in a fixed list.'
 
-/** All spellings of a secret in a log line: plain, URL-encoded, in a Basic header, and with JSON escapes. */
-function spellings(context: CheckContext, secret: string): string[] {
-  const { clientId } = context.platform
-  const basic = Buffer.from(`${clientId}:${secret}`).toString('base64')
-  return [secret, encodeURIComponent(secret), basic, JSON.stringify(secret).slice(1, -1)]
-}
-
-function expectUnprinted(context: CheckContext, what: string, values: (string | undefined)[]): void {
-  const output = context.clientProcess!.output()
-  for (const value of values) {
-    // A shorter text could be in the output by coincidence.
-    if (value === undefined || value.length < 16) continue
-    const line = output.split('\n').find(one => one.includes(value))
-    expect(
-      line === undefined,
-      `The output of the client contains ${what}.`,
-      `${line?.split(value).join(`[${what}]`).slice(0, 300)}`,
-    )
-  }
-}
-
-/** The values that the token endpoint has issued in this check. */
+/** The tokens that the portal has issued in this check. */
 function tokensIn(context: CheckContext): string[] {
-  return context.arrived('exchange', 'refresh').flatMap(({ response }) => {
-    const answer = JSON.parse(String(response.body ?? '{}')) as Record<string, unknown>
-    return [answer.access_token, answer.refresh_token].filter(token => typeof token === 'string')
-  })
+  return context.arrived().flatMap(tokensIssuedIn)
 }
 
 /**
@@ -117,7 +96,7 @@ export const log: CheckDefinition[] = [
     needs,
     async run(context) {
       await signIn(context)
-      expectUnprinted(context, 'the client secret', spellings(context, context.platform.clientSecret.reveal()))
+      expectUnprinted(context, 'the client secret', [context.platform.clientSecret.reveal()])
     },
   },
   {
@@ -207,11 +186,10 @@ export const log: CheckDefinition[] = [
       callback.searchParams.set('code', code)
       await browser.goOn(start.page, callback.href)
       await context.platform.settle()
-      const form = context.arrived('exchange')[0]?.request.body as Record<string, string> | undefined
-      const secret = spellings(context, context.platform.clientSecret.reveal())
+      const verifiers = context.arrived('exchange').map(step => String(fieldsOf(step).code_verifier))
       expectUnprinted(context, 'the code', [code])
-      expectUnprinted(context, 'the code_verifier', [form?.code_verifier])
-      expectUnprinted(context, 'the client secret', secret)
+      expectUnprinted(context, 'the code_verifier', verifiers)
+      expectUnprinted(context, 'the client secret', [context.platform.clientSecret.reveal()])
     },
   },
   {
@@ -313,11 +291,10 @@ export const log: CheckDefinition[] = [
     fix: 'Log the status of an API answer, but no part of its body.',
     needs: ['process', 'create'],
     async run(context) {
-      const { made } = await create(context)
-      const client = made.client as { clientSecrets?: string[] } | undefined
-      const tokens = made.tokens as { token?: string }[] | undefined
-      expectUnprinted(context, 'the new client secret', client?.clientSecrets ?? [])
-      expectUnprinted(context, 'an app access token', tokens?.map(({ token }) => token) ?? [])
+      const { creation } = await create(context)
+      const { clientSecrets, tokens } = credentialsOf(creation)
+      expectUnprinted(context, 'the new client secret', clientSecrets)
+      expectUnprinted(context, 'an app access token', tokens)
     },
   },
   {
@@ -330,8 +307,8 @@ export const log: CheckDefinition[] = [
     async run(context) {
       const typed = 'What tomorrow will be like, said in a few words.'
       await create(context, typed)
-      const forms = [typed, encodeURIComponent(typed), typed.replaceAll(' ', '+')]
-      expectUnprinted(context, 'the text of a form', [...forms, `${new URLSearchParams({ '': typed })}`.slice(1)])
+      const asForm = `${new URLSearchParams({ '': typed })}`.slice(1)
+      expectUnprinted(context, 'the text of a form', [typed, typed.replaceAll(' ', '+'), asForm])
     },
   },
   {
@@ -496,7 +473,7 @@ export const log: CheckDefinition[] = [
       expectNoLine(context, mark)
     },
   },
-  ...failedLogins(expectUnprinted),
+  ...failedLogins,
 ]
 
 /** Fails if a log line begins with the text `mark`. */
@@ -512,13 +489,10 @@ function expectNoLine(context: CheckContext, mark: string): void {
  * Creates an application whose name is the text `description`. If the form has a description field, the field gets the same
  * text.
  */
-async function create(
-  context: CheckContext,
-  description = '',
-): Promise<{ open: OpenForm; made: Record<string, unknown> }> {
+async function create(context: CheckContext, description = ''): Promise<{ open: OpenForm; creation: LabStep }> {
   const open = await openCreateForm(context, description || undefined)
   if (open.form.fields.some(([name]) => name === 'description')) open.values.description = description
   await submitCreate(context, open)
-  const [step] = await created(context, open.person)
-  return { open, made: JSON.parse(String(step?.response.body ?? '{}')) as Record<string, unknown> }
+  const [creation] = await created(context, open.person)
+  return { open, creation: creation! }
 }

@@ -9,6 +9,7 @@ import { requestAtTrap } from '../../steps/redirect-trap.ts'
 import { revocationSeconds, untilRevoked } from '../../steps/revocations.ts'
 import { endToken } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
+import { fieldsOf } from '../../tokens.ts'
 
 /** How long a check waits for the restarted client to answer while the metadata has a fault. */
 const startMs = 8000
@@ -607,7 +608,7 @@ export const metadata: CheckDefinition[] = [
         const { browser, callback } = await beginLogin(context)
         await followCallback(context, browser, callback)
         for (const step of await context.codeExchanges()) {
-          const fields = Object.keys((step.request.body as Record<string, unknown> | null) ?? {})
+          const fields = Object.keys(fieldsOf(step))
           const unknown = fields.filter(name => !exchangeFields.includes(name))
           expect(unknown.length === 0, `The exchange has these additional fields: ${unknown.join(', ')}.`, step)
         }

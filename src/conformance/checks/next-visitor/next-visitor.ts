@@ -5,10 +5,11 @@ import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed, expectWithFix } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
+import { credentialsOf } from '../../steps/applications.ts'
 import { followCallback } from '../../steps/callback.ts'
 import { created, type OpenForm, openCreateForm, openFormIn } from '../../steps/create-form.ts'
 import { openForms, reopen, typedInto } from '../../steps/every-form.ts'
-import { credentialsGiven } from '../../steps/leaks.ts'
+import { credentialSecrets } from '../../steps/leaks.ts'
 import { ownCookies, sessionOf } from '../../steps/sessions.ts'
 import { signOut, signOutFormOf } from '../../steps/sign-out.ts'
 
@@ -99,12 +100,8 @@ async function createAndLeave(context: CheckContext, open: OpenForm): Promise<{ 
   const page = await open.browser.submit(open.page, open.form, open.values, undefined, { stopAt: () => true })
   const steps = await created(context, open.person)
   if (steps.length !== 1) throw new Undecided('The form created nothing. Another check reports this.')
-  const body = JSON.parse(String(steps[0]!.response.body)) as {
-    client?: { clientSecrets?: string[] }
-    tokens?: { token?: string }[]
-  }
-  const secrets = [...(body.client?.clientSecrets ?? []), ...(body.tokens ?? []).flatMap(({ token }) => token ?? [])]
-  return { page, secrets }
+  const { clientSecrets, tokens } = credentialsOf(steps[0]!)
+  return { page, secrets: [...clientSecrets, ...tokens] }
 }
 
 /** The address of the client to which the answer redirects the browser. */
@@ -230,7 +227,7 @@ export const nextVisitor: CheckDefinition[] = [
         const secrets = context
           .arrived('api')
           .filter(step => !known.has(step) && step.request.url.endsWith('/refreshSecret'))
-          .flatMap(credentialsGiven)
+          .flatMap(credentialSecrets)
           .map(({ value }) => value)
         if (secrets.length === 0) continue
         await expectSecretsApart(context, other.browser, page, secrets)
@@ -459,8 +456,7 @@ export const nextVisitor: CheckDefinition[] = [
       const page = await open.browser.submit(open.page, open.form, open.values)
       const [step] = await created(context, open.person)
       if (!step) throw new Undecided('The form created nothing. Another check reports this.')
-      const body = JSON.parse(String(step.response.body)) as { client?: { clientSecrets?: string[] } }
-      const isShown = (body.client?.clientSecrets ?? []).some(secret => page.body.includes(secret))
+      const isShown = credentialsOf(step).clientSecrets.some(secret => page.body.includes(secret))
       expect(!isShown || isNoStore(page), 'The page with the secret has no Cache-Control: no-store.', page)
     },
   },

@@ -17,11 +17,12 @@ import {
   secretOf,
   submitCreate,
 } from '../../steps/create-form.ts'
-import { credentialsGiven } from '../../steps/leaks.ts'
+import { credentialSecrets } from '../../steps/leaks.ts'
 import { shownText } from '../../steps/page-content.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
 import { readableTextsIn, readSetCookie } from '../../steps/set-cookies.ts'
 import { isSame } from '../../steps/sign-out.ts'
+import { fieldsOf } from '../../tokens.ts'
 
 const needs: Check['needs'] = ['create', 'page']
 
@@ -87,7 +88,7 @@ export const creating: CheckDefinition[] = [
       const open = await openCreateForm(context)
       await submitCreate(context, open)
       const [step] = await created(context, open.person)
-      const body = step!.request.body as Record<string, unknown>
+      const body = fieldsOf(step!)
       expect(
         ['context', 'type', 'data'].every(name => name in body),
         `The call has the fields ${Object.keys(body).join(', ')}.`,
@@ -225,7 +226,7 @@ export const creating: CheckDefinition[] = [
       const open = await openCreateForm(context)
       const page = await submitCreate(context, open)
       const steps = await created(context, open.person)
-      const secrets = steps.flatMap(credentialsGiven)
+      const secrets = steps.flatMap(credentialSecrets)
       for (const exchange of page.trail)
         for (const { name, value } of setCookiesOf(exchange).map(readSetCookie)) {
           const texts = readableTextsIn(value)

@@ -18,12 +18,14 @@ import {
   ownForm,
   sendForm,
 } from '../../steps/application-pages.ts'
+import { credentialsOf } from '../../steps/applications.ts'
 import { followCallback } from '../../steps/callback.ts'
 import { created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { expectNoPost, isOrdinary, isWrite, openForms, reopen, sendAgain, typedInto } from '../../steps/every-form.ts'
-import { credentialsGiven } from '../../steps/leaks.ts'
+import { credentialSecrets } from '../../steps/leaks.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
 import { deletesCookies, expectWorkingSignOut, signOutFormOf, signOutPathByPost } from '../../steps/sign-out.ts'
+import { fieldsOf } from '../../tokens.ts'
 
 const needs: Check['needs'] = ['page']
 const createNeeds: Check['needs'] = ['create', 'page']
@@ -123,7 +125,7 @@ async function expectValues(context: CheckContext, wanted: Record<string, string
     await submitCreate(context, await openCreateForm(context))
     fail(`${refused}: the visitor got ${describePage(page)}.`, page)
   }
-  const body = step!.request.body as Record<string, unknown>
+  const body = fieldsOf(step!)
   const data = (typeof body.data === 'object' && body.data !== null ? body.data : body) as Record<string, unknown>
   for (const [name, value] of Object.entries(values))
     expect(
@@ -415,7 +417,7 @@ export const everyForm: CheckDefinition[] = [
         const sent = await sendAgain(context, browser, found)
         const call = sent?.calls.find(step => step.request.url.endsWith('/refreshSecret') && isDone(step))
         if (!sent || !call) continue
-        const { clientSecret } = JSON.parse(String(call.response.body)) as { clientSecret?: string }
+        const [clientSecret] = credentialsOf(call).clientSecrets
         if (!clientSecret) continue
         const later: Page[] = [sent.page, await browser.visit(context.url(context.settings.page))]
         const addresses = later.flatMap(({ trail, links }) => [
@@ -441,7 +443,7 @@ export const everyForm: CheckDefinition[] = [
             if (fault) await context.order(fault, { times: 1 })
           })
           await context.dropFaults()
-          const secrets = sent?.calls.flatMap(credentialsGiven).map(({ value }) => value) ?? []
+          const secrets = sent?.calls.flatMap(credentialSecrets).map(({ value }) => value) ?? []
           const texts = ['Changed by conformance', 'Weather of conformance', ...secrets]
           for (const exchange of sent?.page.trail ?? []) {
             const shown = texts.find(text => bodyOf(exchange).includes(text))

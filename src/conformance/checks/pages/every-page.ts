@@ -5,8 +5,8 @@ import type { CheckContext } from '../../context.ts'
 import { bodyOf, expect, headerOf, isRedirect, statusOf } from '../../findings.ts'
 import { isNotFramed } from '../../steps/frames.ts'
 import { foreignLoads, foreignLoadsOfStyle, saysInside, showsInside, versions } from '../../steps/page-content.ts'
-import { tokensOf } from '../../steps/tokens.ts'
 import { type Answer, marks, type Tour, takeTour, typeOf } from '../../steps/tour.ts'
+import { tokensOf } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 

@@ -7,8 +7,7 @@ import type { Form } from '../../browser/form.ts'
 import { attribute, type Element, parsePage } from '../../browser/html.ts'
 import { type Check, type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { isPlatformCall } from '../../correlation.ts'
-import { describePage, expect, expectWithFix, fail } from '../../findings.ts'
+import { describePage, expect, expectWithFix, fail, isPlatformCall } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
 import {
   nameField,
@@ -30,15 +29,16 @@ import {
 } from '../../steps/create-form.ts'
 import { openForms, reopen, typedInto } from '../../steps/every-form.ts'
 import { shownIn } from '../../steps/list-page.ts'
+import { fieldsOf, jsonOf } from '../../tokens.ts'
 
 const needs: Check['needs'] = ['create', 'page']
 
 const fieldOf = ({ values }: OpenForm, pattern: RegExp) => Object.keys(values).find(name => pattern.test(name))
 
 /** Returns the fields of the application in a call that creates it. */
-function dataOf({ request }: LabStep): Record<string, unknown> {
-  const body = request.body as Record<string, unknown>
-  return (typeof body?.data === 'object' && body.data !== null ? body.data : body) as Record<string, unknown>
+function dataOf(step: LabStep): Record<string, unknown> {
+  const body = fieldsOf(step)
+  return (typeof body.data === 'object' && body.data !== null ? body.data : body) as Record<string, unknown>
 }
 
 /** The calls with which the client tried to create an application, whatever the API answered. */
@@ -361,7 +361,7 @@ export const formHandling: CheckDefinition[] = [
         throw new NotApplicable(
           'the page that follows the form does not show the secret. The check `create-shows-secret` reports this',
         )
-      const { '@id': id } = JSON.parse(String(steps[0]!.response.body)) as { '@id': string }
+      const id = String(jsonOf(steps[0]!)['@id'])
       const later = [
         await open.browser.newTab().visit(context.url(context.settings.create)),
         await open.browser.newTab().visit(context.url('/')),

@@ -11,12 +11,12 @@ import {
   fillCreateForm,
   isServed,
   isSignedIn,
+  issuedTokens,
   placeOf,
   readableByScripts,
   signedIn,
   signIn,
   signOut,
-  tokensOf,
 } from '../../steps/real-browser.ts'
 
 const strictCookie =
@@ -154,7 +154,7 @@ const definitions: CheckDefinition[] = [
       if (!(await isSignedIn(context, visitor)))
         throw new Undecided('In Chromium, nobody is signed in after a login. The check `chromium-login` reports this.')
       places.push(await readableByScripts(window))
-      const tokens = await tokensOf(context)
+      const tokens = await issuedTokens(context)
       for (const place of places)
         for (const [where, text] of Object.entries(place))
           expect(!tokens.some(token => text.includes(token)), `A token is in ${where}.`)

@@ -10,7 +10,7 @@ import { redirectAway, requestAtTrap } from '../../steps/redirect-trap.ts'
 import { expectBack, isCall, type Renewing, renewNow, renewUnder } from '../../steps/renewals.ts'
 import { asksToSignIn, expiredSession, isSession, renewalIn, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, readableTextsIn, readSetCookie, wrongAgeOf } from '../../steps/set-cookies.ts'
-import { tokensOf } from '../../steps/tokens.ts'
+import { fieldsOf, tokensOf } from '../../tokens.ts'
 import { answers } from './answers.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
@@ -63,9 +63,7 @@ const requests: CheckDefinition[] = [
     },
     undefined,
     ({ renewal }) => {
-      const repeated = Object.entries((renewal.request.body ?? {}) as object).filter(([, value]) =>
-        Array.isArray(value),
-      )
+      const repeated = Object.entries(fieldsOf(renewal)).filter(([, value]) => Array.isArray(value))
       expect(
         repeated.length === 0,
         `The renewal contains these fields twice: ${repeated.map(([name]) => name).join(', ')}.`,

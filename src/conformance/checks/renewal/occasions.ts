@@ -17,7 +17,7 @@ import {
   signInWithOddRefreshToken,
   visitPage,
 } from '../../steps/sessions.ts'
-import { tokensOf } from '../../steps/tokens.ts'
+import { fieldsOf, tokensOf } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
@@ -157,8 +157,8 @@ const kept: CheckDefinition[] = withoutToken.map(([id, fault, what]) => ({
     if (!first.fault)
       throw new Undecided('The portal answered the renewal without the fault that this check had ordered.')
     const sent = steps.find(isRenewal)
-    const kept = (first.request.body as Record<string, unknown>).refresh_token
-    const isSent = sent && (sent.request.body as Record<string, unknown>).refresh_token === kept
+    const kept = fieldsOf(first).refresh_token
+    const isSent = sent && fieldsOf(sent).refresh_token === kept
     if (isSent) return
     // While the refresh token is the same, a client may remember the answer to the first renewal. Then the API refuses
     // the same access token twice.
@@ -394,7 +394,7 @@ const others: CheckDefinition[] = [
         ({ kind, request }) => kind === 'refresh' && JSON.stringify(request.body ?? '').includes(mark),
       )
       if (!renewal) throw new NotApplicable('the client makes no renewal with this refresh token')
-      const sent = (renewal.request.body as Record<string, unknown>).refresh_token
+      const sent = fieldsOf(renewal).refresh_token
       expect(sent === token, 'The renewal sends a different refresh token than the portal issued.', renewal)
     },
   },

@@ -18,7 +18,7 @@ import {
   visitPage,
 } from '../../steps/sessions.ts'
 import { cookiesOf, readSetCookie } from '../../steps/set-cookies.ts'
-import { tokensOf } from '../../steps/tokens.ts'
+import { fieldsOf, tokensOf } from '../../tokens.ts'
 import { occasions } from './occasions.ts'
 import { specialRenewals } from './special-renewals.ts'
 
@@ -97,7 +97,7 @@ export const renewal: CheckDefinition[] = [
       const renewal = steps.find(({ kind }) => kind === 'refresh')!
       const given = context.arrived('exchange', 'refresh')
       const before = given[given.indexOf(renewal) - 1]!
-      const body = renewal.request.body as Record<string, unknown>
+      const body = fieldsOf(renewal)
       const usesHeader = /^basic /i.test(String(renewal.request.headers.authorization ?? ''))
       for (const [name, expected] of fields) {
         if (usesHeader && name.startsWith('client_')) continue
@@ -214,7 +214,7 @@ export const renewal: CheckDefinition[] = [
       const brought = tokensOf(renewal)?.refresh_token
       expectWithFix(
         'Store the access token and the refresh token of a renewal together, with the same function for every request method.',
-        second && (second.request.body as Record<string, unknown>).refresh_token === brought,
+        second && fieldsOf(second).refresh_token === brought,
         second
           ? 'The next renewal sent an older refresh token, although the renewal for the form had returned a new one.'
           : `After the access token from this renewal had ended, the client made no second renewal, and answered with ${visit.page.stoppedAt ? 'a redirect to the portal' : describePage(visit.page)}.`,
@@ -254,7 +254,7 @@ export const renewal: CheckDefinition[] = [
       await context.platform.endAccessTokens(person)
       const second = renewalIn(context, await visitPage(context, browser))
       const brought = tokensOf(first)?.refresh_token
-      const sent = (second.request.body as Record<string, unknown>).refresh_token
+      const sent = fieldsOf(second).refresh_token
       expect(sent === brought, 'The second renewal sends an older refresh token.', first, second)
     },
   },

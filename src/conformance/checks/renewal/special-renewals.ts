@@ -4,7 +4,6 @@ import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { tokensSentIn } from '../../correlation.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
 import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
@@ -13,7 +12,7 @@ import { isBareFailure } from '../../steps/page-content.ts'
 import { expectBack, expectNoRenewal, isCall, renewNow, renewUnder } from '../../steps/renewals.ts'
 import { asksToSignIn, endToken, expiredSession, renewalIn, shortLifeValue, visitPage } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
-import { tokensOf } from '../../steps/tokens.ts'
+import { tokensOf, tokensSentIn } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 

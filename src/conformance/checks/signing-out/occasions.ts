@@ -10,7 +10,7 @@ import { noRevocation, revocationSeconds, untilRevoked } from '../../steps/revoc
 import { endToken, renewalIn, shortLifeValue, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, type ReadCookie, readSetCookie } from '../../steps/set-cookies.ts'
 import { expectWorkingSignOut, openSignOut, signOut, signOutFormOf } from '../../steps/sign-out.ts'
-import { tokensOf } from '../../steps/tokens.ts'
+import { fieldsOf, tokensIssuedIn } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['logout', 'page']
 
@@ -21,13 +21,10 @@ async function revokesMore(context: CheckContext, known = 0): Promise<boolean> {
 
 /** The tokens that the portal issued in this check and that the client has revoked. */
 function revokedTokens(context: CheckContext): unknown[] {
-  const given = context.arrived('exchange', 'refresh').flatMap(step => {
-    const tokens = tokensOf(step)
-    return tokens ? [tokens.access_token, tokens.refresh_token] : []
-  })
+  const given = context.arrived().flatMap(tokensIssuedIn)
   return context.platform.steps
     .filter(({ kind }) => kind === 'revoke')
-    .map(({ request }) => ((request.body ?? {}) as Record<string, unknown>).token)
+    .map(step => fieldsOf(step).token)
     .filter(token => token !== undefined && given.includes(token as string))
 }
 

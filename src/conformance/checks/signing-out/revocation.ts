@@ -11,7 +11,7 @@ import { renewUnder } from '../../steps/renewals.ts'
 import { noRevocation, untilRevoked } from '../../steps/revocations.ts'
 import { signInWithOddRefreshToken, visitPage } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
-import { tokensOf } from '../../steps/tokens.ts'
+import { fieldsOf, tokensOf } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['logout', 'page']
 
@@ -42,8 +42,6 @@ function request(
     },
   }
 }
-
-const fieldsOf = ({ request: { body } }: LabStep) => (typeof body === 'object' && body !== null ? body : {})
 
 const requests: CheckDefinition[] = [
   request(
@@ -101,7 +99,7 @@ const requests: CheckDefinition[] = [
       await untilRevoked(context, () => findRevocation() !== undefined)
       const revocation = findRevocation()
       if (!revocation) throw new NotApplicable('the client does not revoke this refresh token')
-      const { token: sent } = fieldsOf(revocation) as { token?: unknown }
+      const { token: sent } = fieldsOf(revocation)
       expect(sent === token, 'The revocation sends a different refresh token than the portal issued.', revocation)
     },
   },
@@ -123,7 +121,7 @@ const requests: CheckDefinition[] = [
       const revocations = findRevocations()
       if (revocations.length === 0) throw new NotApplicable(noRevocation)
       const isLast = (step: LabStep) => {
-        const { token } = fieldsOf(step) as { token?: unknown }
+        const { token } = fieldsOf(step)
         return token !== undefined && (token === tokens.refresh_token || token === tokens.access_token)
       }
       const renewedAgain = context.arrived('refresh').some(step => !before.has(step))

@@ -13,7 +13,7 @@ import { noRevocation, revocationSeconds, untilRevoked } from '../../steps/revoc
 import { visitPage } from '../../steps/sessions.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
 import { formHtml, openSignOut, signOut, signOutFormOf } from '../../steps/sign-out.ts'
-import { tokensOf } from '../../steps/tokens.ts'
+import { fieldsOf, tokensOf } from '../../tokens.ts'
 import { signingOutOccasions } from './occasions.ts'
 import { revocation } from './revocation.ts'
 
@@ -209,9 +209,9 @@ export const signingOut: CheckDefinition[] = [
       const { access_token, refresh_token } = (exchange && tokensOf(exchange)) ?? {}
       await signOut(context, browser, landed)
       // The portal accepts the refresh token or the access token, and ends all tokens of the same grant.
-      const isRevocation = ({ kind, request }: LabStep) => {
-        const { token } = (request.body ?? {}) as Record<string, unknown>
-        return kind === 'revoke' && token !== undefined && (token === refresh_token || token === access_token)
+      const isRevocation = (step: LabStep) => {
+        const { token } = fieldsOf(step)
+        return step.kind === 'revoke' && token !== undefined && (token === refresh_token || token === access_token)
       }
       expect(
         await untilRevoked(context, () => context.platform.steps.some(isRevocation)),
@@ -240,9 +240,8 @@ export const signingOut: CheckDefinition[] = [
             'The answer of the portal to the renewal did not contain the fault that this check had ordered.',
           )
         await signOut(context, browser, page)
-        const kept = tokens.refresh_token ?? (renewal.request.body as { refresh_token?: unknown }).refresh_token
-        const isRevocation = (step: LabStep) =>
-          !before.has(step) && (step.request.body as { token?: unknown } | undefined)?.token === kept
+        const kept = tokens.refresh_token ?? fieldsOf(renewal).refresh_token
+        const isRevocation = (step: LabStep) => !before.has(step) && fieldsOf(step).token === kept
         const isKeptRevoked = await untilRevoked(context, () => context.arrived('revoke').some(isRevocation))
         return { isKeptRevoked, renewal }
       }
@@ -359,8 +358,7 @@ export const signingOut: CheckDefinition[] = [
       await signOut(context, browser, landed)
       if (await context.isSignedIn(browser))
         throw new Undecided('Signing out does not work. Another check reports this.')
-      const isRevocation = ({ kind, request }: LabStep) =>
-        kind === 'revoke' && ((request.body ?? {}) as Record<string, unknown>).token === given.access_token
+      const isRevocation = (step: LabStep) => step.kind === 'revoke' && fieldsOf(step).token === given.access_token
       expect(
         await untilRevoked(context, () => context.platform.steps.some(isRevocation)),
         `Within ${revocationSeconds} seconds after the sign-out, the client did not revoke the access token.`,

@@ -13,6 +13,7 @@ import {
 } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import { noNavigations, typedAddress } from '../../steps/callback.ts'
+import { findLeaksOf, secret } from '../../steps/leaks.ts'
 import { describeScript, mayGoOnByScript } from '../../steps/page-content.ts'
 import { startsOf, startsOfStrangers } from '../../steps/starts.ts'
 import { loginCookie } from './login-cookie.ts'
@@ -150,18 +151,13 @@ export const startingALogin: CheckDefinition[] = [
     fix: 'Send client_secret and code_verifier only in the exchange.',
     async run(context) {
       const { page, url } = await context.startLogin(context.browser())
-      const secret = context.platform.clientSecret.reveal()
-      const basic = Buffer.from(`${context.platform.clientId}:${secret}`).toString('base64')
-      const spellings = [secret, basic, encodeURIComponent(basic), Buffer.from(secret).toString('base64url')]
+      const findSecret = findLeaksOf(secret('the client secret', context.platform.clientSecret.reveal()))
       for (const name of ['client_secret', 'code_verifier', 'password'])
         expect(!url.searchParams.has(name), `The address of the portal contains ${name}.`)
       const answers = page.trail.map(({ response }) =>
-        JSON.stringify('headers' in response ? [...response.headers, ...response.setCookies, response.body] : ''),
+        'headers' in response ? [...response.headers.values(), ...response.setCookies, response.body].join('\n') : '',
       )
-      expect(
-        !answers.some(text => spellings.some(one => text.includes(one))),
-        'An answer to the browser contains the client secret.',
-      )
+      expect(!answers.some(findSecret), 'An answer to the browser contains the client secret.')
     },
   },
   {

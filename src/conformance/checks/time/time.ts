@@ -1,14 +1,13 @@
 // Checks whether sessions and tokens end in time, and how many calls and how much memory the client needs.
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { isPlatformCall, tokensSentIn } from '../../correlation.ts'
-import { describePage, expect, statusOf } from '../../findings.ts'
+import { describePage, expect, isPlatformCall, statusOf } from '../../findings.ts'
 import { filledFields, openPagesAbout, openWithApplication, ownForm } from '../../steps/application-pages.ts'
 import { makeApplication, makeGroup } from '../../steps/applications.ts'
 import { beginLogin, cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
 import { openFormIn } from '../../steps/create-form.ts'
 import { expiredSession, visitPage } from '../../steps/sessions.ts'
-import { tokensOf } from '../../steps/tokens.ts'
+import { tokensOf, tokensSentIn } from '../../tokens.ts'
 import { usageOf } from './usage.ts'
 
 const needs: CheckDefinition['needs'] = ['page']

@@ -2,9 +2,9 @@
 // one case, and perhaps no other check looks at the headers in that case.
 import type { AnswerTrait } from '../../answer-watch.ts'
 import type { CheckDefinition } from '../../check.ts'
-import type { CheckContext } from '../../context.ts'
 import { expect } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
+import { failOften } from './fail-often.ts'
 
 interface Row {
   id: string
@@ -117,15 +117,12 @@ const rows: Row[] = [
   },
 ]
 
-/** `failOften` makes each kind of call fail, so that the run contains these failures. */
-export function everyAnswerOfRun(failOften: (context: CheckContext) => Promise<void>): CheckDefinition[] {
-  return rows.map(({ trait, ...definition }) => ({
-    ...definition,
-    isAlone: true,
-    async run(context) {
-      await failOften(context)
-      const fault = context.platform.answers.first(trait)
-      expect(!fault, `${fault?.reason}`, `${fault?.evidence}`)
-    },
-  }))
-}
+export const everyAnswer: CheckDefinition[] = rows.map(({ trait, ...definition }) => ({
+  ...definition,
+  isAlone: true,
+  async run(context) {
+    await failOften(context)
+    const fault = context.platform.answers.first(trait)
+    expect(!fault, `${fault?.reason}`, `${fault?.evidence}`)
+  },
+}))

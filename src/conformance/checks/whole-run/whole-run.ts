@@ -2,60 +2,15 @@
 // only after one particular failure, and it is possible that no other check causes this failure.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { CheckDefinition } from '../../check.ts'
-import { type CheckContext, readStart } from '../../context.ts'
+import type { CheckContext } from '../../context.ts'
 import { expect } from '../../findings.ts'
-import { beginLogin, followCallback } from '../../steps/callback.ts'
-import { cookieSecret, credentialsGiven, findLeaksOf, type Secret, secret, tokensGiven } from '../../steps/leaks.ts'
-import { visitPage } from '../../steps/sessions.ts'
-import { signOut } from '../../steps/sign-out.ts'
-import { everyAnswerOfRun } from './every-answer.ts'
+import { cookieSecret, credentialSecrets, findLeaksOf, type Secret, secret, tokenSecrets } from '../../steps/leaks.ts'
+import { fieldsOf } from '../../tokens.ts'
+import { everyAnswer } from './every-answer.ts'
+import { failOften } from './fail-often.ts'
 
 /** The kinds of calls that come from the client itself, and not from the browser. */
 const ownCalls: LabStep['kind'][] = ['exchange', 'refresh', 'revoke', 'metadata', 'me', 'api', 'trap']
-
-/**
- * Signs in and makes each kind of call fail, so that these failures happen even if no other check has run. The
- * checks of this group judge the whole round, so the function does nothing if one of them has already called it in this
- * round.
- */
-async function failOften(context: CheckContext): Promise<void> {
-  const { platform, settings } = context
-  if (platform.failedOften.isDone) return
-  const { browser, callback } = await beginLogin(context)
-  const landed = await followCallback(context, browser, callback)
-  if (settings.page) {
-    await visitPage(context, browser)
-    if (settings.create) await browser.newTab().visit(context.url(settings.create), context.beforePortal)
-    await platform.endAccessTokens(await context.person())
-    await visitPage(context, browser)
-    await context.order('list-500', { times: 1 })
-    await visitPage(context, browser)
-    await context.dropFaults()
-    await platform.endAccessTokens(await context.person())
-    await context.order('refresh-503', { times: 2 })
-    await visitPage(context, browser)
-    await context.dropFaults()
-    await visitPage(context, browser)
-  }
-  if (settings.logout) {
-    await context.order('revoke-503', { times: 1 })
-    await signOut(context, browser, landed)
-    await context.dropFaults()
-  }
-  // Begins a login as if a link on another site had led to the client.
-  const guest = context.browser()
-  const elsewhere = guest.show(platform.otherSite.url('/'), '')
-  const begun = await guest.visit(context.url(settings.login), { from: elsewhere, ...context.beforePortal })
-  if (begun.stoppedAt !== undefined) {
-    await followCallback(context, guest, await context.authorize(readStart(begun)))
-  }
-  const other = await beginLogin(context)
-  await context.order('exchange-400', { times: 1, options: { error: 'invalid_grant' } })
-  await followCallback(context, other.browser, other.callback)
-  await context.dropFaults()
-  await platform.settle(300)
-  platform.failedOften.isDone = true
-}
 
 const stepsOf = ({ platform }: CheckContext) => platform.steps.slice(platform.round.step)
 
@@ -70,9 +25,9 @@ function findLeaksOfRun(context: CheckContext) {
     ...secret('the client secret', platform.clientSecret.reveal()),
     ...platform.codes.flatMap(code => secret('the code of a login', code)),
     ...stepsOf(context).flatMap(step => [
-      ...tokensGiven(step),
-      ...credentialsGiven(step),
-      ...secret('a code_verifier', (step.request.body as Record<string, unknown> | undefined)?.code_verifier),
+      ...tokenSecrets(step),
+      ...credentialSecrets(step),
+      ...secret('a code_verifier', fieldsOf(step).code_verifier),
     ]),
     ...[...platform.cookieValues].flatMap(cookieSecret),
   ]
@@ -227,5 +182,5 @@ export const wholeRun: CheckDefinition[] = [
       expect(!leak, `${leak?.reason}`, `${leak?.evidence}`)
     },
   },
-  ...everyAnswerOfRun(failOften),
+  ...everyAnswer,
 ]

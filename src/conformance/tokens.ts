@@ -1,0 +1,42 @@
+// Reads the fields of requests to the platform and of the platform's answers, and the tokens in these fields.
+import type { LabStep } from '../sandbox/lab/record/recorded.ts'
+
+/** Returns the fields in the body of the request. Without a form or a JSON object, there are no fields. */
+export function fieldsOf({ request: { body } }: LabStep): Record<string, unknown> {
+  return typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
+}
+
+/** Returns the fields of the JSON answer. If the answer is not a JSON object, there are no fields. */
+export function jsonOf({ response: { body } }: LabStep): Record<string, unknown> {
+  try {
+    const answer: unknown = typeof body === 'string' ? JSON.parse(body) : undefined
+    return typeof answer === 'object' && answer !== null ? (answer as Record<string, unknown>) : {}
+  } catch {
+    return {}
+  }
+}
+
+/** Whether this is an exchange or a renewal. The portal answers these requests with tokens. */
+export const isTokenCall = ({ kind }: LabStep) => kind === 'exchange' || kind === 'refresh'
+
+/** Returns the fields of an answer that contains an access token. For every other answer, returns undefined. */
+export function tokensOf(step: LabStep): { access_token?: unknown; refresh_token?: unknown } | undefined {
+  const answer = jsonOf(step)
+  return 'access_token' in answer ? answer : undefined
+}
+
+/** Returns the tokens that the portal issued in this answer. */
+export function tokensIssuedIn(step: LabStep): string[] {
+  if (!isTokenCall(step)) return []
+  const { access_token, refresh_token } = jsonOf(step)
+  return [access_token, refresh_token].filter(token => typeof token === 'string')
+}
+
+/** Returns the tokens that the client sent in this request. */
+export function tokensSentIn(step: LabStep): unknown[] {
+  const { refresh_token, token } = fieldsOf(step)
+  const bearer = String(step.request.headers.authorization ?? '')
+    .split(' ')
+    .at(-1)
+  return [refresh_token, token, bearer].filter(Boolean)
+}
