@@ -2,6 +2,7 @@
 // connections for a moment.
 import { connect } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
+import { addressOf } from './http-address.ts'
 
 const everyMs = 100
 
@@ -23,11 +24,7 @@ export async function untilRestart(
 
 /** Opens a connection and waits until it closes. Returns whether the connection could be opened. */
 async function untilClosed(origin: string, signal: AbortSignal): Promise<boolean> {
-  const { hostname, port, protocol } = new URL(origin)
-  const socket = connect({
-    host: hostname.replace(/^\[|\]$/g, ''),
-    port: Number(port || (protocol === 'https:' ? 443 : 80)),
-  })
+  const socket = connect(addressOf(origin))
   let wasOpen = false
   socket.on('connect', () => {
     wasOpen = true

@@ -2,10 +2,10 @@
 // runs outside.
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
+import { addressOf } from './http-address.ts'
 
 /** Listens at the host and port of `url`, and forwards each connection to `at` (`host:port`). */
 export async function forwardTo(url: string, at: string): Promise<{ close(): Promise<void> }> {
-  const { hostname, port, protocol } = new URL(url)
   const [host = '', toPort = ''] = at.split(':')
   const open = new Set<Socket>()
   const server = createServer(socket => {
@@ -23,7 +23,7 @@ export async function forwardTo(url: string, at: string): Promise<{ close(): Pro
       one.pipe(two)
     }
   })
-  server.listen(Number(port) || (protocol === 'https:' ? 443 : 80), hostname.replace(/^\[|\]$/g, ''))
+  server.listen(addressOf(url))
   await once(server, 'listening')
   return {
     async close() {

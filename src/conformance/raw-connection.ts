@@ -4,6 +4,7 @@ import { connect as connectPlain, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import type { Exchange } from './browser/browser.ts'
+import { addressOf } from './http-address.ts'
 
 export interface RawBytes {
   /** The first bytes, which the evidence shows. Without `more`, they are the whole request. */
@@ -27,12 +28,9 @@ export interface RawAnswer {
 /** Sends the bytes to an origin and reads the first answer. Never rejects because of the server. */
 export async function sendBytes(origin: string, bytes: RawBytes): Promise<RawAnswer> {
   const { head, more, signal, timeoutMs = 8000 } = bytes
-  const { protocol, hostname, port } = new URL(origin)
-  const host = hostname.replace(/^\[|\]$/g, '')
-  const at = { host, port: Number(port || (protocol === 'https:' ? 443 : 80)) }
   const startedAt = Date.now()
   const started = performance.now()
-  const socket: Socket = protocol === 'https:' ? connectTls({ ...at, servername: host }) : connectPlain(at)
+  const socket = connectTo(origin)
   let received = ''
   let fault = ''
   let isOver = false
@@ -85,6 +83,13 @@ export async function sendBytes(origin: string, bytes: RawBytes): Promise<RawAns
   }
 }
 
+const isHttps = (origin: string) => origin.startsWith('https:')
+
+function connectTo(origin: string): Socket {
+  const at = addressOf(origin)
+  return isHttps(origin) ? connectTls({ ...at, servername: at.host }) : connectPlain(at)
+}
+
 /** Whether the headers and the body of the answer show that the whole answer has arrived. */
 function isWhole(text: string): boolean {
   const end = text.indexOf('\r\n\r\n')
@@ -125,13 +130,10 @@ function toExchange(
 
 /** Opens a connection, writes `text`, and resets the connection after `afterMs`. */
 export async function sendAndReset(origin: string, text: string, afterMs: number): Promise<void> {
-  const { protocol, hostname, port } = new URL(origin)
-  const host = hostname.replace(/^\[|\]$/g, '')
-  const at = { host, port: Number(port || (protocol === 'https:' ? 443 : 80)) }
-  const socket: Socket = protocol === 'https:' ? connectTls({ ...at, servername: host }) : connectPlain(at)
+  const socket = connectTo(origin)
   socket.on('error', () => {})
   socket.write(text, 'latin1')
   await wait(afterMs)
-  if (protocol === 'https:') socket.destroy()
+  if (isHttps(origin)) socket.destroy()
   else socket.resetAndDestroy()
 }

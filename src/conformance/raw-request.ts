@@ -4,6 +4,7 @@ import { request as overHttps } from 'node:https'
 import type { Exchange } from './browser/browser.ts'
 import { findHost } from './browser/find-host.ts'
 import { isConnectionLost } from './browser/send.ts'
+import { addressOf } from './http-address.ts'
 
 /** The length of a body, in characters, that a server may refuse before it has read the body. */
 const longBody = 64 * 1024
@@ -26,7 +27,6 @@ export async function sendRaw(
   { method = 'GET', headers = {}, body = '', timeoutMs = 20_000 }: RawRequest = {},
 ): Promise<Exchange> {
   const [, scheme = '', host = '', path = '/'] = /^(https?):\/\/([^/?#]+)(.*)$/s.exec(url) ?? []
-  const { hostname, port } = new URL(`${scheme}://${host}`)
   const startedAt = Date.now()
   const started = performance.now()
   const response = await new Promise<Exchange['response']>(resolve => {
@@ -43,8 +43,7 @@ export async function sendRaw(
     }
     try {
       sent = send({
-        hostname: hostname.replace(/^\[|\]$/g, ''),
-        port,
+        ...addressOf(`${scheme}://${host}`),
         path: path.startsWith('/') ? path : `/${path}`,
         method,
         headers: { host, ...length, ...headers },

@@ -9,6 +9,7 @@ import type { Check } from './check.ts'
 import { type ClientProcess, startClient } from './client-process.ts'
 import { untilRestart } from './client-restarts.ts'
 import { forwardTo } from './forward.ts'
+import { addressOf } from './http-address.ts'
 import { findObstacle } from './obstacle.ts'
 import type { Platform } from './platform.ts'
 import { sendRaw } from './raw-request.ts'
@@ -220,9 +221,8 @@ function environmentOf(
   { client, env }: Settings,
   environment: Record<string, string | undefined>,
 ): Record<string, string> {
-  const { port, protocol } = new URL(client)
   const random = () => randomBytes(32).toString('base64url')
-  const known: Record<string, string> = { ...values, PORT: port || (protocol === 'https:' ? '443' : '80') }
+  const known: Record<string, string> = { ...values, PORT: String(addressOf(client).port) }
   const fill = (text: string) =>
     text.replace(/\{([A-Z_]+)\}/g, (whole, name: string) => (name === 'RANDOM' ? random() : (known[name] ?? whole)))
   return {
