@@ -3,6 +3,7 @@
 import { guidanceOf } from '../../sandbox/lab/explain/guidance.ts'
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Exchange } from '../browser/browser.ts'
+import { parsePage, textsIn } from '../browser/html.ts'
 import { hide, hideCookies, hideSetCookie } from './hide.ts'
 
 /** Request headers that the evidence shows, because findings may depend on them. */
@@ -56,12 +57,9 @@ function toForm(body: object): string {
 }
 
 /** Returns the visible text of a page. */
-export function textOf(html: string): string {
-  return html
-    .replace(/<(script|style|head)\b.*?<\/\1>/gis, ' ')
-    .replace(/<[^>]*>/g, ' ')
-    .replace(/\s+/g, ' ')
-    .trim()
+function textOf(html: string): string {
+  const texts = textsIn(parsePage(html).root, ({ tagName }) => ['script', 'style', 'head'].includes(tagName))
+  return texts.join(' ').replace(/\s+/g, ' ').trim()
 }
 
 function firstOf(texts: string[], most: number): string[] {

@@ -6,7 +6,7 @@ import type { Level } from '../rules/rule.ts'
 import { describeRule, originOf, type RuleId, rules } from '../rules/rules.ts'
 import type { Result } from '../run-checks.ts'
 import { printable } from './printable.ts'
-import { adviceLine, countLine, notRunLines, type Report, reasonOf, standingOf } from './report.ts'
+import { adviceLine, countLine, needsAttention, notRunLines, type Report, reasonOf, standingOf } from './report.ts'
 
 const [mostNamed, mostLines] = [12, 40]
 
@@ -15,12 +15,10 @@ const [mostNamed, mostLines] = [12, 40]
  * with the same failure and the same fix are described together.
  */
 export function describeFailures(report: Report): string {
-  const found = report.results.filter(
-    result =>
-      !['passed', 'not applicable', 'known failure', 'undecided', 'undecided advice', 'not run'].includes(
-        standingOf(result, report),
-      ),
-  )
+  const found = report.results.filter(result => {
+    const standing = standingOf(result, report)
+    return standing !== 'undecided' && needsAttention(standing)
+  })
   const alike = Map.groupBy(inOrderOfRepair(found), ({ verdict, reason, fix, isError }) =>
     JSON.stringify([verdict, reason, fix, isError]),
   )
