@@ -16,7 +16,7 @@ import { type RawRequest, sendRaw } from './raw-request.ts'
 import { describeExchange, describeStep } from './report/describe.ts'
 import type { Settings } from './settings.ts'
 import { findLeaksOf, secret, tokenSecrets } from './steps/leaks.ts'
-import { describeScript, mayGoOnByScript } from './steps/page-content.ts'
+import { endIfScripted } from './steps/page-content.ts'
 import { readSetCookie } from './steps/set-cookies.ts'
 import { isTokenCall, tokensIssuedIn, tokensSentIn } from './tokens.ts'
 
@@ -214,7 +214,7 @@ export function createContext({
         page = await context.visitUntilPortal(browser, path)
       }
       if (page.stoppedAt === undefined) {
-        if (mayGoOnByScript(page)) throw new Undecided(describeScript(page, settings))
+        endIfScripted(page, settings)
         const failure = new Failed(`${path} did not lead to the login portal, but to ${describePage(page)}.`)
         throw failureOrObstacle(failure, obstacle, 'start')
       }
@@ -270,7 +270,7 @@ export function createContext({
       if (form && isPortal(new URL(page.url)))
         page = await browser.submit(page, form, { email: visitor.email, password: visitor.password })
       else if (isPortal(new URL(page.url)) || page.trail.every(({ request }) => !isPortal(new URL(request.url)))) {
-        if (!isPortal(new URL(page.url)) && mayGoOnByScript(page)) throw new Undecided(describeScript(page, settings))
+        if (!isPortal(new URL(page.url))) endIfScripted(page, settings)
         const failure = new Failed(`${path} did not lead to the portal's sign-in page, but to ${describePage(page)}.`)
         throw failureOrObstacle(failure, obstacle, 'start', 'portal')
       }

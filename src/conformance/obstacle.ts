@@ -9,7 +9,7 @@ import { describeOutput } from './report/client-output.ts'
 import { hide } from './report/hide.ts'
 import type { ChecksOptions, Result } from './run-checks.ts'
 import type { Settings } from './settings.ts'
-import { describeScript, mayGoOnByScript } from './steps/page-content.ts'
+import { endIfScripted } from './steps/page-content.ts'
 
 /**
  * The ids of the checks that can report the cause, keyed by the stage at which the login stopped. If several of these
@@ -86,7 +86,7 @@ async function tryLogin(parts: ChecksOptions, secrets: string[] = []): Promise<O
     const page = await context.signIn(visitor)
     if (await context.isSignedIn(visitor)) return undefined
     const behind = await visitor.visit(context.url(parts.settings.page))
-    for (const one of [page, behind]) if (mayGoOnByScript(one)) throw new Undecided(describeScript(one, parts.settings))
+    for (const one of [page, behind]) endIfScripted(one, parts.settings)
     throw new Failed(`Nobody is signed in after a plain login, which ended with ${describePage(page)}.`)
   } catch (error) {
     const isCauseUnclear = error instanceof Undecided

@@ -2,7 +2,7 @@
 // suite follows links.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../browser/browser.ts'
-import type { Form } from '../browser/form.ts'
+import type { Form, Values } from '../browser/form.ts'
 import { NotApplicable } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { headerOf, statusOf } from '../findings.ts'
@@ -113,6 +113,11 @@ export function nameField({ controls }: Form): string {
   return (names.find(name => /^name$/i.test(name)) ?? names.find(name => /name/i.test(name)))!
 }
 
+/** Returns what a person types into the form. If the form can change the application, the person types another name. */
+export function typedInto({ page, form }: ApplicationForm, name = 'Changed by conformance'): Values {
+  return editFormOf({ ...page, forms: [form] }) ? { [nameField(form)]: name } : {}
+}
+
 /** Returns the POST forms about the application, with removals last. Leaves out the form that signs out. */
 export function formsAbout(context: CheckContext, pages: Page[], id: string): ApplicationForm[] {
   const found = new Map<string, ApplicationForm>()
@@ -134,12 +139,11 @@ function describeForm({ form, page }: ApplicationForm): string {
 export async function changesSince(context: CheckContext, person: Person, before: LabStep[]): Promise<LabStep[]> {
   await context.platform.settle()
   const known = new Set(before)
-  return context
-    .arrived('api')
-    .filter(step => !known.has(step) && step.about.userId === person.id && isChange(step.request.method))
+  return context.arrived('api').filter(step => !known.has(step) && step.about.userId === person.id && isWrite(step))
 }
 
-const isChange = (method: string) => !['GET', 'HEAD', 'OPTIONS'].includes(method)
+/** Whether this is a request that can change something. */
+export const isWrite = ({ request: { method } }: LabStep) => !['GET', 'HEAD', 'OPTIONS'].includes(method)
 
 /**
  * Sends the form from its own page, and returns whether the client then changes something at the API. If the form can
@@ -151,8 +155,7 @@ export async function worksFromItsPage(
   { page, form }: ApplicationForm,
 ): Promise<boolean> {
   const before = context.arrived('api')
-  const values = editFormOf({ ...page, forms: [form] }) ? { [nameField(form)]: 'Changed by conformance' } : {}
-  await browser.newTab().submit(page, form, values)
+  await browser.newTab().submit(page, form, typedInto({ page, form }))
   return (await changesSince(context, person, before)).length > 0
 }
 

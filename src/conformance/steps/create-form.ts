@@ -2,7 +2,7 @@
 // the API.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../browser/browser.ts'
-import type { Form, Values } from '../browser/form.ts'
+import type { Control, Form, Values } from '../browser/form.ts'
 import { NotApplicable, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { describePage } from '../findings.ts'
@@ -79,6 +79,10 @@ function nameOf(fields: Form['fields'], ...patterns: RegExp[]): string | undefin
   }
   return undefined
 }
+
+/** Returns the fields into which a person types a text. */
+export const textFieldsOf = ({ controls }: Form): Control[] =>
+  controls.filter(({ type }) => type === 'text' || type === 'textarea')
 
 /**
  * Returns the visitor's form with the hidden fields of the attacker's own form. An attacker on another site knows only

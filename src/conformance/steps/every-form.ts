@@ -2,18 +2,17 @@
 // faults.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../browser/browser.ts'
-import type { Form, Values } from '../browser/form.ts'
+import type { Form } from '../browser/form.ts'
 import { NotApplicable } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { expect } from '../findings.ts'
 import {
   type ApplicationForm,
-  editFormOf,
   formsAbout,
-  nameField,
   type OwnApplication,
   openPagesAbout,
   openWithApplication,
+  typedInto,
 } from './application-pages.ts'
 import { shownText } from './page-content.ts'
 
@@ -47,11 +46,6 @@ export async function reopen(browser: Browser, { page, form }: ApplicationForm):
 const isAlike = (one: Form, other: Form) => namesOf(one) === namesOf(other)
 const namesOf = ({ controls }: Form) => controls.map(({ name }) => name).join()
 
-/** Returns what a person types into the form. If the form can change the application, the person types another name. */
-export function typedInto({ page, form }: ApplicationForm, name = 'Changed by conformance'): Values {
-  return editFormOf({ ...page, forms: [form] }) ? { [nameField(form)]: name } : {}
-}
-
 export interface SentForm {
   found: ApplicationForm
   page: Page
@@ -79,8 +73,6 @@ export async function sendAgain(
 
 /** The API calls that change an application, with the names that the catalogue of faults uses for these calls. */
 export const changes = ['update', 'remove', 'secret']
-
-export const isWrite = ({ request: { method } }: LabStep) => !['GET', 'HEAD', 'OPTIONS'].includes(method)
 
 /**
  * Sends every form, while the platform answers the API call for this form with the fault, for example `503`. The result

@@ -2,6 +2,7 @@
 import type { Exchange, Page } from '../browser/browser.ts'
 import { attribute, type Element, parsePage, rawTextOf, textsIn } from '../browser/html.ts'
 import { isHtml } from '../browser/page.ts'
+import { Undecided } from '../check.ts'
 import { describePage } from '../findings.ts'
 
 type Answer = Exchange | Page
@@ -137,12 +138,18 @@ export function mayGoOnByScript(page: Page): boolean {
     .some(script => attribute(script, 'src') !== undefined || leads.test(rawTextOf(script)))
 }
 
-/** `browser`: the real browser from --browser, if the option is set. */
-export function describeScript(page: Page, { browser }: { browser: string | undefined }): string {
+/**
+ * Ends the check if a script of the page could lead to another page, because the suite's own browser runs no scripts.
+ * `browser`: the real browser from --browser, if the option is set.
+ */
+export function endIfScripted(page: Page, { browser }: { browser: string | undefined }): void {
+  if (!mayGoOnByScript(page)) return
   const instead = browser
     ? 'The checks of the group real-browser test such a client in Chromium.'
     : 'Run the suite with --browser chromium: the checks of the group real-browser test such a client.'
-  return `The page with ${describePage(page)} has a script that may redirect the browser, but the suite's own browser runs no scripts. ${instead}`
+  throw new Undecided(
+    `The page with ${describePage(page)} has a script that may redirect the browser, but the suite's own browser runs no scripts. ${instead}`,
+  )
 }
 
 /** The default error pages of servers and frameworks. */

@@ -138,20 +138,6 @@ export async function fillCreateForm(
   return button
 }
 
-/** Returns the number of applications that the API created for this person. */
-export async function createdBy(context: CheckContext, { id }: Person): Promise<number> {
-  await context.platform.settle()
-  return context
-    .arrived('api')
-    .filter(
-      ({ request, response, about }) =>
-        request.method === 'POST' &&
-        request.url.split('?')[0] === '/apps/v1' &&
-        about.userId === id &&
-        response.status === 201,
-    ).length
-}
-
 const wordsToSignOut = /\b(sign|log)[ -]?(out|off)\b/i
 
 /** The suite looks for a control that signs out on at most this number of pages. */

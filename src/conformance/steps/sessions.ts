@@ -30,7 +30,7 @@ export async function openSession(context: CheckContext, fault?: [name: string, 
   const { browser, callback } = await beginLogin(context)
   if (fault) await context.order(fault[0], fault.length > 1 ? { options: { value: fault[1] } } : {})
   const page = await followCallback(context, browser, callback)
-  if (fault) await expectFault(context)
+  if (fault) await requireFaultyExchange(context)
   if (!(await context.isSignedIn(browser)))
     throw new Undecided(
       fault
@@ -117,12 +117,13 @@ async function openBriefly(context: CheckContext, person: Person) {
   const page = await followCallback(context, browser, callback)
   const tookMs = performance.now() - began
   if (page.status === 0) fail(`The callback was answered with ${describePage(page)}.`)
-  await expectFault(context)
+  await requireFaultyExchange(context)
   await dropEarly()
   return { browser, page, tookMs }
 }
 
-async function expectFault(context: CheckContext): Promise<void> {
+/** Ends the check if the fault that it has ordered has not affected an exchange. */
+export async function requireFaultyExchange(context: CheckContext): Promise<void> {
   if (!(await context.codeExchanges()).some(({ fault }) => fault))
     throw new Undecided('The fault that this check had ordered did not affect any exchange of the client.')
 }

@@ -4,19 +4,23 @@ import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, fail } from '../../findings.ts'
-import { type ApplicationForm, openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
+import {
+  type ApplicationForm,
+  isWrite,
+  openPagesAbout,
+  openWithApplication,
+  typedInto,
+} from '../../steps/application-pages.ts'
 import { created, findCreateForm, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import {
   changes as changeNames,
   isOrdinary,
-  isWrite,
   type OpenForms,
   openForms,
   reopen,
   type SentForm,
   sendAgain,
   sendFormsUnder,
-  typedInto,
 } from '../../steps/every-form.ts'
 import { expectOwnHeaders, foreignHeaders } from '../../steps/foreign-headers.ts'
 import { expectAnswer, shownIn, visitUnder } from '../../steps/list-page.ts'

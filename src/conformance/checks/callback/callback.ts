@@ -21,7 +21,7 @@ import {
   followCallback,
   navigationHeaders,
 } from '../../steps/callback.ts'
-import { describeScript, foreignLoads, mayGoOnByScript, showsInside } from '../../steps/page-content.ts'
+import { endIfScripted, foreignLoads, showsInside } from '../../steps/page-content.ts'
 import { ownCookies, plant } from '../../steps/sessions.ts'
 import { cookiesOf } from '../../steps/set-cookies.ts'
 import { wordsIn } from '../../steps/state-guesses.ts'
@@ -58,7 +58,7 @@ export const callback: CheckDefinition[] = [
         landed,
         ...steps,
       )
-      if (!isSignedIn && mayGoOnByScript(landed)) throw new Undecided(describeScript(landed, context.settings))
+      if (!isSignedIn) endIfScripted(landed, context.settings)
       expectWithFix(
         advice,
         isSignedIn,
@@ -96,7 +96,7 @@ export const callback: CheckDefinition[] = [
       const landed = await context.signIn(context.browser())
       if (landed.status >= 400) throw new NotApplicable('a plain login fails. Another check reports this')
       const left = ['code', 'state'].filter(name => new URL(landed.url).searchParams.has(name))
-      if (left.length > 0 && mayGoOnByScript(landed)) throw new Undecided(describeScript(landed, context.settings))
+      if (left.length > 0) endIfScripted(landed, context.settings)
       expect(
         left.length === 0,
         `After the login, the address is ${new URL(landed.url).pathname} with ${left.join(' and ')}.`,
@@ -553,8 +553,7 @@ async function expectLandsSignedIn(context: CheckContext, browser: Browser, call
   const person = await context.person()
   const known = context.arrived('api', 'me').length
   const landed = callback ? await followCallback(context, browser, callback) : await context.signIn(browser)
-  if (isCallback(context, landed) && mayGoOnByScript(landed))
-    throw new Undecided(describeScript(landed, context.settings))
+  if (isCallback(context, landed)) endIfScripted(landed, context.settings)
   // `landed.fault` can be a redirect loop: if the browser does not send the session cookie, the page redirects to the
   // portal, and the portal redirects back.
   expect(!landed.fault, `The login ended with ${landed.fault}.`, landed)

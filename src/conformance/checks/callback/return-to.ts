@@ -4,9 +4,9 @@ import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } fro
 import { type CheckContext, readStart, type Start } from '../../context.ts'
 import { describePage, expect, expectSignedIn, expectWithFix, headerOf, statusOf } from '../../findings.ts'
 import { beginLogin, cookieHeader, errorCallback, followCallback, typedAddress } from '../../steps/callback.ts'
-import { describeScript, leadsToScript, mayGoOnByScript, runsScript } from '../../steps/page-content.ts'
+import { endIfScripted, leadsToScript, runsScript } from '../../steps/page-content.ts'
 import { returnNames } from '../../steps/return-names.ts'
-import { plant, signedInIfPossible } from '../../steps/sessions.ts'
+import { plant, requireFaultyExchange, signedInIfPossible } from '../../steps/sessions.ts'
 import { decodeSafely } from '../../steps/set-cookies.ts'
 import { isSame } from '../../steps/sign-out.ts'
 
@@ -139,8 +139,7 @@ const failures: [
     async (context, browser, { callback }) => {
       const drop = await context.order('exchange-503', { times: 5 })
       const page = await followCallback(context, browser, callback)
-      if (!(await context.codeExchanges()).some(({ fault }) => fault))
-        throw new Undecided('The client made no exchange for the callback.')
+      await requireFaultyExchange(context)
       await drop()
       return page
     },
@@ -175,8 +174,7 @@ export const returnTo: CheckDefinition[] = [
       const there = `${path}${path.includes('?') ? '&' : '?'}conformance=1`
       const { browser, callback } = await beginLogin(context, `${login}?${new URLSearchParams({ [returnTo]: there })}`)
       const page = await followCallback(context, browser, callback)
-      if (page.url !== context.url(there) && mayGoOnByScript(page))
-        throw new Undecided(describeScript(page, context.settings))
+      if (page.url !== context.url(there)) endIfScripted(page, context.settings)
       expect(page.url === context.url(there), `The login led to ${page.url}.`, page)
     },
   },

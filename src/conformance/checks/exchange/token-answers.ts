@@ -9,7 +9,7 @@ import { describePage, expect, expectSignedIn, expectWithFix, fail } from '../..
 import type { RuleId } from '../../rules/rules.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { isBareFailure } from '../../steps/page-content.ts'
-import { asksToSignIn, visitPage } from '../../steps/sessions.ts'
+import { asksToSignIn, requireFaultyExchange, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, wrongAgeOf } from '../../steps/set-cookies.ts'
 import { fieldsOf } from '../../tokens.ts'
 
@@ -129,8 +129,7 @@ async function loginWith(context: CheckContext, fault: string, options?: Record<
   const { browser, callback } = await beginLogin(context)
   await context.order(`exchange-${fault}`, options ? { options } : {})
   const page = await followCallback(context, browser, callback)
-  if (!(await context.codeExchanges()).some(step => step.fault))
-    throw new Undecided('The client made no exchange for the callback.')
+  await requireFaultyExchange(context)
   return { browser, page }
 }
 
@@ -258,8 +257,7 @@ export const tokenAnswers: CheckDefinition[] = [
         if (make(state) === state) throw new NotApplicable('the state of this client has no letters')
         await context.order('exchange-member', { options: { member: 'state', value: make(state) } })
         const page = await followCallback(context, browser, callback)
-        if (!(await context.codeExchanges()).some(step => step.fault))
-          throw new Undecided('The client made no exchange for the callback.')
+        await requireFaultyExchange(context)
         expect(!(await context.isSignedIn(browser)), 'Somebody is signed in after this token response.', page)
       },
     }),
@@ -280,8 +278,7 @@ export const tokenAnswers: CheckDefinition[] = [
       const callback = await context.authorize(start)
       await context.order('exchange-member', { options: { member: 'state', value: other.state }, state: start.state })
       const page = await followCallback(context, browser, callback)
-      if (!(await context.codeExchanges()).some(step => step.fault))
-        throw new Undecided('The client made no exchange for the callback.')
+      await requireFaultyExchange(context)
       expect(!(await context.isSignedIn(browser)), 'Somebody is signed in after this token response.', page)
     },
   },

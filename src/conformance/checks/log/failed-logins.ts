@@ -1,10 +1,11 @@
 // Checks what the client prints when a login fails, and when a visitor changes an application.
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { openEditForm, openWithApplication } from '../../steps/application-pages.ts'
+import { isWrite, openEditForm, openWithApplication } from '../../steps/application-pages.ts'
 import { credentialsOf } from '../../steps/applications.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
-import { isWrite, openForms, sendAgain } from '../../steps/every-form.ts'
+import { textFieldsOf } from '../../steps/create-form.ts'
+import { openForms, sendAgain } from '../../steps/every-form.ts'
 import { expectUnprinted } from './unprinted.ts'
 
 const wrongState = 'Wrong-state-of-conformance-4719'
@@ -92,7 +93,7 @@ export const failedLogins: CheckDefinition[] = [
       for (const fault of ['', 'update-422-fields', 'update-403', 'update-500']) {
         const application = await openWithApplication(context, { name })
         const { page, form } = await openEditForm(context, application)
-        const texts = form.controls.filter(({ type }) => type === 'text' || type === 'textarea')
+        const texts = textFieldsOf(form)
         const values = texts.filter(({ name }) => /name|description/i.test(name)).map(({ name }) => [name, typed])
         if (fault) await context.order(fault, { times: 5 })
         await application.browser.submit(page, form, Object.fromEntries(values))

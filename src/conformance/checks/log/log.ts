@@ -7,7 +7,7 @@ import { expect, setCookiesOf } from '../../findings.ts'
 import { filledFields, openEditForm, openWithApplication, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { credentialsOf, makeApplication } from '../../steps/applications.ts'
 import { beginLogin, followCallback, noNavigations, typedAddress } from '../../steps/callback.ts'
-import { created, type OpenForm, openCreateForm, submitCreate } from '../../steps/create-form.ts'
+import { created, type OpenForm, openCreateForm, submitCreate, textFieldsOf } from '../../steps/create-form.ts'
 import { visitUnder } from '../../steps/list-page.ts'
 import { renewUnder } from '../../steps/renewals.ts'
 import { noRevocation, untilRevoked } from '../../steps/revocations.ts'
@@ -322,7 +322,7 @@ export const log: CheckDefinition[] = [
       const typed = 'What-yesterday-was-like-in-a-few-words'
       for (const fault of [undefined, 'create-422', 'create-500']) {
         const open = await openCreateForm(context)
-        const texts = open.form.controls.filter(({ type }) => type === 'text' || type === 'textarea')
+        const texts = textFieldsOf(open.form)
         const filled = Object.fromEntries(texts.map(({ name }) => [name, typed]))
         if (fault) await context.order(fault, { times: 1 })
         // Without a fault, the check also types this text as the redirect URI. The text is not a valid URI, so the
@@ -423,7 +423,7 @@ export const log: CheckDefinition[] = [
     async run(context) {
       const mark = 'level=error-forged-by-a-form'
       const open = await openCreateForm(context)
-      for (const control of open.form.controls.filter(({ type }) => type === 'text' || type === 'textarea')) {
+      for (const control of textFieldsOf(open.form)) {
         const fields = new URLSearchParams(open.form.fields)
         for (const [name, value] of Object.entries({ ...open.values, [control.name]: `a\r\n${mark}` }))
           fields.set(name, `${value}`)
@@ -431,7 +431,7 @@ export const log: CheckDefinition[] = [
       }
       const application = await openWithApplication(context)
       const edit = await openEditForm(context, application).catch(passNotApplicable)
-      for (const { name } of edit?.form.controls.filter(({ type }) => type === 'text' || type === 'textarea') ?? []) {
+      for (const { name } of edit ? textFieldsOf(edit.form) : []) {
         const fields = filledFields(edit!.form, { [name]: `a\r\n${mark}` })
         await sendForm(context, application.browser, { action: edit!.form.action, fields }, ownForm(context))
       }

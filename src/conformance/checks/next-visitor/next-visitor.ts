@@ -5,10 +5,11 @@ import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed, expectWithFix } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
+import { typedInto } from '../../steps/application-pages.ts'
 import { credentialsOf } from '../../steps/applications.ts'
 import { followCallback } from '../../steps/callback.ts'
-import { created, type OpenForm, openCreateForm, openFormIn } from '../../steps/create-form.ts'
-import { openForms, reopen, typedInto } from '../../steps/every-form.ts'
+import { created, type OpenForm, openCreateForm, openFormIn, textFieldsOf } from '../../steps/create-form.ts'
+import { openForms, reopen } from '../../steps/every-form.ts'
 import { credentialSecrets } from '../../steps/leaks.ts'
 import { ownCookies, sessionOf } from '../../steps/sessions.ts'
 import { signOut, signOutFormOf } from '../../steps/sign-out.ts'
@@ -151,7 +152,7 @@ async function signOutFrom(context: CheckContext, { browser, page }: OpenForm): 
 
 /** Returns the values of the form, and the text `typed` for every text field without a value. */
 function typeAll({ form, values }: OpenForm): Values {
-  const texts = form.controls.filter(({ type }) => type === 'text' || type === 'textarea')
+  const texts = textFieldsOf(form)
   return { ...Object.fromEntries(texts.map(({ name }) => [name, typed])), ...values }
 }
 

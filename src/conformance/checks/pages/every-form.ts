@@ -10,6 +10,7 @@ import type { Person } from '../../platform.ts'
 import {
   changesSince,
   filledFields,
+  isWrite,
   nameField,
   type OwnApplication,
   openEditForm,
@@ -17,11 +18,12 @@ import {
   openWithApplication,
   ownForm,
   sendForm,
+  typedInto,
 } from '../../steps/application-pages.ts'
 import { credentialsOf } from '../../steps/applications.ts'
 import { followCallback } from '../../steps/callback.ts'
 import { created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
-import { expectNoPost, isOrdinary, isWrite, openForms, reopen, sendAgain, typedInto } from '../../steps/every-form.ts'
+import { expectNoPost, isOrdinary, openForms, reopen, sendAgain } from '../../steps/every-form.ts'
 import { credentialSecrets } from '../../steps/leaks.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
 import { deletesCookies, expectWorkingSignOut, signOutFormOf, signOutPathByPost } from '../../steps/sign-out.ts'

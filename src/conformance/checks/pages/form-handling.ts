@@ -15,6 +15,7 @@ import {
   openEditForm,
   openPagesAbout,
   openWithApplication,
+  typedInto,
 } from '../../steps/application-pages.ts'
 import { makeGroup } from '../../steps/applications.ts'
 import { followCallback } from '../../steps/callback.ts'
@@ -27,7 +28,7 @@ import {
   openFormIn,
   secretOf,
 } from '../../steps/create-form.ts'
-import { openForms, reopen, typedInto } from '../../steps/every-form.ts'
+import { openForms, reopen } from '../../steps/every-form.ts'
 import { shownIn } from '../../steps/list-page.ts'
 import { fieldsOf, jsonOf } from '../../tokens.ts'
 

@@ -4,10 +4,10 @@ import type { Form } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect } from '../../findings.ts'
-import { changesSince, filledFields, ownForm, sendForm } from '../../steps/application-pages.ts'
+import { changesSince, filledFields, ownForm, sendForm, typedInto } from '../../steps/application-pages.ts'
 import { cookieHeader } from '../../steps/callback.ts'
 import { created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
-import { openForms, reopen, typedInto } from '../../steps/every-form.ts'
+import { openForms, reopen } from '../../steps/every-form.ts'
 import { deletesCookies, signOutPathByPost } from '../../steps/sign-out.ts'
 
 type Fields = Form['fields']

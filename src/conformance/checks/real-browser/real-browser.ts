@@ -5,9 +5,9 @@ import { type CheckDefinition, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, expectWithFix, fail } from '../../findings.ts'
 import { makeApplication } from '../../steps/applications.ts'
+import { created } from '../../steps/create-form.ts'
 import {
   callbacksIn,
-  createdBy,
   fillCreateForm,
   isServed,
   isSignedIn,
@@ -29,7 +29,7 @@ async function createBy(context: CheckContext, press: (button: Locator) => Promi
   const visitor = await signedIn(context)
   const button = await fillCreateForm(context, visitor, 'Created in Chromium')
   await visitor.window.act(() => press(button))
-  return createdBy(context, visitor.person)
+  return (await created(context, visitor.person)).length
 }
 
 const definitions: CheckDefinition[] = [

@@ -110,6 +110,14 @@ const attributes = rows.map(({ id, title, rule, why, fix, isRight, found }) => (
   },
 }))
 
+/** Makes a login without a change. Ends the check if the client makes no exchange for the callback. */
+async function requireExchange(context: CheckContext, what: string): Promise<void> {
+  const before = (await context.codeExchanges()).length
+  const { browser, callback } = await beginLogin(context)
+  await followCallback(context, browser, callback)
+  if ((await context.codeExchanges()).length === before) throw new Undecided(`The client made no exchange for ${what}.`)
+}
+
 export const loginCookie: CheckDefinition[] = [
   ...attributes,
   {
@@ -155,10 +163,7 @@ export const loginCookie: CheckDefinition[] = [
         await followCallback(context, browser, callback)
         // A login does not necessarily need every cookie that was set when it began.
         if ((await context.codeExchanges()).length > known) continue
-        const whole = await beginLogin(context)
-        await followCallback(context, whole.browser, whole.callback)
-        if ((await context.codeExchanges()).length === known)
-          throw new Undecided('The client made no exchange for an unchanged callback.')
+        await requireExchange(context, 'an unchanged callback')
         fail(
           `The cookie ${name} lives for only ${maxAge} seconds, and the client refuses the callback without it.`,
           ...page.trail.slice(-1),
@@ -178,10 +183,7 @@ export const loginCookie: CheckDefinition[] = [
       await context.pause(11_000)
       const page = await followCallback(context, browser, await context.authorize(start))
       if ((await context.codeExchanges()).length > 0) return
-      const plain = await beginLogin(context)
-      await followCallback(context, plain.browser, plain.callback)
-      if ((await context.codeExchanges()).length === 0)
-        throw new Undecided('The client made no exchange for a callback at once either.')
+      await requireExchange(context, 'a callback at once either')
       fail(
         `The callback of a login that had begun eleven seconds earlier was answered with ${describePage(page)}, and the client made no exchange.`,
         page,

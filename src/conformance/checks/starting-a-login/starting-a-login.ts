@@ -1,6 +1,6 @@
 // Checks on how a login begins: the redirect to the portal, the parameters of this redirect, and the login cookie.
 
-import { type CheckDefinition, Undecided } from '../../check.ts'
+import type { CheckDefinition } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import {
   describePage,
@@ -14,7 +14,7 @@ import {
 import type { RuleId } from '../../rules/rules.ts'
 import { noNavigations, typedAddress } from '../../steps/callback.ts'
 import { findLeaksOf, secret } from '../../steps/leaks.ts'
-import { describeScript, mayGoOnByScript } from '../../steps/page-content.ts'
+import { endIfScripted } from '../../steps/page-content.ts'
 import { startsOf, startsOfStrangers } from '../../steps/starts.ts'
 import { loginCookie } from './login-cookie.ts'
 import { stateAndVerifier } from './state-and-verifier.ts'
@@ -354,8 +354,7 @@ export const startingALogin: CheckDefinition[] = [
       // The first visit to the login path may lead to a page where the client notices that the session has ended.
       await context.visitUntilPortal(browser, login)
       const page = await context.visitUntilPortal(browser, login)
-      if (page.stoppedAt === undefined && mayGoOnByScript(page))
-        throw new Undecided(describeScript(page, context.settings))
+      if (page.stoppedAt === undefined) endIfScripted(page, context.settings)
       expect(
         page.stoppedAt !== undefined,
         `After the platform had ended the session, the login path led to ${describePage(page)}, and not to the portal.`,

@@ -13,7 +13,7 @@ import { filledFields, openPagesAbout, openWithApplication, ownForm, sendForm } 
 import { makeApplication } from '../../steps/applications.ts'
 import { beginLogin, errorCallback, followCallback } from '../../steps/callback.ts'
 import { created, type OpenForm, openCreateForm, openFormIn, secretOf, submitCreate } from '../../steps/create-form.ts'
-import { describeScript, mayGoOnByScript } from '../../steps/page-content.ts'
+import { endIfScripted } from '../../steps/page-content.ts'
 import { isCall } from '../../steps/renewals.ts'
 import { endToken, expiredSession, renewalIn, visitPage } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
@@ -333,8 +333,7 @@ export const tabs: CheckDefinition[] = [
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const landed = await followCallback(context, browser, callback)
-      if (new URL(landed.url).pathname === callback.pathname && mayGoOnByScript(landed))
-        throw new Undecided(describeScript(landed, context.settings))
+      if (new URL(landed.url).pathname === callback.pathname) endIfScripted(landed, context.settings)
       const before = (await context.codeExchanges()).length
       const page = await browser.reload(context.beforePortal)
       expect((await context.codeExchanges()).length === before, 'The client exchanged the code again.', page)

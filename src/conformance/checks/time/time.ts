@@ -6,7 +6,7 @@ import { filledFields, openPagesAbout, openWithApplication, ownForm } from '../.
 import { makeApplication, makeGroup } from '../../steps/applications.ts'
 import { beginLogin, cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
 import { openFormIn } from '../../steps/create-form.ts'
-import { expiredSession, visitPage } from '../../steps/sessions.ts'
+import { expiredSession, requireFaultyExchange, visitPage } from '../../steps/sessions.ts'
 import { tokensOf, tokensSentIn } from '../../tokens.ts'
 import { usageOf } from './usage.ts'
 
@@ -138,8 +138,7 @@ export const time: CheckDefinition[] = [
       const { browser, callback } = await beginLogin(context)
       await context.order('exchange-early-end-of-access-token', { options: { seconds: 1 } })
       await followCallback(context, browser, callback)
-      if (!(await context.codeExchanges()).some(({ fault }) => fault))
-        throw new Undecided('The portal answered the exchange without the fault that this check had ordered.')
+      await requireFaultyExchange(context)
       await context.pause(2300)
       const { page, steps } = await visitPage(context, browser)
       const calls = steps.filter(({ kind }) => kind === 'api' || kind === 'refresh')
