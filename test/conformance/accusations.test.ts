@@ -6,10 +6,10 @@ import type { Page } from '../../src/conformance/browser/browser.ts'
 import { checks } from '../../src/conformance/checks.ts'
 import { waitedMs } from '../../src/conformance/findings.ts'
 import type { Result } from '../../src/conformance/run-checks.ts'
+import { answerWith, bodyWith, exchangeWith, headersWith, memoryOf, readable } from './clients/changes.ts'
 import { buildClient } from './clients/client.ts'
-import { answerWith, bodyWith, exchangeWith, headersWith, memoryOf, readable } from './clients/faults/fault.ts'
-import { faults } from './clients/faults/faults.ts'
-import { metadataReader } from './clients/faults/metadata.ts'
+import { metadataReader } from './clients/mistakes/metadata.ts'
+import { mistakes } from './clients/mistakes.ts'
 import { buildOtherClient, otherClientOptions } from './clients/other-client.ts'
 import { page } from './clients/pages.ts'
 import { type Parts, right } from './clients/parts.ts'
@@ -346,7 +346,7 @@ t.test(
   'if the application changed after a form was opened, and the client answers the form with a redirect, the finding contains both forms',
   async t => {
     const { 'edit-overtaken-kept': result } = await judge(
-      faults.find(({ name }) => name === 'overtaken-edit-looks-saved')!.parts,
+      mistakes.find(({ name }) => name === 'overtaken-edit-looks-saved')!.parts,
       'edit-overtaken-kept',
     )
     t.match(result, { verdict: 'warned', reason: 'with a redirect, and then status 200' })
@@ -505,7 +505,7 @@ t.test('if the form creates no application, the result of the check `create-once
 t.test(
   'if a client rewrites a redirect URI with a URL parser, the advice in `fix` does not recommend a parser',
   async t => {
-    const { parts } = faults.find(({ name }) => name === 'addresses-written-by-a-url-parser')!
+    const { parts } = mistakes.find(({ name }) => name === 'addresses-written-by-a-url-parser')!
     const { 'create-addresses-accepted': result } = await judge(parts, 'create-addresses-accepted')
     t.match(result, { verdict: 'failed', fix: 'exactly as it was typed' })
   },

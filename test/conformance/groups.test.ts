@@ -1,8 +1,11 @@
 // Tests the layout of the checks: each group is one folder in `checks/`, and code that several groups need is outside.
+// Also tests that each mistake of a small client is in the file of its group.
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
 import { checks, groups } from '../../src/conformance/checks.ts'
+import type { Mistake } from './clients/mistake.ts'
+import { mistakes } from './clients/mistakes.ts'
 
 function importsOf(path: string): string[] {
   return [...readFileSync(path, 'utf8').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map(([, name = '']) =>
@@ -37,4 +40,31 @@ t.test('every check has a unique id', async t => {
     ids.filter((id, at) => ids.indexOf(id) !== at),
     [],
   )
+})
+
+t.test('each mistake is in the file or the folder of the group of the first check that it names', async t => {
+  const groupOf = new Map(checks.map(({ id, group }) => [id, group]))
+  const listed = new Set(mistakes)
+  for (const path of globSync('test/conformance/clients/mistakes/**/*.ts')) {
+    const group = path.slice('test/conformance/clients/mistakes/'.length).split(/[/.]/)[0]
+    const exported: unknown[] = Object.values(await import(`../../${path}`))
+    const own = exported.filter(Array.isArray).flat() as Mistake[]
+    t.ok(own.length > 0, `${path} exports mistakes`)
+    const misplaced = own.filter(({ checks }) => groupOf.get(checks[0]!) !== group).map(({ name }) => name)
+    t.same(misplaced, [], `${path} contains only mistakes of the group ${group}`)
+    const unlisted = own.filter(mistake => !listed.has(mistake)).map(({ name }) => name)
+    t.same(unlisted, [], `mistakes.ts lists the mistakes in ${path}`)
+  }
+})
+
+t.test('the mistakes of a group use only the files of their own group and shared files', async t => {
+  const folder = 'test/conformance/clients/mistakes'
+  for (const path of globSync(`${folder}/**/*.ts`))
+    t.same(
+      importsOf(path).filter(
+        name => name.startsWith(`${folder}/`) && (dirname(path) === folder || dirname(name) !== dirname(path)),
+      ),
+      [],
+      `${path} imports no mistakes of another group`,
+    )
 })

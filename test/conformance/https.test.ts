@@ -3,18 +3,18 @@ import { execFile } from 'node:child_process'
 import t, { type Test } from 'tap'
 import { keepCertificate, listenWithTls } from '../../src/demo-https.ts'
 import { findFreePort } from '../support/free-port.ts'
-import { httpsFaults } from './clients/faults/https.ts'
+import { httpsMistakes } from './clients/https-mistakes.ts'
 
 type Ended = { code: number | null; output: string }
 
 /** Runs the suite for a small client behind a TLS proxy. The suite starts the client. */
-async function judge(t: Test, environment: (certFile: string) => object, fault = ''): Promise<Ended> {
+async function judge(t: Test, environment: (certFile: string) => object, mistake = ''): Promise<Ended> {
   const [port, plainPort] = [await findFreePort(), await findFreePort()]
   const certificate = await keepCertificate(t.testdir())
   const front = await listenWithTls(certificate, port, plainPort)
   t.teardown(front.close)
   const client = `https://localhost:${port}`
-  const start = `PORT=${plainPort} exec "${process.execPath}" test/conformance/clients/main.ts ${fault && `--fault ${fault}`}`
+  const start = `PORT=${plainPort} exec "${process.execPath}" test/conformance/clients/main.ts ${mistake && `--mistake ${mistake}`}`
   const { PATH, TMPDIR, NODE_COMPILE_CACHE } = process.env
   return new Promise(resolve => {
     const child = execFile(
@@ -40,7 +40,7 @@ t.test('if NODE_EXTRA_CA_CERTS names the certificate of a client, the suite judg
   t.match(output, '4 passed, 0 failed')
 })
 
-for (const { name, checks } of httpsFaults)
+for (const { name, checks } of httpsMistakes)
   t.test(`over https, the faulty client ${name} fails the check ${checks}`, async t => {
     const { output } = await judge(t, NODE_EXTRA_CA_CERTS => ({ NODE_EXTRA_CA_CERTS }), name)
     t.match(output, '3 passed')

@@ -1,20 +1,20 @@
 // `npm run conformance:matrix`: judges all small clients, faulty and correct, with all checks, and prints which checks
-// fail for which client. The command fails if a fault is not found by its checks, or if a correct client fails a check.
+// fail for which client. The command fails if a mistake is not found by its checks, or if a correct client fails a check.
 import { parseArgs } from 'node:util'
 import { checks } from '../../src/conformance/checks.ts'
 import type { Result } from '../../src/conformance/run-checks.ts'
-import type { Fault } from './clients/faults/fault.ts'
-import { faults } from './clients/faults/faults.ts'
 import { buildFaultyClient } from './clients/faulty-client.ts'
+import type { Mistake } from './clients/mistake.ts'
+import { mistakes } from './clients/mistakes.ts'
 import { buildOtherClient, otherClientOptions } from './clients/other-client.ts'
 import { openStage, type Stage } from './support/stage.ts'
 
 const { values } = parseArgs({
   options: {
-    /** Two patterns: `fault` selects faults by name or group. `only` selects checks by id or group. */
-    fault: { type: 'string', default: '' },
+    /** Two patterns: `mistake` selects mistakes by name or group. `only` selects checks by id or group. */
+    mistake: { type: 'string', default: '' },
     only: { type: 'string', default: '' },
-    /** With this option, each fault is judged only with the checks of the fault's own group. */
+    /** With this option, each mistake is judged only with the checks of its own group. */
     'own-group': { type: 'boolean', default: false },
     'side-by-side': { type: 'string', default: '2' },
   },
@@ -23,16 +23,16 @@ const { values } = parseArgs({
 const print = (line: string) => void process.stdout.write(`${line}\n`)
 const isBlamed = ({ verdict }: Result) => ['failed', 'warned', 'not followed'].includes(verdict)
 const picked = checks.filter(({ id, group }) => [id, group].some(text => new RegExp(values.only).test(text)))
-const groupsOf = (fault: Fault) => checks.filter(({ id }) => fault.checks.includes(id)).map(({ group }) => group)
-const waiting = faults.filter(fault =>
-  [fault.name, ...groupsOf(fault)].some(text => new RegExp(values.fault).test(text)),
+const groupsOf = (mistake: Mistake) => checks.filter(({ id }) => mistake.checks.includes(id)).map(({ group }) => group)
+const waiting = mistakes.filter(mistake =>
+  [mistake.name, ...groupsOf(mistake)].some(text => new RegExp(values.mistake).test(text)),
 )
 const missed: string[] = []
 let judged = 0
 
-await judgeRight('the small client without a fault', undefined, stage => stage.judge(buildFaultyClient, picked))
+await judgeRight('the small client without a mistake', undefined, stage => stage.judge(buildFaultyClient, picked))
 await judgeRight('the other client', otherClientOptions, stage => stage.judge(buildOtherClient, picked))
-await Promise.all(Array.from({ length: Number(values['side-by-side']) }, judgeFaults))
+await Promise.all(Array.from({ length: Number(values['side-by-side']) }, judgeMistakes))
 print(`${judged - missed.length} of ${judged} clients were judged correctly.`)
 if (missed.length > 0) {
   print(`Judged wrongly: ${missed.join(', ')}`)
@@ -56,11 +56,11 @@ async function judgeRight(
   if (warned.length > 0) print(`  warned: ${warned.join(', ')}`)
 }
 
-async function judgeFaults(): Promise<void> {
+async function judgeMistakes(): Promise<void> {
   const stage = await openStage()
-  for (let fault = waiting.shift(); fault; fault = waiting.shift()) {
-    const { name, checks: wanted } = fault
-    const mine = values['own-group'] ? picked.filter(one => groupsOf(fault).includes(one.group)) : picked
+  for (let mistake = waiting.shift(); mistake; mistake = waiting.shift()) {
+    const { name, checks: wanted } = mistake
+    const mine = values['own-group'] ? picked.filter(one => groupsOf(mistake).includes(one.group)) : picked
     const results = await stage.judge(settings => buildFaultyClient(settings, name), mine)
     const blamed = results.filter(isBlamed).map(({ id }) => id)
     const unfound = wanted.filter(id => mine.some(one => one.id === id) && !blamed.includes(id))

@@ -7,7 +7,7 @@ import type { Result } from '../../src/conformance/run-checks.ts'
 import { skip } from '../support/launch-chromium.ts'
 import { shareChromium } from '../support/open-page.ts'
 import { buildClient } from './clients/client.ts'
-import { judgePairs, listPairs, shuffle } from './clients/faults/judge-faults.ts'
+import { judgePairs, listPairs, shuffle } from './clients/judge-mistakes.ts'
 import { right } from './clients/parts.ts'
 import { leaveToScript, needsScript } from './clients/script-client.ts'
 import type { Settings } from './clients/visit.ts'
@@ -95,12 +95,16 @@ t.test(
   },
 )
 
-t.test('in Chromium, the checks of the group real-browser find every fault that they must find', { skip }, async t => {
-  const isOfGroup = ({ id }: Check) => inChromium.some(one => one.id === id)
-  const judged = await judgePairs(
-    listPairs().filter(({ check }) => isOfGroup(check)),
-    { sideBySide: 2, ...shared },
-  )
-  for (const { isFound, said } of judged) t.ok(isFound, said)
-  t.same(new Set(judged.map(({ check }) => check.id)), new Set(inChromium.map(({ id }) => id)))
-})
+t.test(
+  'in Chromium, the checks of the group real-browser find every mistake that they must find',
+  { skip },
+  async t => {
+    const isOfGroup = ({ id }: Check) => inChromium.some(one => one.id === id)
+    const judged = await judgePairs(
+      listPairs().filter(({ check }) => isOfGroup(check)),
+      { sideBySide: 2, ...shared },
+    )
+    for (const { isFound, said } of judged) t.ok(isFound, said)
+    t.same(new Set(judged.map(({ check }) => check.id)), new Set(inChromium.map(({ id }) => id)))
+  },
+)

@@ -1,5 +1,5 @@
 // The small client: a correct client of the platform, written with node:http and sealed cookies. Tests replace one of
-// its parts with a faulty part (faults.ts).
+// its parts with a faulty part (mistakes.ts).
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import {
@@ -16,7 +16,7 @@ import {
 } from './pages.ts'
 import { keepLogin, type Parts, right } from './parts.ts'
 import { callApi, isRecord } from './platform.ts'
-import { type Answer, PlatformFault, Refusal, type Session, type Settings, type Visit } from './visit.ts'
+import { type Answer, PlatformError, Refusal, type Session, type Settings, type Visit } from './visit.ts'
 
 type Handler = (visit: Visit) => Promise<Answer>
 
@@ -166,7 +166,7 @@ async function renewSession(visit: Visit): Promise<Session | undefined> {
   try {
     return parts.keepSession(visit, await parts.renew(visit, refreshToken))
   } catch (error) {
-    if (!(error instanceof PlatformFault)) throw error
+    if (!(error instanceof PlatformError)) throw error
     if (!parts.isForGood(error)) throw new Refusal(503, 'Your session cannot be renewed just now. Please try again.')
     parts.dropSession(visit)
     return undefined
@@ -197,7 +197,7 @@ async function ask(visit: Visit, session: Session, method: string, path: string,
   if (status === 403) throw new Refusal(403, 'The platform does not allow you to do that.')
   if (status === 404) throw new Refusal(404, 'There is no such application.')
   if (status === 422 && (method === 'POST' || method === 'PUT')) throw new Refusal(422, problemsIn(answer))
-  if (status !== 200 && status !== 201 && status !== 204) throw new PlatformFault(status)
+  if (status !== 200 && status !== 201 && status !== 204) throw new PlatformError(status)
   return answer
 }
 

@@ -1,6 +1,6 @@
-// Tests that each check in the table of faulty clients finds its fault.
+// Tests that each check in the table of faulty clients finds its mistake.
 import t from 'tap'
-import { judgePairs, listPairs } from './faults/judge-faults.ts'
+import { judgePairs, listPairs } from './judge-mistakes.ts'
 
 // The test takes about five minutes on two idle cores, and three times as long on a slow machine. This limit is only
 // reached if clients hang.
@@ -8,7 +8,7 @@ const mostMs = 25 * 60_000
 
 t.setTimeout(1_800_000)
 
-t.test('every check in the table of faulty clients finds its fault', { timeout: mostMs + 60_000 }, async t => {
+t.test('every check in the table of faulty clients finds its mistake', { timeout: mostMs + 60_000 }, async t => {
   const pairs = listPairs()
   const judged = await judgePairs(pairs, { mostMs })
   for (const { isFound, said } of judged) t.ok(isFound, said)

@@ -1,4 +1,4 @@
-// The table of faulty clients contains a fault for every check. This file judges a sample of the table, and
+// The table of faulty clients contains a mistake for every check. This file judges a sample of the table, and
 // faulty-clients.ci.ts judges the whole table.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -6,11 +6,11 @@ import t from 'tap'
 import { checks } from '../../../src/conformance/checks.ts'
 import { rules } from '../../../src/conformance/rules/rules.ts'
 import { openStage } from '../support/stage.ts'
-import { faults } from './faults/faults.ts'
-import { judgePairs, listPairs, shuffle } from './faults/judge-faults.ts'
 import { buildFaultyClient } from './faulty-client.ts'
+import { judgePairs, listPairs, shuffle } from './judge-mistakes.ts'
+import { mistakes } from './mistakes.ts'
 
-/** Checks for which the table contains no fault. Each value names the test that uses such a fault instead. */
+/** Checks for which the table contains no mistake. Each value names the test that uses such a mistake instead. */
 const provenElsewhere = {
   'page-hsts': 'test/conformance/https.test.ts tests clients over https without the header',
   'page-hsts-value': 'test/conformance/https.test.ts tests clients over https with another value',
@@ -18,26 +18,26 @@ const provenElsewhere = {
 }
 
 t.test('for every check, the table contains a faulty client', async t => {
-  const proven = new Set([...faults.flatMap(fault => fault.checks), ...Object.keys(provenElsewhere)])
+  const proven = new Set([...mistakes.flatMap(mistake => mistake.checks), ...Object.keys(provenElsewhere)])
   const unproven = checks.filter(({ id }) => !proven.has(id)).map(({ id, rule }) => `${id} (${rules[rule].level})`)
-  t.same(unproven, [], 'Add a fault in test/conformance/clients/faults/ that the check finds')
+  t.same(unproven, [], 'Add a mistake that the check finds in test/conformance/clients/mistakes/')
 })
 
-t.test('every fault has a unique name, and names checks that exist', async t => {
-  const names = faults.map(({ name }) => name)
+t.test('every mistake has a unique name, and names checks that exist', async t => {
+  const names = mistakes.map(({ name }) => name)
   t.same(
     names.filter((name, at) => names.indexOf(name) !== at),
     [],
   )
-  for (const { name, checks } of faults) t.ok(checks.length > 0, `${name} names a check`)
-  t.ok(listPairs().length >= faults.length)
+  for (const { name, checks } of mistakes) t.ok(checks.length > 0, `${name} names a check`)
+  t.ok(listPairs().length >= mistakes.length)
 })
 
-t.test('in a sample of the table of faulty clients, every check finds its fault', async t => {
-  const seed = Number(process.env.FAULTS_SEED ?? Math.floor(Math.random() * 2 ** 32))
+t.test('in a sample of the table of faulty clients, every check finds its mistake', async t => {
+  const seed = Number(process.env.MISTAKES_SEED ?? Math.floor(Math.random() * 2 ** 32))
   const judged = await judgePairs(shuffle(listPairs(), seed), { mostMs: 12_000, sideBySide: 4 })
-  for (const { isFound, said } of judged) t.ok(isFound, `${said} (again: FAULTS_SEED=${seed})`)
-  t.ok(judged.length >= 4, `${judged.length} faults were judged, with FAULTS_SEED=${seed}`)
+  for (const { isFound, said } of judged) t.ok(isFound, `${said} (again: MISTAKES_SEED=${seed})`)
+  t.ok(judged.length >= 4, `${judged.length} mistakes were judged, with MISTAKES_SEED=${seed}`)
 })
 
 t.test(

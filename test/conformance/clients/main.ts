@@ -1,18 +1,18 @@
-// `node test/conformance/clients/main.ts [--fault NAME | --other]`: runs one of the small clients as a command. Its
+// `node test/conformance/clients/main.ts [--mistake NAME | --other]`: runs one of the small clients as a command. Its
 // settings are in the environment (CLIENT_URL, LOGIN_URL, API_URL, CLIENT_ID, CLIENT_SECRET, PORT; SESSION_KEY: 32
 // bytes in base64url).
 import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
-import { faults } from './faults/faults.ts'
 import { buildFaultyClient } from './faulty-client.ts'
+import { mistakes } from './mistakes.ts'
 import { buildOtherClient } from './other-client.ts'
 
 const print = (line: string) => void process.stdout.write(`${line}\n`)
 const { values } = parseArgs({
-  options: { fault: { type: 'string' }, other: { type: 'boolean' }, list: { type: 'boolean' } },
+  options: { mistake: { type: 'string' }, other: { type: 'boolean' }, list: { type: 'boolean' } },
 })
 if (values.list) {
-  for (const { name, checks } of faults) print(`${name.padEnd(44)} ${checks.join(' ')}`)
+  for (const { name, checks } of mistakes) print(`${name.padEnd(44)} ${checks.join(' ')}`)
 } else {
   const { CLIENT_URL, LOGIN_URL, API_URL, CLIENT_ID, CLIENT_SECRET, PORT, SESSION_KEY } = process.env as Record<
     string,
@@ -27,6 +27,6 @@ if (values.list) {
     key: SESSION_KEY ? Buffer.from(SESSION_KEY, 'base64url') : randomBytes(32),
     print,
   }
-  const server = values.other ? buildOtherClient(settings) : buildFaultyClient(settings, values.fault)
+  const server = values.other ? buildOtherClient(settings) : buildFaultyClient(settings, values.mistake)
   server.listen(Number(PORT), 'localhost')
 }

@@ -1,5 +1,5 @@
-// The parts of the small client in which real clients make mistakes. Here, each part is correct. A fault replaces one
-// or more parts.
+// The parts of the small client in which real clients make mistakes. Here, each part is correct. A mistake replaces
+// one or more parts.
 import { createHash, randomBytes } from 'node:crypto'
 import type { Server, ServerOptions, ServerResponse } from 'node:http'
 import { type Application, type Group, goOn, page } from './pages.ts'
@@ -9,7 +9,7 @@ import {
   type Answer,
   type Callback,
   type Login,
-  PlatformFault,
+  PlatformError,
   Refusal,
   type Session,
   type Settings,
@@ -153,7 +153,7 @@ export const right = {
     let size = 0
     for await (const chunk of response.body ?? []) {
       size += chunk.length
-      if (size > most) throw new PlatformFault(502)
+      if (size > most) throw new PlatformError(502)
       chunks.push(chunk)
     }
     return Buffer.concat(chunks).toString()
@@ -171,19 +171,19 @@ export const right = {
   isToken: (token: unknown): token is string => typeof token === 'string' && /^[\w.~+/-]+=*$/.test(token),
   /** Returns expires_in in whole seconds. Throws if the value is not a positive number. */
   lifetime(value: unknown): number {
-    if (typeof value !== 'number' || !Number.isFinite(value) || value <= 0) throw new PlatformFault(502)
+    if (typeof value !== 'number' || !Number.isFinite(value) || value <= 0) throw new PlatformError(502)
     return Math.min(Math.max(Math.floor(value), 1), yearSeconds)
   },
   readTokens({ parts }: Visit, answer: Record<string, unknown>): Tokens {
     const { access_token: accessToken, refresh_token: refreshToken } = answer
-    if (!parts.isToken(accessToken) || !parts.isBearer(answer.token_type)) throw new PlatformFault(502)
+    if (!parts.isToken(accessToken) || !parts.isBearer(answer.token_type)) throw new PlatformError(502)
     const seconds = parts.lifetime(answer.expires_in)
     return { accessToken, refreshToken: parts.isToken(refreshToken) ? refreshToken : undefined, seconds }
   },
   async exchange(visit: Visit, callback: Callback, login: Login): Promise<Tokens> {
     const { parts } = visit
     const answer = await callPortal(visit, '/api/exchangeToken', parts.exchangeForm(visit, callback, login))
-    if (!parts.isStateOf(answer, login.state)) throw new PlatformFault(502)
+    if (!parts.isStateOf(answer, login.state)) throw new PlatformError(502)
     return parts.readTokens(visit, answer)
   },
 
@@ -271,7 +271,7 @@ export const right = {
     if (!visit.memory.has(`signed out ${hashOf(refreshToken)}`)) return tokens
     // The visitor has signed out during the renewal.
     await parts.revoke(visit, tokens.refreshToken ?? tokens.accessToken)
-    throw new PlatformFault(401, 'invalid_grant')
+    throw new PlatformError(401, 'invalid_grant')
   },
   /** Remembers a sign-out, so that a renewal that is still running does not continue the session. */
   noteSignOut(visit: Visit, token: string): void {
@@ -285,7 +285,7 @@ export const right = {
       client_secret: clientSecret,
     }),
   /** Whether the portal has refused the refresh token permanently. Other failures of the portal are temporary. */
-  isForGood: ({ upstream, code }: PlatformFault): boolean =>
+  isForGood: ({ upstream, code }: PlatformError): boolean =>
     ['invalid_grant', 'unsupported_grant_type', 'unauthorized_client'].includes(code) ||
     [404, 405, 501].includes(upstream),
   mostRenewals: 1,
@@ -371,7 +371,7 @@ export const right = {
     return `<a href="/applications/${encodeURIComponent(id)}">${parts.html(name)}</a>${site}`
   },
   readList(answer: unknown): Application[] {
-    if (!isRecord(answer) || !Array.isArray(answer.ItemList)) throw new PlatformFault(502)
+    if (!isRecord(answer) || !Array.isArray(answer.ItemList)) throw new PlatformError(502)
     return answer.ItemList.filter(isRecord).map(item => {
       const data = isRecord(item.data) ? item.data : {}
       const { name, webPageUrl } = data
@@ -383,11 +383,11 @@ export const right = {
     })
   },
   clientIdIn({ clientId }: Record<string, unknown>): string {
-    if (typeof clientId !== 'string') throw new PlatformFault(502)
+    if (typeof clientId !== 'string') throw new PlatformError(502)
     return clientId
   },
   secretIn(made: unknown): string {
-    if (!isRecord(made) || typeof made.clientSecret !== 'string') throw new PlatformFault(502)
+    if (!isRecord(made) || typeof made.clientSecret !== 'string') throw new PlatformError(502)
     return made.clientSecret
   },
   notFound: (_: Visit): string => '',

@@ -1,10 +1,10 @@
 // How the small client calls the login portal and the application API.
 import type { Parts } from './parts.ts'
-import { PlatformFault, type Session, type Visit } from './visit.ts'
+import { PlatformError, type Session, type Visit } from './visit.ts'
 
 export type Call = { method: string; url: string; headers: Record<string, string>; body?: string; most: number }
 
-/** Calls the platform. Returns the status and the parsed answer. Throws a PlatformFault if no usable answer arrives. */
+/** Calls the platform. Returns the status and the parsed answer. Throws a PlatformError if no usable answer arrives. */
 export async function call(parts: Parts, { method, url, headers, body, most }: Call): Promise<[number, unknown]> {
   try {
     const response = await fetch(url, {
@@ -14,12 +14,12 @@ export async function call(parts: Parts, { method, url, headers, body, most }: C
       signal: AbortSignal.timeout(parts.deadlineMs),
       ...(body !== undefined && { body }),
     })
-    if (response.headers.has('content-encoding') && !parts.unpacks) throw new PlatformFault(502)
+    if (response.headers.has('content-encoding') && !parts.unpacks) throw new PlatformError(502)
     const text = await parts.readBody(response, most)
     return [response.status, text === '' ? undefined : parts.parse(text, response.headers.get('content-type') ?? '')]
   } catch (error) {
-    if (error instanceof PlatformFault) throw error
-    throw new PlatformFault((error as Error).name === 'TimeoutError' ? 504 : 502)
+    if (error instanceof PlatformError) throw error
+    throw new PlatformError((error as Error).name === 'TimeoutError' ? 504 : 502)
   }
 }
 
@@ -36,7 +36,7 @@ export async function callPortal(visit: Visit, path: string, form: URLSearchPara
   const fields = isRecord(answer) ? answer : {}
   if (status === 200 && (isRecord(answer) || path === '/api/revokeToken')) return fields
   parts.note(visit, `${settings.loginUrl}${path} answered ${status}`)
-  throw new PlatformFault(status, typeof fields.error === 'string' ? fields.error : '')
+  throw new PlatformError(status, typeof fields.error === 'string' ? fields.error : '')
 }
 
 /** Calls the API, and returns the answer whatever its status is. */

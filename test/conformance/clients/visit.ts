@@ -55,7 +55,7 @@ export class Refusal extends Error {
  * Thrown if the platform refuses a call or sends an unreadable answer. `code`: the OAuth error code, if the answer has
  * one.
  */
-export class PlatformFault extends Refusal {
+export class PlatformError extends Refusal {
   readonly upstream: number
   readonly code: string
 

@@ -1,0 +1,130 @@
+// Changes of how the small client calls the platform. Several mistakes need these changes.
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Parts, right } from './parts.ts'
+import { type Call, isRecord } from './platform.ts'
+import { isOfApi } from './requests.ts'
+import { PlatformError, Refusal, type Visit } from './visit.ts'
+
+export type Answered = [status: number, answer: unknown]
+
+/** Uses the function `act` for the calls that `isMet` selects. */
+export function sendWith(
+  isMet: (call: Call) => boolean,
+  act: (visit: Visit, call: Call, send: () => Promise<Answered>) => Promise<Answered>,
+): Partial<Parts> {
+  return {
+    send(visit, call) {
+      const send = () => right.send(visit, call)
+      return isMet(call) ? act(visit, call, send) : send()
+    },
+  }
+}
+
+/** Changes the answers to the calls that `isMet` selects. */
+export const onAnswer = (isMet: (call: Call) => boolean, change: (answered: Answered, visit: Visit) => Answered) =>
+  sendWith(isMet, async (visit, _, send) => change(await send(), visit))
+
+/** If an error answer has a Retry-After of at most two seconds, the client waits that long and repeats the call. */
+export const repeatsAfterRetryAfter = (isMet: (call: Call) => boolean) =>
+  sendWith(isMet, async (visit, call) => {
+    let seconds = Number.NaN
+    const readBody: Parts['readBody'] = (response, most) => {
+      seconds = Number(response.headers.get('retry-after') ?? 'none')
+      return right.readBody(response, most)
+    }
+    const ask = () => right.send({ ...visit, parts: { ...visit.parts, readBody } }, call)
+    const answered = await ask()
+    if (answered[0] < 400 || !(seconds <= 2)) return answered
+    await pause(seconds * 1000)
+    return ask()
+  })
+
+/** If `isMet` selects an answer, the client reads the whole answer without a limit. */
+export const unlimited = (isMet: (call: Call, status: number) => boolean): Partial<Parts> => ({
+  send(visit, call) {
+    const readBody: Parts['readBody'] = (response, most) =>
+      isMet(call, response.status) ? response.text() : right.readBody(response, most)
+    return right.send({ ...visit, parts: { ...visit.parts, deadlineMs: 8000, readBody } }, call)
+  },
+})
+
+/** For the calls that `isLate` selects, the deadline applies only until the headers have arrived. */
+export const deadlineOfHeaders = (
+  isLate: (call: Call, status: number) => boolean,
+  isMet = isOfApi,
+): Partial<Parts> => ({
+  async send({ parts, ...visit }, call) {
+    if (!isMet(call)) return right.send({ parts, ...visit }, call)
+    const over = new AbortController()
+    const timer = setTimeout(() => over.abort(), parts.deadlineMs)
+    try {
+      const { method, url, headers, body } = call
+      const response = await fetch(url, {
+        method,
+        headers,
+        redirect: 'manual',
+        signal: over.signal,
+        ...(body !== undefined && { body }),
+      })
+      if (isLate(call, response.status)) clearTimeout(timer)
+      const text = await parts.readBody(response, call.most)
+      return [response.status, text === '' ? undefined : parts.parse(text, response.headers.get('content-type') ?? '')]
+    } catch (error) {
+      throw error instanceof PlatformError ? error : new PlatformError(504)
+    } finally {
+      clearTimeout(timer)
+    }
+  },
+})
+
+/** If `act` throws an error, the client answers like a server that does not catch errors: `Internal Server Error`. */
+export const crashing = (act: (call: Call, answer: unknown, status: number) => unknown): Partial<Parts> => ({
+  async send(visit, request) {
+    const answered = await right.send(visit, request)
+    try {
+      act(request, answered[1], answered[0])
+    } catch {
+      throw new Error('not caught')
+    }
+    return answered
+  },
+  statusFor(error) {
+    if (!(error instanceof Refusal)) throw error
+    return error.status
+  },
+  onCrash: (_error, response) => void response.writeHead(500).end('Internal Server Error'),
+})
+
+/** Copies the headers of the answers to the calls that `isMeant` selects into the answer to the browser. */
+export function passingBack(isMeant: (request: Call) => boolean): Partial<Parts> {
+  const copied = new WeakMap<Visit['setCookies'], string>()
+  return {
+    send(visit, request) {
+      if (!isMeant(request)) return right.send(visit, request)
+      const readBody: Parts['readBody'] = (response, most) => {
+        copied.set(visit.setCookies, response.headers.get('x-conformance-mark') ?? '')
+        return right.readBody(response, most)
+      }
+      return right.send({ ...visit, parts: { ...visit.parts, readBody } }, request)
+    },
+    async around(visit, next) {
+      const answer = await next()
+      const mark = copied.get(visit.setCookies)
+      return mark ? { ...answer, headers: { ...answer.headers, 'x-conformance-mark': mark } } : answer
+    },
+  }
+}
+
+/** Sends a form to the token endpoint. If the portal refuses the form, the client shows the error_description. */
+export async function askPortal(visit: Visit, form: URLSearchParams): Promise<Record<string, unknown>> {
+  const [status, answer] = await right.send(visit, {
+    method: 'POST',
+    url: `${visit.settings.loginUrl}/api/exchangeToken`,
+    headers: right.portalHeaders(visit),
+    body: form.toString(),
+    most: 65_536,
+  })
+  if (!isRecord(answer)) throw new PlatformError(status)
+  if (status !== 200) throw new Refusal(502, `The portal said: ${answer.error_description}`)
+  return answer
+}

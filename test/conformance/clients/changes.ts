@@ -1,0 +1,190 @@
+// Changes of the small client that several mistakes need.
+import { createHash } from 'node:crypto'
+import { keepLogin, type Parts, right } from './parts.ts'
+import { isRecord } from './platform.ts'
+import { cookieOf, isCallback } from './requests.ts'
+import type { Answer, Login, Visit } from './visit.ts'
+
+/** Throws an error before the client answers, so that the connection breaks. */
+export function crashIf(isMet: (visit: Visit) => boolean): Partial<Parts> {
+  return {
+    async around(visit, next) {
+      if (isMet(visit)) throw new Error('not caught')
+      return next()
+    },
+  }
+}
+
+/** Changes every answer. */
+export function answerWith(change: (answer: Answer, visit: Visit) => Answer): Partial<Parts> {
+  return { around: async (visit, next) => change(await next(), visit) }
+}
+
+/** Changes the HTML of every page. */
+export function bodyWith(change: (body: string, visit: Visit) => string): Partial<Parts> {
+  return answerWith((answer, visit) => ({ ...answer, ...(answer.body && { body: change(answer.body, visit) }) }))
+}
+
+const memories = new WeakMap<Visit['memory'], Map<string, unknown>>()
+
+/**
+ * Returns the data in the memory of one client process. Another instance does not have this data, and a restart deletes
+ * it.
+ */
+export function memoryOf({ memory }: Visit): Map<string, unknown> {
+  const found = memories.get(memory) ?? new Map()
+  memories.set(memory, found)
+  return found
+}
+
+/** Changes the query of the redirect to the portal. */
+export function startWith(change: (query: URLSearchParams, visit: Visit) => void): Partial<Parts> {
+  return {
+    startQuery(visit, state, verifier) {
+      const query = right.startQuery(visit, state, verifier)
+      change(query, visit)
+      return query
+    },
+  }
+}
+
+/** Changes the fields of the exchange. */
+export function exchangeWith(change: (form: URLSearchParams, visit: Visit) => void): Partial<Parts> {
+  return {
+    exchangeForm(visit, callback, login) {
+      const form = right.exchangeForm(visit, callback, login)
+      change(form, visit)
+      return form
+    },
+  }
+}
+
+/** Changes the headers of every answer. Leaves out a header whose value is undefined. */
+export function headersWith(change: (visit: Visit) => Record<string, string | undefined>): Partial<Parts> {
+  return {
+    headers(visit) {
+      const headers = Object.entries({ ...right.headers(visit), ...change(visit) })
+      return Object.fromEntries(headers.filter(([, value]) => value !== undefined)) as Record<string, string>
+    },
+  }
+}
+
+/** Changes the headers of the answers that `isMeant` selects. Leaves out a header whose value is undefined. */
+export function headersWhere(
+  isMeant: (answer: Answer, visit: Visit) => boolean,
+  change: Record<string, string | undefined>,
+): Partial<Parts> {
+  const meant = new WeakSet<Visit>()
+  return {
+    ...answerWith((answer, visit) => {
+      if (isMeant(answer, visit)) meant.add(visit)
+      return answer
+    }),
+    ...headersWith(visit => (meant.has(visit) ? change : {})),
+  }
+}
+
+/** Changes the attributes of both session cookies. */
+export function sessionWith(change: (attributes: string) => string): Partial<Parts> {
+  return {
+    sessionAttributes: seconds => change(right.sessionAttributes(seconds)),
+    refreshAttributes: seconds => change(right.refreshAttributes(seconds)),
+  }
+}
+
+/** An encoding without a key, so that anyone can read and write the value. */
+export const readable = {
+  write: (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url'),
+  read(text: string): unknown {
+    try {
+      return JSON.parse(Buffer.from(text, 'base64url').toString())
+    } catch {
+      return undefined
+    }
+  },
+}
+
+export const hashOf = (text: string) => createHash('sha256').update(text).digest('base64url')
+
+// ---- Errors
+/** Answers as a framework does if nobody catches an error. */
+export const notCaught = answerWith(answer =>
+  [502, 503, 504].includes(answer.status) ? { status: 500, body: 'Internal Server Error' } : answer,
+)
+
+// ---- Logins
+/** The attributes with which a client deletes a login cookie. */
+export const loginDeletion = 'Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=0'
+
+/** The logins in the cookies of this browser. */
+export const loginsOf = (visit: Visit): Login[] =>
+  visit.cookies
+    .map(([name, text]) => right.unsealLogin(visit, name, text) as Login | undefined)
+    .filter(login => login?.verifier !== undefined)
+    .map(login => login!)
+
+/** If a page needs a session, the client redirects from this page to the portal without using the login path. */
+export const beginsAtPage = (change: (visit: Visit) => Record<string, string>) => ({
+  askToSignIn(visit: Visit) {
+    const state = right.newState(visit)
+    const verifier = right.newVerifier(visit)
+    keepLogin(visit, { state, verifier, returnTo: visit.url.pathname + visit.url.search, at: Date.now() })
+    const location = `${visit.settings.loginUrl}/?${right.startQuery(visit, state, verifier)}`
+    return { status: 302, headers: { location, ...change(visit) } }
+  },
+})
+
+/** Uses up the state of each callback that `isMet` selects, although the client refuses this callback. */
+export const usingUp = (isMet: (visit: Visit) => boolean) => ({
+  async around(visit: Visit, next: () => Promise<Answer>) {
+    const state = visit.query.get('state') ?? ''
+    if (isCallback(visit) && isMet(visit)) memoryOf(visit).set(`used ${state}`, true)
+    return next()
+  },
+  findLogin: (visit: Visit, state: string) =>
+    memoryOf(visit).has(`used ${state}`) ? undefined : right.findLogin(visit, state),
+})
+
+export const toHttps = (address: string) => address.replace(/^http:/, 'https:')
+
+// ---- Sessions
+export const laxSession = sessionWith(text => text.replace('Strict', 'Lax'))
+
+/** The content of the session cookie, even if the session has expired. */
+export function contentOf(visit: Visit): Record<string, unknown> | undefined {
+  const text = cookieOf(visit, right.sessionCookie)
+  const content = text && right.unseal(visit, right.sessionCookie, text)
+  return isRecord(content) ? content : undefined
+}
+
+/** Changes parts of the client, but only for renewals. */
+export function renewing(change: Partial<Parts>): Partial<Parts> {
+  return {
+    renew: (visit, refreshToken) => right.renew({ ...visit, parts: { ...visit.parts, ...change } }, refreshToken),
+  }
+}
+
+/** If a renewal fails, the connection to the visitor breaks. */
+export const crashingRenewal: Partial<Parts> = {
+  async renew(visit, refreshToken) {
+    try {
+      return await right.renew(visit, refreshToken)
+    } catch {
+      throw new TypeError('Cannot read properties of undefined')
+    }
+  },
+}
+
+// ---- Forms and pages
+/** Accepts every form, and does not check the hidden token from the visitor's own page. */
+export const anyForm = { isFormOf: () => true }
+
+export const namesOwnAddress = (text: string | undefined, { settings }: Visit) =>
+  text?.includes(settings.publicUrl) === true
+
+/** Changes the HTML of the page at the path. */
+export const bodyAt = (path: string, change: (body: string, visit: Visit) => string) =>
+  bodyWith((body, visit) => (visit.url.pathname === path ? change(body, visit) : body))
+
+/** Adds the text to a page without encoding it. */
+export const addRaw = (body: string, text: string | null) => body.replace('</body>', `<p>${text ?? ''}</p></body>`)

@@ -1,0 +1,92 @@
+// Clients that handle the usual failures of the API, but not rare statuses, many failed calls, or calls that hang.
+import { crashing } from '../../call-changes.ts'
+import { memoryOf } from '../../changes.ts'
+import { type Mistake, mistake } from '../../mistake.ts'
+import { type Parts, right } from '../../parts.ts'
+import type { Call } from '../../platform.ts'
+import { isList, isOfApi, isRenewal } from '../../requests.ts'
+import { PlatformError, type Visit } from '../../visit.ts'
+
+const repeating = (times: number, isAgain: (call: Call) => boolean): Partial<Parts> => ({
+  async send(visit, request) {
+    for (let repeated = 0; ; repeated++) {
+      const answered = await right.send(visit, request).catch((error: PlatformError) => error)
+      const isFailure = answered instanceof PlatformError || answered[0] >= 500
+      if (isFailure && repeated < times && isAgain(request)) continue
+      if (answered instanceof PlatformError) throw answered
+      return answered
+    }
+  },
+})
+
+/** Of the calls that `isMet` selects, at most `most` run at the same time. The others wait without a deadline. */
+function queueing(most: number, isMet: (call: Call) => boolean): Partial<Parts> {
+  const queueOf = (visit: Visit) => {
+    const known = memoryOf(visit).get('queue') as { open: number; waiting: (() => void)[] } | undefined
+    const queue = known ?? { open: 0, waiting: [] }
+    memoryOf(visit).set('queue', queue)
+    return queue
+  }
+  return {
+    async send(visit, request) {
+      if (!isMet(request)) return right.send(visit, request)
+      const queue = queueOf(visit)
+      if (queue.open >= most) await new Promise<void>(resolve => queue.waiting.push(resolve))
+      queue.open++
+      try {
+        return await right.send(visit, request)
+      } finally {
+        queue.open--
+        queue.waiting.shift()?.()
+      }
+    },
+  }
+}
+
+/**
+ * The client does not release the connection of an error answer of the API. After 20 error answers, the client has no
+ * connection left.
+ */
+const keepsConnections: Partial<Parts> = {
+  async send(visit, request) {
+    if (!isOfApi(request)) return right.send(visit, request)
+    const kept = (memoryOf(visit).get('kept') as number | undefined) ?? 0
+    if (kept >= 20) throw new PlatformError(504)
+    const answered = await right.send(visit, request)
+    if (answered[0] >= 400) memoryOf(visit).set('kept', kept + 1)
+    return answered
+  },
+}
+
+type ApiError = { error: { message: string | Record<string, string[]> } }
+
+/** Returns the messages in an error of the API. Assumes that the error has its usual form. */
+function textsIn(answer: unknown): string[] {
+  const { message } = (answer as ApiError).error
+  return typeof message === 'string' ? [message] : Object.values(message).map(texts => texts.join(' '))
+}
+
+export const manyFailures: Mistake[] = [
+  mistake('rare-status-is-an-empty-list', 'list-rare-statuses', {
+    async send(visit, request) {
+      const [status, answer] = await right.send(visit, request)
+      const isFailure = [400, 401, 403, 404, 429, 500, 502, 503].includes(status)
+      return isList(request) && status !== 200 && !isFailure ? [200, { ItemList: [] }] : [status, answer]
+    },
+  }),
+  mistake(
+    'api-error-assumed-to-have-a-message',
+    ['list-odd-errors', 'create-odd-errors'],
+    crashing((request, answer, status) => {
+      if (isOfApi(request) && status >= 400) textsIn(answer)
+    }),
+  ),
+  mistake(
+    'list-asked-for-four-times',
+    'list-failed-few-calls',
+    repeating(3, ({ method }) => method === 'GET'),
+  ),
+  mistake('connections-of-error-answers-not-released', 'failed-calls-leave-connections', keepsConnections),
+  mistake('two-list-calls-at-a-time', 'hanging-list-others', queueing(2, isList)),
+  mistake('one-renewal-at-a-time', 'hanging-renewal-others', queueing(1, isRenewal)),
+]

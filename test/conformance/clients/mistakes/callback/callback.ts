@@ -1,0 +1,233 @@
+// Clients that answer a callback or a declined login wrongly, or reveal the values of a callback.
+import { randomBytes, randomUUID } from 'node:crypto'
+import {
+  answerWith,
+  bodyWith,
+  headersWith,
+  loginsOf,
+  memoryOf,
+  sessionWith,
+  startWith,
+  usingUp,
+} from '../../changes.ts'
+import { type Mistake, mistake } from '../../mistake.ts'
+import { goOn, page } from '../../pages.ts'
+import { right } from '../../parts.ts'
+import { isCallback, isCancelled } from '../../requests.ts'
+import type { Session, Visit } from '../../visit.ts'
+import { callbackParameters } from './callback-parameters.ts'
+import { hostileValues } from './hostile-values.ts'
+import { refused } from './refused.ts'
+import { returnTo } from './return-to.ts'
+import { states } from './states.ts'
+
+/** Sessions in the memory of the server, keyed by the id in the cookie. */
+const sessions = new Map<string, Session>()
+
+const sessionIdOf = ({ cookies }: Visit) => cookies.find(([name]) => name === right.sessionCookie)?.[1]
+
+/** Sessions in memory, as in many server-side frameworks. */
+const kept = new Map<string, Session>()
+
+const isSessionId = /^[0-9a-f]{48}$/
+
+function withoutIss({ query }: Visit): URLSearchParams {
+  const rest = new URLSearchParams(query)
+  rest.delete('iss')
+  return rest
+}
+
+export const callback: Mistake[] = [
+  mistake('exchange-at-another-path', ['login-works', 'exchange-post'], {
+    portalUrl: ({ settings }) => `${settings.loginUrl}/api/token`,
+  }),
+  mistake('callback-redirects-with-a-strict-cookie', 'login-lands-signed-in', {
+    arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
+    // Does not load the page a second time. The second request would carry the cookie, and no check would see the
+    // mistake.
+    comesFromElsewhere: () => false,
+  }),
+  mistake('redirect-to-the-wanted-page', 'login-lands-signed-in', {
+    comesFromElsewhere: () => false,
+    arrive: (visit, { returnTo }) =>
+      returnTo === '/applications' ? goOn(visit, returnTo) : { status: 302, headers: { location: returnTo } },
+  }),
+  mistake('callback-waits-for-a-click', ['callback-code-not-in-address', 'tabs-reload-after-login'], {
+    arrive: (visit, login) => page(visit, 200, 'Welcome', `<a href="${visit.parts.html(login.returnTo)}">Go on</a>`),
+  }),
+  mistake('code-in-the-fragment', 'callback-code-not-in-address', {
+    arrive: (visit, login) => goOn(visit, `${login.returnTo}#${visit.query.get('code')}`),
+  }),
+  mistake('callback-tells-the-next-page', 'callback-no-referrer', {
+    arrive(visit, login) {
+      const answer = goOn(visit, login.returnTo)
+      answer.headers!['referrer-policy'] = 'unsafe-url'
+      return answer
+    },
+  }),
+  mistake('callback-kept-in-caches', 'callback-no-store', {
+    arrive(visit, login) {
+      const answer = goOn(visit, login.returnTo)
+      answer.headers!['cache-control'] = 'private, max-age=600'
+      return answer
+    },
+  }),
+  mistake('callback-for-every-cache', ['callback-not-cached', 'cookie-not-cached'], {
+    arrive(visit, login) {
+      const answer = goOn(visit, login.returnTo)
+      answer.headers!['cache-control'] = 'public, max-age=300'
+      return answer
+    },
+  }),
+  mistake('callback-shows-the-code', 'callback-nothing-foreign', {
+    arrive(visit, login) {
+      const answer = goOn(visit, login.returnTo)
+      answer.body += `<!-- ${visit.query.get('code')} -->`
+      return answer
+    },
+  }),
+  mistake('callback-loads-from-elsewhere', 'callback-nothing-foreign', {
+    ...headersWith(() => ({ 'content-security-policy': undefined })),
+    arrive(visit, login) {
+      const answer = goOn(visit, login.returnTo)
+      answer.body = answer.body!.replace('<title>', '<script src="https://analytics.invalid/a.js"></script><title>')
+      return answer
+    },
+  }),
+  mistake(
+    'client-secret-on-the-page-of-the-callback',
+    'login-no-secret',
+    bodyWith((body, visit) =>
+      isCallback(visit) ? `${body}<script>const secret = "${visit.settings.clientSecret}"</script>` : body,
+    ),
+  ),
+  mistake('callback-that-is-under-way-is-a-crash', 'callback-resent', {
+    async once(visit, name, act) {
+      if (visit.memory.has(name)) throw new Error('duplicate key')
+      return right.once(visit, name, act)
+    },
+  }),
+  mistake('late-callback-ends-the-session', 'callback-resent-signed-in', {
+    once: (_visit, _name, act) => act(),
+    async exchange(visit, callback, login) {
+      try {
+        return await right.exchange(visit, callback, login)
+      } catch (error) {
+        right.dropSession(visit)
+        throw error
+      }
+    },
+  }),
+  mistake('each-callback-exchanges', 'callback-resent-exchanges', {
+    once: (_visit, _name, act) => act(),
+    isFirstUse: () => true,
+  }),
+  mistake('late-copy-of-a-callback-ends-the-session', 'callback-resent-late', {
+    isFirstUse(visit, state) {
+      const used = memoryOf(visit)
+      if (used.has(`used ${state}`)) right.dropSession(visit)
+      const isFirst = !used.has(`used ${state}`)
+      used.set(`used ${state}`, true)
+      return isFirst
+    },
+  }),
+  mistake('callback-by-a-form', 'callback-post', {
+    callbackMethods: ['GET', 'POST'],
+    isFromHere: () => true,
+    loginAttributes: right.loginAttributes.replace('Lax', 'None'),
+    async beforeState(visit) {
+      for (const [name, value] of new URLSearchParams(visit.body)) visit.query.set(name, value)
+    },
+  }),
+  mistake('callback-with-any-method', 'callback-post', { callbackMethods: ['GET', 'POST', 'PUT'] }),
+  mistake('callback-by-options', 'callback-post', { callbackMethods: ['GET', 'OPTIONS'] }),
+  mistake('exchange-at-the-issuer-in-the-address', 'callback-names-no-host', {
+    checkClient: visit => right.checkClient({ ...visit, query: withoutIss(visit) }),
+    portalUrl: ({ settings, query }, path) => (query.get('iss') ?? settings.loginUrl) + path,
+  }),
+  mistake('callback-by-head', 'callback-head', { callbackMethods: ['GET', 'HEAD'] }),
+  mistake(
+    'head-uses-up-the-state',
+    'callback-head',
+    usingUp(visit => visit.method === 'HEAD'),
+  ),
+  mistake(
+    'cancelled-is-not-found',
+    'declined',
+    startWith((query, { settings }) => query.set('cancel_url', `${settings.publicUrl}/declined`)),
+  ),
+  mistake(
+    'cancel-page-is-missing-for-signed-in-visitors',
+    'declined',
+    answerWith((answer, visit) =>
+      isCancelled(visit) && right.readSession(visit) ? page(visit, 404, 'Not found', '') : answer,
+    ),
+  ),
+  mistake(
+    'decline-without-a-login-cookie-is-a-crash',
+    'declined',
+    answerWith((answer, visit) =>
+      visit.url.pathname === '/cancelled' && loginsOf(visit).length === 0
+        ? { ...answer, status: 500, body: 'Internal Server Error' }
+        : answer,
+    ),
+  ),
+  mistake('decline-begins-a-new-login', 'declined', {
+    ...answerWith((answer, visit) =>
+      visit.url.pathname === '/cancelled' ? { status: 302, headers: { location: '/login' } } : answer,
+    ),
+  }),
+  mistake('decline-without-a-state-refused', 'declined', {
+    ...answerWith((answer, visit) =>
+      visit.url.pathname === '/cancelled' && !visit.query.has('state') ? page(visit, 400, 'Bad request', '') : answer,
+    ),
+  }),
+  mistake('session-id-taken-over', 'session-new', {
+    keepSession(visit, tokens) {
+      const { visitor, expiresAt } = {
+        visitor: right.visitorOf(tokens, visit),
+        expiresAt: Date.now() + tokens.seconds * 1000,
+      }
+      const session = { accessToken: tokens.accessToken, visitor, expiresAt }
+      const id = sessionIdOf(visit) ?? randomUUID()
+      sessions.set(id, session)
+      visit.setCookies.push(`${right.sessionCookie}=${id}; ${right.sessionAttributes(tokens.seconds)}`)
+      return session
+    },
+    readSession: visit => sessions.get(sessionIdOf(visit) ?? ''),
+  }),
+  mistake('session-id-adopted', 'session-new', {
+    keepSession(visit, tokens) {
+      const given = visit.cookies.find(([name]) => name === '__Host-sid')?.[1] ?? ''
+      const id = isSessionId.test(given) ? given : randomBytes(24).toString('hex')
+      const visitor = right.visitorOf(tokens, visit)
+      const session = { accessToken: tokens.accessToken, visitor, expiresAt: Date.now() + tokens.seconds * 1000 }
+      kept.set(id, session)
+      visit.setCookies.push(`__Host-sid=${id}; ${right.sessionAttributes(tokens.seconds)}`)
+      return session
+    },
+    readSession: visit => kept.get(visit.cookies.find(([name]) => name === '__Host-sid')?.[1] ?? ''),
+    readRefresh: () => undefined,
+  }),
+  mistake('old-session-stays', 'session-replaced', {
+    ...sessionWith(text => text.replace('Strict', 'Lax')),
+    keepSession: (visit, tokens) => right.readSession(visit) ?? right.keepSession(visit, tokens),
+  }),
+  mistake('refused-callback-ends-the-session', 'callback-refused-keeps-session', {
+    async around(visit, next) {
+      const answer = await next()
+      if (visit.url.pathname === '/exchangeToken' && (answer.status ?? 200) >= 400) right.dropSession(visit)
+      return answer
+    },
+  }),
+  mistake('error-callback-ends-the-session', 'callback-refused-keeps-session', {
+    async beforeState(visit) {
+      if (visit.query.has('error')) right.dropSession(visit)
+    },
+  }),
+  ...states,
+  ...callbackParameters,
+  ...refused,
+  ...hostileValues,
+  ...returnTo,
+]

@@ -1,0 +1,223 @@
+// Clients that answer wrongly if a callback signs nobody in, or that change the session in this case.
+import { answerWith, headersWith, memoryOf, usingUp } from '../../changes.ts'
+import { type Mistake, mistake } from '../../mistake.ts'
+import { right } from '../../parts.ts'
+import { isCallback, isCancelled, isRefusedCallback } from '../../requests.ts'
+import { PlatformError, Refusal, type Visit } from '../../visit.ts'
+
+export const refused: Mistake[] = [
+  mistake('error-begins-a-new-login', 'callback-error-page', {
+    ...answerWith((answer, visit) =>
+      isRefusedCallback(answer, visit, 'error') ? { status: 302, headers: { location: '/login' } } : answer,
+    ),
+  }),
+  mistake('error-of-another-kind-is-a-crash', 'callback-error-page', {
+    checkError({ query }) {
+      const error = query.get('error')
+      if (error && error !== 'access_denied') throw new TypeError(`no text for ${error}`)
+      if (error) throw new Refusal(400, 'The login portal did not sign you in.')
+    },
+  }),
+  ...(['/exchangeToken', '/cancelled'] as const).map(path =>
+    mistake(
+      `new-login-five-seconds-after-an-error-at-${path.slice(1)}`,
+      path === '/cancelled' ? 'declined' : 'callback-error-page',
+      answerWith((answer, visit) =>
+        visit.url.pathname === path && visit.query.has('error')
+          ? { ...answer, headers: { ...answer.headers, refresh: '5; url=/login' } }
+          : answer,
+      ),
+    ),
+  ),
+  ...['login_required', 'invalid_scope'].map(error =>
+    mistake(
+      `${error}-begins-a-new-login`,
+      'callback-error-page',
+      answerWith((answer, visit) =>
+        isCallback(visit) && visit.query.get('error') === error
+          ? { status: 302, headers: { location: '/login' } }
+          : answer,
+      ),
+    ),
+  ),
+  mistake(
+    'new-login-five-seconds-after-a-failed-exchange',
+    'callback-failures-no-loop',
+    answerWith((answer, visit) =>
+      isCallback(visit) && answer.status >= 500
+        ? { ...answer, headers: { ...answer.headers, refresh: '5; url=/login' } }
+        : answer,
+    ),
+  ),
+  mistake('refused-code-begins-a-new-login', 'callback-failures-no-loop', {
+    async exchange(visit, callback, login) {
+      try {
+        return await right.exchange(visit, callback, login)
+      } catch (error) {
+        if ((error as PlatformError).code === 'invalid_grant') memoryOf(visit).set('again', true)
+        throw error
+      }
+    },
+    ...answerWith((answer, visit) => {
+      if (!isCallback(visit) || !memoryOf(visit).get('again')) return answer
+      memoryOf(visit).delete('again')
+      return { status: 302, headers: { location: '/login' } }
+    }),
+  }),
+  ...['unusable-token', 'failed-exchange'].map(name =>
+    mistake(`${name}-begins-a-new-login`, 'callback-failures-no-loop', {
+      async exchange(visit, callback, login) {
+        try {
+          return await right.exchange(visit, callback, login)
+        } catch (error) {
+          const isUnusable = (error as PlatformError).upstream === 502
+          memoryOf(visit).set('again', isUnusable === (name === 'unusable-token'))
+          throw error
+        }
+      },
+      ...answerWith((answer, visit) => {
+        if (!isCallback(visit) || !memoryOf(visit).get('again')) return answer
+        memoryOf(visit).delete('again')
+        return { status: 302, headers: { location: '/login' } }
+      }),
+    }),
+  ),
+  mistake('failed-exchange-without-a-page', 'callback-refused-answer', {
+    ...answerWith((answer, visit) =>
+      visit.url.pathname === '/exchangeToken' && answer.status === 502
+        ? { status: 500, headers: { 'content-type': 'text/plain' }, body: 'Internal Server Error' }
+        : answer,
+    ),
+  }),
+  mistake('failed-login-shows-the-code', 'callback-refused-closed', {
+    wordsFor: (error, visit) => `${right.wordsFor(error, visit)} ${visit.query.get('code') ?? ''}`,
+  }),
+  mistake('failed-login-loads-from-elsewhere', 'callback-refused-closed', {
+    ...answerWith((answer, visit) =>
+      isRefusedCallback(answer, visit)
+        ? { ...answer, body: `${answer.body}<img src="https://analytics.invalid/a.png">` }
+        : answer,
+    ),
+  }),
+  mistake('failed-login-tells-its-address', 'callback-refused-closed', {
+    ...answerWith((answer, visit) =>
+      isRefusedCallback(answer, visit)
+        ? { ...answer, headers: { ...answer.headers, 'referrer-policy': 'unsafe-url' } }
+        : answer,
+    ),
+  }),
+  ...(
+    [
+      ['another-issuer', visit => visit.query.get('iss') !== visit.settings.loginUrl && visit.query.has('code')],
+      ['no-subject', visit => !visit.query.has('subject') && visit.query.has('code')],
+      ['two-codes', visit => visit.query.getAll('code').length > 1],
+    ] as [string, (visit: Visit) => boolean][]
+  ).map(([name, isMet]) =>
+    mistake(
+      `link-with-the-code-on-the-page-for-${name}`,
+      'callback-refused-closed',
+      answerWith((answer, visit) =>
+        isCallback(visit) && answer.status === 400 && isMet(visit)
+          ? { ...answer, body: `${answer.body}<a href="${right.html(visit.url.search)}">Try again</a>` }
+          : answer,
+      ),
+    ),
+  ),
+  mistake('state-on-the-page-for-a-used-callback', 'callback-refused-closed', {
+    isFirstUse(visit, state) {
+      const isUsed = memoryOf(visit).has(`used ${state}`)
+      memoryOf(visit).set(`used ${state}`, true)
+      if (isUsed) throw new Refusal(400, `The login ${state} was finished before.`)
+      return true
+    },
+  }),
+  mistake('failed-login-kept-in-caches', 'callback-refused-no-store', {
+    ...answerWith((answer, visit) =>
+      isRefusedCallback(answer, visit)
+        ? { ...answer, headers: { ...answer.headers, 'cache-control': 'private' } }
+        : answer,
+    ),
+  }),
+  mistake('cancelled-login-in-a-frame', 'callback-not-framed', {
+    ...headersWith(({ url }) =>
+      url.pathname === '/cancelled'
+        ? { 'content-security-policy': "default-src 'none'", 'x-frame-options': undefined }
+        : {},
+    ),
+  }),
+  mistake('only-frames-refused', ['callback-navigation-only', 'start-navigation-only'], {
+    isNavigation: ({ headers }) => headers['sec-fetch-dest'] !== 'iframe',
+  }),
+  mistake(
+    'prefetch-uses-up-the-state',
+    'callback-navigation-only',
+    usingUp(visit => String(visit.headers['sec-purpose'] ?? '').includes('prefetch')),
+  ),
+  mistake('callback-without-a-query-ends-the-session', 'callback-forged-keeps-session', {
+    async beforeState(visit) {
+      if (!visit.query.has('state') && !visit.query.has('error')) right.dropSession(visit)
+    },
+  }),
+  mistake('forged-callback-ends-a-session-that-comes-with-it', 'callback-forged-keeps-session', {
+    findLogin(visit, state) {
+      const login = right.findLogin(visit, state)
+      if (!login && visit.cookies.some(([name]) => name === right.sessionCookie)) right.dropSession(visit)
+      return login
+    },
+  }),
+  mistake('cancelled-login-ends-the-session', 'declined-keeps-session', {
+    async around(visit, next) {
+      if (visit.url.pathname === '/cancelled') right.dropSession(visit)
+      return next()
+    },
+  }),
+  mistake('declined-second-login-ends-the-session', 'second-login-fails-keeps-session', {
+    ...answerWith((answer, visit) => {
+      if (isCancelled(visit) && right.findLogin(visit, visit.query.get('state') ?? '')) right.dropSession(visit)
+      return answer
+    }),
+  }),
+  mistake('error-of-a-second-login-ends-the-session', 'second-login-fails-keeps-session', {
+    checkError(visit) {
+      if (visit.query.has('error')) right.dropSession(visit)
+      right.checkError(visit)
+    },
+  }),
+  mistake('second-login-without-a-code-ends-the-session', 'second-login-fails-keeps-session', {
+    readCallback(visit) {
+      if (!visit.query.has('code')) right.dropSession(visit)
+      return right.readCallback(visit)
+    },
+  }),
+  mistake('second-login-for-another-client-ends-the-session', 'second-login-fails-keeps-session', {
+    checkClient(visit) {
+      try {
+        right.checkClient(visit)
+      } catch (error) {
+        if (error instanceof Refusal) right.dropSession(visit)
+        throw error
+      }
+    },
+  }),
+  mistake('state-unchecked-for-the-signed-in', 'state-signed-in-browser', {
+    findLogin: (visit, state) =>
+      right.findLogin(visit, state) ??
+      (right.readSession(visit) && { state, verifier: '', returnTo: '/applications', at: Date.now() }),
+  }),
+  mistake('session-ended-before-the-exchange', 'exchange-failure-keeps-session', {
+    exchange(visit, callback, login) {
+      right.dropSession(visit)
+      return right.exchange(visit, callback, login)
+    },
+  }),
+  mistake('refused-code-ends-the-session', 'exchange-failure-keeps-session', {
+    async exchange(visit, callback, login) {
+      try {
+        return await right.exchange(visit, callback, login)
+      } catch (error) {
+        if (error instanceof PlatformError && error.code === 'invalid_grant') right.dropSession(visit)
+        throw error
+      }
+    },
+  }),
+]

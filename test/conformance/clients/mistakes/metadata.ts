@@ -1,0 +1,423 @@
+// Clients that read the metadata of the portal, and trust the document too much or cannot work without it.
+import { memoryOf } from '../changes.ts'
+import { type Mistake, mistake } from '../mistake.ts'
+import { page } from '../pages.ts'
+import { type Parts, right } from '../parts.ts'
+import { isRecord } from '../platform.ts'
+import { Refusal, type Visit } from '../visit.ts'
+
+type Document = Record<string, unknown>
+
+interface Reading {
+  deadlineMs: number
+  /** Returns the largest number of bytes that the client reads. */
+  most(response: Response): number
+  redirects: 'error' | 'follow'
+  /** Whether the client reads the document again at each login. */
+  isAskedAgain: boolean
+  isBelieved(document: Document, visit: Visit): boolean
+  /** The document that the client uses if it cannot read a new one. */
+  otherwise(visit: Visit): Document
+}
+
+const known = (visit: Visit) => (memoryOf(visit).get('metadata') ?? {}) as Document
+
+const rightReading: Reading = {
+  deadlineMs: 1000,
+  most: () => 65_536,
+  redirects: 'error',
+  isAskedAgain: false,
+  isBelieved: ({ issuer }, { settings }) => issuer === settings.loginUrl,
+  otherwise: known,
+}
+
+async function read(visit: Visit, { deadlineMs, most, redirects, isBelieved, otherwise }: Reading): Promise<void> {
+  let document: Document
+  try {
+    const response = await fetch(`${visit.settings.loginUrl}/.well-known/oauth-authorization-server`, {
+      signal: AbortSignal.timeout(deadlineMs),
+      redirect: redirects,
+    })
+    const answer: unknown = JSON.parse(await right.readBody(response, most(response)))
+    if (!response.ok || !isRecord(answer) || !isBelieved(answer, visit)) throw new Error('not the document')
+    document = answer
+    memoryOf(visit).set('isRead', true)
+  } catch {
+    document = otherwise(visit)
+  }
+  memoryOf(visit).set('metadata', document)
+}
+
+const takesPkce = (visit: Visit) => {
+  const methods = known(visit).code_challenge_methods_supported
+  return Array.isArray(methods) && methods.includes('S256')
+}
+
+/**
+ * Makes a client that reads the document once, before its first login. `change` replaces properties of `rightReading`.
+ */
+function readingMetadata(change: Partial<Reading> = {}, parts: Partial<Parts> = {}): Partial<Parts> {
+  const reading = { ...rightReading, ...change }
+  return {
+    async around(visit, next) {
+      const isNeeded = visit.url.pathname === '/login' && (reading.isAskedAgain || !memoryOf(visit).has('isRead'))
+      if (isNeeded) await read(visit, reading)
+      return next()
+    },
+    startQuery(visit, state, verifier) {
+      const query = right.startQuery(visit, state, verifier)
+      if (!takesPkce(visit)) for (const name of ['code_challenge', 'code_challenge_method']) query.delete(name)
+      return query
+    },
+    newVerifier: visit => (takesPkce(visit) ? right.newVerifier(visit) : ''),
+    exchangeForm(visit, callback, login) {
+      const form = right.exchangeForm(visit, callback, login)
+      if (!login.verifier) form.delete('code_verifier')
+      return form
+    },
+    checkClient(visit) {
+      right.checkClient(visit)
+      const isPromised = known(visit).authorization_response_iss_parameter_supported === true
+      if (isPromised && !visit.query.has('iss')) throw new Refusal(400, 'This answer does not name its sender.')
+    },
+    /** Revokes only if the document lists the endpoint. */
+    async revoke(visit, token) {
+      if (known(visit).revocation_endpoint !== undefined) await right.revoke(visit, token)
+    },
+    ...parts,
+  }
+}
+
+/** A correct client. A test requires that it fails no check. */
+export const metadataReader = readingMetadata()
+
+/** Uses the addresses in the document for login requests and for exchanges. */
+const takesHosts: Partial<Parts> = {
+  portalStart: visit => String(known(visit).authorization_endpoint ?? right.portalStart(visit)),
+  portalUrl: (visit, path, form) =>
+    path === '/api/exchangeToken'
+      ? String(known(visit).token_endpoint ?? right.portalUrl(visit, path, form))
+      : right.portalUrl(visit, path, form),
+}
+
+/** Uses the address in the field `member` of the document for the calls that `isMeant` selects. */
+const takesHost = (member: string, isMeant: (path: string, form: URLSearchParams) => boolean): Partial<Parts> => ({
+  portalUrl: (visit, path, form) =>
+    isMeant(path, form)
+      ? String(known(visit)[member] ?? right.portalUrl(visit, path, form))
+      : right.portalUrl(visit, path, form),
+})
+
+/** Refuses a callback without iss if `isPromised` is true, or if the document promises iss. */
+const demandsIss = (isPromised: (visit: Visit) => boolean): Partial<Parts> => ({
+  checkClient(visit) {
+    metadataReader.checkClient!(visit)
+    if (isPromised(visit) && !visit.query.has('iss')) throw new Refusal(400, 'This answer does not name its sender.')
+  },
+})
+
+const needsIt = readingMetadata({
+  otherwise() {
+    throw new Refusal(503, 'The portal does not answer just now.')
+  },
+})
+
+export const metadata: Mistake[] = [
+  mistake('metadata-needed', ['metadata-404', 'metadata-503', 'metadata-html'], {
+    ...needsIt,
+    async around(visit, next) {
+      try {
+        return await needsIt.around!(visit, next)
+      } catch {
+        return { status: 503, body: 'Please try again later.' }
+      }
+    },
+  }),
+  mistake(
+    'metadata-waited-for-without-end',
+    ['metadata-never', 'metadata-endless-body'],
+    readingMetadata({ deadlineMs: 86_400_000, most: () => Number.POSITIVE_INFINITY }),
+  ),
+  mistake('metadata-waited-for-five-seconds', 'metadata-never', readingMetadata({ deadlineMs: 5000 })),
+  mistake('metadata-waited-for-two-seconds', 'metadata-never', readingMetadata({ deadlineMs: 2000 })),
+  mistake(
+    'metadata-deadline-for-each-read',
+    ['metadata-slow-header', 'metadata-drip'],
+    readingMetadata({ deadlineMs: 86_400_000 }),
+  ),
+  mistake('metadata-of-any-type', 'metadata-broken', {
+    ...metadataReader,
+    startQuery(visit, state, verifier) {
+      const methods = (known(visit).code_challenge_methods_supported ?? []) as string[]
+      methods.map(method => method.toLowerCase())
+      return metadataReader.startQuery!(visit, state, verifier)
+    },
+  }),
+  mistake(
+    'metadata-methods-of-any-type',
+    'metadata-wrong-types',
+    readingMetadata({
+      isBelieved(document, visit) {
+        document.code_challenge_methods_supported = ((document.code_challenge_methods_supported ?? []) as string[]).map(
+          method => method.toUpperCase(),
+        )
+        return rightReading.isBelieved(document, visit)
+      },
+      otherwise() {
+        throw new Refusal(503, 'The portal does not answer just now.')
+      },
+    }),
+  ),
+  mistake('metadata-asked-for-once', 'metadata-read-later', {
+    ...metadataReader,
+    async around(visit, next) {
+      const hasAsked = memoryOf(visit).has('hasAsked')
+      memoryOf(visit).set('hasAsked', true)
+      return hasAsked ? next() : metadataReader.around!(visit, next)
+    },
+  }),
+  mistake('metadata-redirect-followed', 'metadata-redirect', readingMetadata({ redirects: 'follow' })),
+  mistake(
+    'features-of-another-issuer',
+    ['metadata-issuer-revocation', 'metadata-not-replaced-by-another-issuer'],
+    readingMetadata({ isAskedAgain: true, isBelieved: () => true }),
+  ),
+  mistake('metadata-of-anybody', 'metadata-issuer-other', readingMetadata({ isBelieved: () => true }, takesHosts)),
+  mistake('features-of-anybody', 'metadata-issuer-features', readingMetadata({ isBelieved: () => true })),
+  mistake(
+    'features-of-a-similar-issuer',
+    'metadata-issuer-features',
+    readingMetadata({ isBelieved: ({ issuer }, { settings }) => `${issuer}`.startsWith(settings.loginUrl) }),
+  ),
+  mistake(
+    'features-without-an-issuer',
+    'metadata-issuer-features',
+    readingMetadata({ isBelieved: ({ issuer = '' }, { settings }) => issuer === '' || issuer === settings.loginUrl }),
+  ),
+  mistake(
+    'issuer-compared-by-host',
+    'metadata-issuer-features',
+    readingMetadata({
+      isBelieved: ({ issuer }, { settings }) =>
+        URL.parse(`${issuer}`)?.hostname === new URL(settings.loginUrl).hostname,
+    }),
+  ),
+  mistake('metadata-of-any-size', 'metadata-large-refused', readingMetadata({ most: () => Number.POSITIVE_INFINITY })),
+  mistake(
+    'compressed-metadata-of-any-size',
+    'metadata-large-refused',
+    readingMetadata({ most: ({ headers }) => (headers.has('content-encoding') ? Number.POSITIVE_INFINITY : 65_536) }),
+  ),
+  mistake('metadata-chooses-hosts', 'metadata-endpoints-elsewhere', readingMetadata({}, takesHosts)),
+  mistake(
+    'metadata-chooses-the-host-of-revocations',
+    'metadata-endpoints-elsewhere',
+    readingMetadata(
+      {},
+      takesHost('revocation_endpoint', path => path === '/api/revokeToken'),
+    ),
+  ),
+  mistake(
+    'metadata-chooses-the-host-of-renewals',
+    'metadata-endpoints-elsewhere',
+    readingMetadata(
+      {},
+      takesHost('token_endpoint', (_, form) => form.get('grant_type') === 'refresh_token'),
+    ),
+  ),
+  mistake(
+    'metadata-chooses-the-page-after-a-sign-out',
+    'metadata-endpoints-elsewhere',
+    readingMetadata(
+      {},
+      {
+        signedOut: visit => page(visit, 200, 'Signed out', `<a href="${known(visit).end_session_endpoint}">Leave</a>`),
+      },
+    ),
+  ),
+  mistake(
+    'metadata-chooses-plain',
+    'metadata-pkce-plain',
+    readingMetadata(
+      {},
+      {
+        newVerifier: right.newVerifier,
+        startQuery(visit, state, verifier) {
+          const query = right.startQuery(visit, state, verifier)
+          if (takesPkce(visit)) return query
+          query.set('code_challenge', verifier)
+          query.set('code_challenge_method', 'plain')
+          return query
+        },
+      },
+    ),
+  ),
+  mistake(
+    'pkce-whatever-the-metadata-says',
+    ['metadata-no-pkce-404', 'metadata-no-pkce-pkce-missing'],
+    readingMetadata({}, { newVerifier: right.newVerifier, startQuery: right.startQuery }),
+  ),
+  mistake(
+    'parameter-of-no-specification-without-metadata',
+    'metadata-no-pkce-404',
+    readingMetadata(
+      {},
+      {
+        startQuery(visit, state, verifier) {
+          const query = metadataReader.startQuery!(visit, state, verifier)
+          query.set('prompt', 'login')
+          return query
+        },
+      },
+    ),
+  ),
+  mistake(
+    'empty-verifier-without-pkce',
+    ['metadata-no-pkce-404', 'metadata-no-pkce-pkce-missing'],
+    readingMetadata({}, { exchangeForm: right.exchangeForm }),
+  ),
+  mistake(
+    'pkce-if-any-method-is-listed',
+    'metadata-no-pkce-pkce-plain',
+    readingMetadata(
+      {},
+      {
+        newVerifier: visit => (known(visit).code_challenge_methods_supported ? right.newVerifier(visit) : ''),
+        startQuery: (visit, state, verifier) =>
+          verifier === ''
+            ? metadataReader.startQuery!(visit, state, verifier)
+            : right.startQuery(visit, state, verifier),
+      },
+    ),
+  ),
+  mistake(
+    'pkce-only-if-nothing-else-is-listed',
+    'metadata-pkce-of-several',
+    readingMetadata({
+      isBelieved(document, visit) {
+        const methods = document.code_challenge_methods_supported
+        if (Array.isArray(methods) && methods.length > 1) document.code_challenge_methods_supported = []
+        return rightReading.isBelieved(document, visit)
+      },
+    }),
+  ),
+  mistake(
+    'revokes-whatever-the-metadata-says',
+    'metadata-no-revocation',
+    readingMetadata({}, { revoke: right.revoke }),
+  ),
+  mistake(
+    'revokes-until-a-document-was-read',
+    'metadata-no-revocation',
+    readingMetadata(
+      {},
+      {
+        async revoke(visit, token) {
+          const isUnknown = !memoryOf(visit).has('isRead')
+          if (isUnknown || known(visit).revocation_endpoint !== undefined) await right.revoke(visit, token)
+        },
+      },
+    ),
+  ),
+  mistake('portal-sign-out-always-linked', 'metadata-no-sign-out-link', {
+    ...metadataReader,
+    signedOut: ({ settings }) => ({
+      status: 200,
+      headers: { 'content-type': 'text/html; charset=utf-8' },
+      body: `<!doctype html><html lang="en"><title>Signed out</title><a href="${settings.loginUrl}/sign-out">Portal</a></html>`,
+    }),
+  }),
+  mistake(
+    'metadata-promise-of-iss-ignored',
+    'metadata-iss-promised',
+    readingMetadata({}, { checkClient: right.checkClient }),
+  ),
+  mistake(
+    'empty-iss-passes',
+    'metadata-iss-promised',
+    readingMetadata(
+      {},
+      {
+        checkClient(visit) {
+          if (visit.query.get('iss') === '') visit.query.delete('iss')
+          right.checkClient(visit)
+          const isPromised = known(visit).authorization_response_iss_parameter_supported === true
+          if (isPromised && !/[?&]iss=/.test(visit.target)) throw new Refusal(400, 'This answer has no issuer.')
+        },
+      },
+    ),
+  ),
+  mistake(
+    'iss-always-demanded',
+    'metadata-iss-not-promised',
+    readingMetadata(
+      {},
+      {
+        checkClient(visit) {
+          right.checkClient(visit)
+          if (!visit.query.has('iss')) throw new Refusal(400, 'This answer does not name its sender.')
+        },
+      },
+    ),
+  ),
+  mistake(
+    'iss-demanded-because-of-false',
+    'metadata-iss-not-promised',
+    readingMetadata(
+      {},
+      demandsIss(visit => 'authorization_response_iss_parameter_supported' in known(visit)),
+    ),
+  ),
+  mistake(
+    'iss-demanded-without-metadata',
+    'metadata-iss-not-promised',
+    readingMetadata(
+      {},
+      demandsIss(visit => !('issuer' in known(visit))),
+    ),
+  ),
+  mistake(
+    'iss-compared-only-if-the-metadata-promises-it',
+    'metadata-iss-compared',
+    readingMetadata(
+      {},
+      {
+        checkClient(visit) {
+          if (visit.query.get('client_id') !== visit.settings.clientId)
+            throw new Refusal(400, 'For another application.')
+          const isPromised = known(visit).authorization_response_iss_parameter_supported === true
+          if (isPromised && visit.query.get('iss') !== visit.settings.loginUrl)
+            throw new Refusal(400, 'Of another portal.')
+        },
+      },
+    ),
+  ),
+  mistake('metadata-read-at-each-sign-out', 'metadata-kept', {
+    ...metadataReader,
+    async revoke(visit, token) {
+      await read(visit, rightReading)
+      await metadataReader.revoke!(visit, token)
+    },
+  }),
+  mistake('metadata-read-for-each-login', 'metadata-kept', readingMetadata({ isAskedAgain: true })),
+  mistake('metadata-read-at-each-callback', 'metadata-kept', {
+    ...metadataReader,
+    async around(visit, next) {
+      if (visit.url.pathname === '/exchangeToken') await read(visit, rightReading)
+      return metadataReader.around!(visit, next)
+    },
+  }),
+  mistake(
+    'metadata-forgotten',
+    ['metadata-not-forgotten', 'metadata-not-forgotten-when-broken'],
+    readingMetadata({ isAskedAgain: true, otherwise: () => ({}) }),
+  ),
+  mistake(
+    'only-pkce-is-remembered',
+    'metadata-not-forgotten',
+    readingMetadata({
+      isAskedAgain: true,
+      otherwise: visit => ({ code_challenge_methods_supported: known(visit).code_challenge_methods_supported }),
+    }),
+  ),
+]

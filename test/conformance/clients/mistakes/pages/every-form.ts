@@ -1,0 +1,116 @@
+// Clients that handle the form for a new application correctly, but not all other forms, or not all values.
+import { randomUUID } from 'node:crypto'
+import { anyForm, headersWith, namesOwnAddress } from '../../changes.ts'
+import { type Mistake, mistake } from '../../mistake.ts'
+import { page } from '../../pages.ts'
+import { right } from '../../parts.ts'
+import { isForm } from '../../requests.ts'
+import { Refusal } from '../../visit.ts'
+
+export const everyForm: Mistake[] = [
+  mistake('change-without-session-says-nothing', 'forms-no-session', {
+    async around(visit, next) {
+      return isForm(visit) && !right.readSession(visit) ? { status: 400, body: '<p>That did not work.</p>' } : next()
+    },
+  }),
+  mistake('late-change-leads-to-the-list', 'forms-no-session-says-so', {
+    async around(visit, next) {
+      return isForm(visit, 'edit') && !right.readSession(visit)
+        ? { status: 303, headers: { location: '/applications' } }
+        : next()
+    },
+  }),
+  mistake('new-secret-without-a-redirect', 'forms-reload', {
+    created: (visit, text, visitor) =>
+      isForm(visit, 'secret') ? page(visit, 200, 'A new secret', '') : right.created(visit, text, visitor),
+    once: (visit, name, act) => (name.startsWith('secret ') ? act() : right.once(visit, name, act)),
+  }),
+  mistake('new-secret-on-the-page-of-its-form', 'forms-redirect', {
+    created: (visit, text, visitor) =>
+      isForm(visit, 'secret') ? page(visit, 200, 'A new secret', '') : right.created(visit, text, visitor),
+  }),
+  mistake('created-on-the-page-of-its-form', 'forms-redirect', { created: visit => page(visit, 200, 'Created', '') }),
+  mistake('new-secret-only-with-sec-fetch', 'forms-old-browser', {
+    isFromHere: visit =>
+      right.isFromHere(visit) && !(isForm(visit, 'secret') && visit.headers['sec-fetch-site'] === undefined),
+  }),
+  mistake('sign-out-only-with-sec-fetch', 'logout-old-browser', {
+    isFromHere: visit =>
+      right.isFromHere(visit) && !(visit.url.pathname === '/logout' && visit.headers['sec-fetch-site'] === undefined),
+  }),
+  mistake('change-of-another-visitor-taken', 'forms-other-visitor', {
+    isFormOf: (form, visitor) => form.use !== 'create' || right.isFormOf(form, visitor),
+  }),
+  mistake('change-form-of-another-visitor-accepted', 'forms-other-visitor', {
+    isFormOf: (form, visitor) => `${form.use}`.startsWith('edit ') || right.isFormOf(form, visitor),
+  }),
+  mistake('only-the-name-is-compared', 'edit-overtaken-other-fields', {
+    isUnchanged: (shown, stored) => new URLSearchParams(shown).get('name') === new URLSearchParams(stored).get('name'),
+  }),
+  mistake('method-from-a-parameter', 'forms-other-methods', {
+    ...anyForm,
+    isUseOf: () => true,
+    unseal: (visit, name, text) =>
+      name === 'form' ? { id: randomUUID(), visitor: '', use: '', shown: '' } : right.unseal(visit, name, text),
+    async around(visit, next) {
+      if (visit.query.get('_method') === 'post') visit.method = 'POST'
+      return next()
+    },
+    isFromHere: visit => visit.query.has('_method') || right.isFromHere(visit),
+  }),
+  mistake('new-secret-in-an-address', 'forms-secret-not-in-address', {
+    created: (visit, text, visitor) =>
+      isForm(visit, 'secret')
+        ? { status: 303, headers: { location: `/applications?made=${encodeURIComponent(`${text}`)}` } }
+        : right.created(visit, text, visitor),
+  }),
+  mistake(
+    'answers-to-changes-kept-by-browsers',
+    'forms-no-store',
+    headersWith(visit => (isForm(visit) ? { 'cache-control': 'private' } : {})),
+  ),
+  mistake('typed-text-escaped-before-it-is-stored', 'create-values-unchanged', {
+    send(visit, request) {
+      if (request.method !== 'POST' || !request.url.endsWith('/apps/v1')) return right.send(visit, request)
+      const { data, ...envelope } = JSON.parse(request.body!)
+      const body = JSON.stringify({ ...envelope, data: { ...data, description: right.html(data.description) } })
+      return right.send(visit, { ...request, body })
+    },
+  }),
+  mistake('name-counted-in-utf-16', ['create-limits', 'edit-limits'], {
+    formOf(_visit, body) {
+      if ((new URLSearchParams(body).get('name') ?? '').length > 200) throw new Refusal(422, 'The name is too long.')
+      return body
+    },
+  }),
+  mistake('web-page-address-only-with-https', 'create-limits', {
+    formOf(_visit, body) {
+      if (new URLSearchParams(body).get('webPageUrl')?.startsWith('http:')) throw new Refusal(422, 'Please use https.')
+      return body
+    },
+  }),
+  mistake('names-of-a-hundred-characters', 'create-limits', {
+    formOf(_visit, body) {
+      const values = new URLSearchParams(body)
+      if (values.has('name')) values.set('name', values.get('name')!.slice(0, 100))
+      return `${values}`
+    },
+  }),
+  mistake('long-texts-are-cut', ['create-too-long', 'edit-limits'], {
+    formOf(_visit, body) {
+      const values = new URLSearchParams(body)
+      if (values.has('description')) values.set('description', [...values.get('description')!].slice(0, 2000).join(''))
+      return `${values}`
+    },
+  }),
+  mistake('referer-contains-the-own-address', 'create-forged-referer', {
+    ...anyForm,
+    isFromHere: visit => {
+      const { origin, 'sec-fetch-site': site, referer } = visit.headers
+      return origin === undefined && site === undefined ? namesOwnAddress(referer, visit) : right.isFromHere(visit)
+    },
+  }),
+  mistake('link-from-elsewhere-opens-only-the-list', 'pages-from-another-site', {
+    comesFromElsewhere: visit => right.comesFromElsewhere(visit) && visit.url.pathname === '/applications',
+  }),
+]

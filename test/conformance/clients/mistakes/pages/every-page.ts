@@ -1,0 +1,119 @@
+// Clients that are correct on the page behind the login, but forget a header or a rule in another answer.
+import { answerWith, bodyAt, bodyWith, headersWith } from '../../changes.ts'
+import { type Mistake, mistake } from '../../mistake.ts'
+import { signOutForm } from '../../pages.ts'
+import { right } from '../../parts.ts'
+import type { Visit } from '../../visit.ts'
+
+/** Changes the headers of all answers at the path. */
+const headersAt = (path: string, change: (visit: Visit) => Record<string, string | undefined>) =>
+  headersWith(visit => (visit.url.pathname === path ? change(visit) : {}))
+
+const ownStyle = '<link rel="stylesheet" href="/style.css">'
+
+const withoutPolicy = { 'content-security-policy': undefined }
+
+export const everyPage: Mistake[] = [
+  mistake(
+    'start-page-in-frames',
+    'every-page-not-framed',
+    headersAt('/', () => ({ ...withoutPolicy, 'x-frame-options': undefined })),
+  ),
+  mistake(
+    'refused-callback-without-a-type',
+    'every-answer-content-type',
+    answerWith((answer, { url }) =>
+      url.pathname === '/exchangeToken' && answer.status >= 400 ? { ...answer, headers: {} } : answer,
+    ),
+  ),
+  mistake(
+    'page-of-a-declined-login-sniffed',
+    ['every-page-headers', 'every-answer-nosniff'],
+    headersAt('/cancelled', () => ({ 'x-content-type-options': undefined })),
+  ),
+  mistake(
+    'form-without-a-policy',
+    'every-page-policy',
+    headersAt('/applications/new', () => withoutPolicy),
+  ),
+  mistake(
+    'start-page-without-a-charset',
+    'every-page-charset',
+    answerWith((answer, { url }) =>
+      url.pathname === '/' && answer.body ? { ...answer, headers: { 'content-type': 'text/html' } } : answer,
+    ),
+  ),
+  mistake('style-sheet-without-a-charset', 'every-file-charset', {
+    async around(visit, next) {
+      if (visit.url.pathname === '/style.css')
+        return { status: 200, headers: { 'content-type': 'text/css' }, body: 'p { margin: 0 }' }
+      const answer = await next()
+      return answer.body ? { ...answer, body: answer.body.replace('<title>', `${ownStyle}<title>`) } : answer
+    },
+  }),
+  mistake(
+    'pages-of-applications-kept-in-caches',
+    'every-page-no-store',
+    headersWith(({ url }) =>
+      /^\/applications\/[\w-]{30,}/.test(url.pathname) ? { 'cache-control': 'private, max-age=60' } : {},
+    ),
+  ),
+  mistake(
+    'token-in-a-header',
+    'every-page-no-secret',
+    headersAt('/applications/new', visit => ({ 'x-access-token': right.readSession(visit)?.accessToken })),
+  ),
+  mistake(
+    'start-page-with-a-style-of-others',
+    'every-page-nothing-foreign',
+    bodyAt('/', body => body.replace('<title>', '<style>@import "https://fonts.invalid/a.css";</style><title>')),
+  ),
+  mistake('style-sheet-with-a-font-of-others', 'every-page-nothing-foreign', {
+    async around(visit, next) {
+      if (visit.url.pathname !== '/style.css') {
+        const answer = await next()
+        return answer.body ? { ...answer, body: answer.body.replace('<title>', `${ownStyle}<title>`) } : answer
+      }
+      const body = '@font-face { font-family: A; src: url(https://fonts.invalid/a.woff2) }'
+      return { status: 200, headers: { 'content-type': 'text/css; charset=utf-8' }, body }
+    },
+  }),
+  mistake(
+    'address-of-the-api-in-a-header',
+    'every-answer-no-inside',
+    answerWith((answer, { settings }) =>
+      answer.status >= 500
+        ? { ...answer, headers: { ...answer.headers, 'x-reason': `no answer of ${settings.apiUrl}` } }
+        : answer,
+    ),
+  ),
+  mistake(
+    'generator-with-its-version',
+    'every-answer-no-version',
+    bodyWith(body => body.replace('<title>', '<meta name="generator" content="Example 4.18"><title>')),
+  ),
+  mistake(
+    'not-found-names-the-server',
+    'every-answer-no-version',
+    answerWith(answer =>
+      answer.status === 404 ? { ...answer, body: `${answer.body}<hr><center>nginx/1.18.0</center>` } : answer,
+    ),
+  ),
+  mistake(
+    'start-page-for-every-origin',
+    'every-page-no-cors',
+    headersAt('/', ({ headers }) => ({ 'access-control-allow-origin': headers.origin })),
+  ),
+  mistake(
+    'form-without-a-way-out',
+    'every-page-sign-out',
+    bodyAt('/applications/new', body => body.replace(signOutForm, '')),
+  ),
+  mistake(
+    'refused-form-without-a-sign-out-button',
+    'every-page-sign-out',
+    bodyWith((body, { method }) =>
+      method === 'POST' ? body.replace(/<form method="post" action="\/logout">.*?<\/form>/, '') : body,
+    ),
+  ),
+]

@@ -1,0 +1,19 @@
+// Clients that answer HEAD requests wrongly.
+import { type Mistake, mistake } from '../../mistake.ts'
+
+export const head: Mistake[] = [
+  mistake('head-runs-the-page', ['head-of-visitor-pages', 'head-keeps-the-session'], {
+    async around(visit, next) {
+      if (visit.method !== 'HEAD') return next()
+      visit.method = 'GET'
+      const answer = await next()
+      visit.method = 'HEAD'
+      return answer
+    },
+  }),
+  mistake('head-of-the-start-page-refused', 'head-of-start-page', {
+    async around(visit, next) {
+      return visit.method === 'HEAD' ? { status: 405, headers: { allow: 'GET' } } : next()
+    },
+  }),
+]

@@ -1,0 +1,59 @@
+// Clients that lose typed values when a form is refused, or that have a wrong group field.
+import { answerWith, bodyWith, memoryOf } from '../../changes.ts'
+import { type Mistake, mistake } from '../../mistake.ts'
+import { formPage, page } from '../../pages.ts'
+import { right } from '../../parts.ts'
+import { isOfGroups } from '../../requests.ts'
+
+export const typedValues: Mistake[] = [
+  mistake('refused-form-without-the-description', ['create-refused-all-fields', 'create-422-fields-all-fields'], {
+    keptValue: (name, value) => (name === 'description' ? '' : value),
+  }),
+  mistake(
+    'failed-form-without-the-group',
+    ['create-403-all-fields', 'create-404-all-fields', 'create-503-all-fields'],
+    answerWith((answer, visit) => {
+      if (visit.method !== 'POST' || visit.url.pathname !== '/applications' || answer.status < 400) return answer
+      const values = new URLSearchParams(visit.body)
+      values.delete('groupId')
+      return formPage(visit, answer.status, {
+        token: values.get('form') ?? '',
+        groups: [],
+        values,
+        problem: 'Try again.',
+      })
+    }),
+  ),
+  mistake('names-of-groups-as-html', 'create-group-escapes', {
+    groupOption: ({ id, name }) => `<option value="${id}">${name}</option>`,
+  }),
+  mistake('form-without-a-group-if-nobody-answers', 'create-without-groups', {
+    async send(visit, request) {
+      return right.send(visit, request).catch(error => {
+        if (request.url.includes('/links')) visit.body = 'no groups'
+        throw error
+      })
+    },
+    ...answerWith((answer, visit) => (visit.body === 'no groups' ? page(visit, 502, 'No groups', '') : answer)),
+  }),
+  mistake('form-needs-the-list-of-groups', 'create-without-groups', {
+    async send(visit, request) {
+      const [status, answer] = await right.send(visit, request)
+      if (request.url.includes('/links') && status !== 200) visit.body = 'no groups'
+      return [status, answer]
+    },
+    ...answerWith((answer, visit) => (visit.body === 'no groups' ? page(visit, 502, 'No groups', '') : answer)),
+  }),
+  mistake('form-with-an-empty-group-list-after-403', 'create-without-groups', {
+    async send(visit, request) {
+      const answer = await right.send(visit, request)
+      if (isOfGroups(request)) memoryOf(visit).set('status', answer[0])
+      return answer
+    },
+    ...bodyWith((body, visit) =>
+      memoryOf(visit).get('status') === 403
+        ? body.replace(/<input name="groupId"[^>]*>/, '<select name="groupId"></select>')
+        : body,
+    ),
+  }),
+]

@@ -1,0 +1,310 @@
+// Clients that sign a visitor out at the wrong request, incompletely, or without revoking the tokens.
+import { passingBack } from '../call-changes.ts'
+import { bodyWith, contentOf, hashOf, headersWith, laxSession, loginDeletion, memoryOf } from '../changes.ts'
+import { type Mistake, mistake } from '../mistake.ts'
+import { type Parts, right } from '../parts.ts'
+import { isRecord } from '../platform.ts'
+import { cookieOf, isApplication } from '../requests.ts'
+import { type PlatformError, Refusal, type Tokens, type Visit } from '../visit.ts'
+
+/** Reads the access token from the session cookie that the answer sets, or else from the one that the request sent. */
+function newestToken(visit: Visit): string {
+  const line = visit.setCookies.findLast(line => line.startsWith(`${right.sessionCookie}=`))
+  const text = line?.slice(right.sessionCookie.length + 1).split(';')[0]
+  const content = text ? right.unseal(visit, right.sessionCookie, text) : contentOf(visit)
+  return isRecord(content) ? String(content.accessToken) : ''
+}
+
+/** Changes parts of the client, but only for revocations. */
+function revoking(change: Partial<Parts>): Partial<Parts> {
+  return { revoke: (visit, token) => right.revoke({ ...visit, parts: { ...visit.parts, ...change } }, token) }
+}
+
+/** Lets a GET request change its method to POST. The client does not check the origin of such a POST request. */
+const overriding = (methodOf: (visit: Visit) => unknown): Partial<Parts> => {
+  const overridden = new WeakSet<Visit>()
+  return {
+    async around(visit, next) {
+      if (visit.method === 'GET' && `${methodOf(visit)}`.toUpperCase() === 'POST') {
+        visit.method = 'POST'
+        overridden.add(visit)
+      }
+      return next()
+    },
+    isFromHere: visit => overridden.has(visit) || right.isFromHere(visit),
+  }
+}
+
+export const signingOut: Mistake[] = [
+  mistake('sign-out-keeps-the-session', 'logout-ends-session', { endSession: () => {} }),
+  mistake('sign-out-keeps-the-refresh-token', 'logout-ends-session', {
+    endSession: ({ setCookies }) => void setCookies.push(`${right.sessionCookie}=; ${right.sessionAttributes(0)}`),
+  }),
+  mistake('sign-out-with-other-attributes', 'logout-ends-session', {
+    endSession({ setCookies }) {
+      for (const name of [right.sessionCookie, right.refreshCookie]) setCookies.push(`${name}=; Path=/; Max-Age=0`)
+    },
+  }),
+  mistake('sign-out-by-get', 'logout-not-by-get', { signOutMethods: ['GET', 'POST'] }),
+  mistake(
+    'method-from-the-query',
+    'logout-not-by-get',
+    overriding(({ query }) => query.get('_method')),
+  ),
+  mistake(
+    'method-from-a-header',
+    'logout-not-by-get',
+    overriding(({ headers }) => headers['x-http-method-override']),
+  ),
+  mistake('sign-out-from-elsewhere', ['logout-csrf', 'logout-csrf-same-site', 'logout-csrf-old-browser'], {
+    isFromHere: visit => visit.url.pathname === '/logout' || right.isFromHere(visit),
+    ...laxSession,
+  }),
+  mistake('form-without-a-known-origin-accepted', 'logout-csrf-old-browser', {
+    isFromHere: visit => visit.headers.origin === 'null' || right.isFromHere(visit),
+  }),
+  mistake('origin-checked-only-for-navigations', ['logout-csrf-script', 'create-forged-script'], {
+    isFromHere: visit => (visit.headers['sec-fetch-mode'] ?? 'navigate') !== 'navigate' || right.isFromHere(visit),
+    // The token of a form is not bound to a visitor, so only the check of the origin protects the form.
+    isFormOf: () => true,
+  }),
+  mistake('sign-out-without-revoking', ['logout-revokes', 'logout-replay'], { revokes: false }),
+  mistake('old-refresh-token-lost-by-a-renewal', 'logout-revokes-kept-token', {
+    keepSession(visit, tokens: Tokens) {
+      const session = right.keepSession(visit, tokens)
+      if (!tokens.refreshToken) visit.setCookies.push(`${right.refreshCookie}=; ${right.refreshAttributes(0)}`)
+      return session
+    },
+  }),
+  mistake('sign-out-needs-the-portal', ['logout-portal-reset', 'logout-portal-503', 'logout-portal-never'], {
+    async revoke(visit, token) {
+      const { clientId, clientSecret } = visit.settings
+      const form = new URLSearchParams({ token, client_id: clientId, client_secret: clientSecret })
+      const [status] = await right.send(visit, {
+        method: 'POST',
+        url: `${visit.settings.loginUrl}/api/revokeToken`,
+        headers: right.portalHeaders(visit),
+        body: form.toString(),
+        most: 65_536,
+      })
+      if (status !== 200) throw new Error(`revocation answered ${status}`)
+      visit.setCookies.length = 0
+      right.dropSession(visit)
+    },
+    endSession: () => {},
+  }),
+  mistake('late-renewal-signs-in-again', 'logout-during-renewal', { noteSignOut: () => {} }),
+  mistake('sign-out-tries-the-revocation-again', 'logout-not-waiting', {
+    async revoke(visit, token) {
+      const { clientId, clientSecret } = visit.settings
+      const body = `${new URLSearchParams({ token, client_id: clientId, client_secret: clientSecret })}`
+      const url = `${visit.settings.loginUrl}/api/revokeToken`
+      const parts = { ...visit.parts, deadlineMs: 1000 }
+      for (let tries = 0; tries < 3; tries++) {
+        const request = { method: 'POST', url, headers: right.portalHeaders(visit), body, most: 65_536 }
+        const [status] = await right
+          .send({ ...visit, parts }, request)
+          .catch((error: PlatformError) => [error.upstream])
+        if (status !== 503) return
+        await new Promise(resolve => setTimeout(resolve, 1500).unref())
+      }
+    },
+  }),
+  mistake('sign-out-waits-for-the-portal', 'logout-not-waiting', { revocationMs: 5000 }),
+  mistake('sign-out-revokes-no-access-token', 'logout-revokes-access-token', {
+    tokenToRevoke: visit => right.readRefresh(visit),
+  }),
+  mistake('sign-out-forgotten-on-a-page-of-an-application', 'logout-not-silent', {
+    askToSignIn: visit =>
+      isApplication(visit) ? { status: 302, headers: { location: '/login' } } : right.askToSignIn(visit),
+  }),
+  mistake('sign-out-forgotten-after-one-page', 'logout-not-silent', {
+    askToSignIn(visit) {
+      if (cookieOf(visit, '__Host-left'))
+        visit.setCookies.push('__Host-left=; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=0')
+      return right.askToSignIn(visit)
+    },
+  }),
+  mistake('signed-in-again-by-the-form', 'logout-not-silent', {
+    askToSignIn: visit => right.askToSignIn(visit.url.pathname === '/applications' ? visit : { ...visit, cookies: [] }),
+  }),
+  mistake('signed-in-again-by-the-next-page', 'logout-not-silent', {
+    signedOut: () => ({ status: 303, headers: { location: '/' } }),
+  }),
+  mistake('signed-out-is-locked-out', 'logout-then-login', {
+    newState(visit) {
+      if (visit.cookies.some(([name]) => name === '__Host-left')) throw new Refusal(403, 'You have signed out.')
+      return right.newState(visit)
+    },
+  }),
+  mistake('sign-out-without-a-session-is-a-crash', 'logout-twice', {
+    endSession(visit) {
+      if (!right.readSession(visit)) throw new TypeError("Cannot read properties of undefined (reading 'id')")
+      right.endSession(visit)
+    },
+  }),
+  mistake(
+    'sign-out-clears-the-whole-site',
+    'logout-clear-site-data',
+    headersWith(({ url }) => (url.pathname === '/logout' ? { 'clear-site-data': '"cookies"' } : {})),
+  ),
+  mistake('sign-out-to-anywhere', 'logout-redirect-local', {
+    signedOut: visit => ({ status: 303, headers: { location: visit.query.get('returnTo') ?? '/' } }),
+  }),
+  mistake('sign-out-leads-to-the-portal', 'logout-says-so', {
+    signedOut: () => ({ status: 303, headers: { location: '/login' } }),
+  }),
+  mistake(
+    'revocation-with-two-authentications',
+    'logout-revocation-one-authentication',
+    revoking({
+      portalHeaders: visit => ({
+        ...right.portalHeaders(visit),
+        authorization: `Basic ${btoa(`${visit.settings.clientId}:${visit.settings.clientSecret}`)}`,
+      }),
+    }),
+  ),
+  mistake('revocation-tried-again-with-basic', 'logout-revocation-one-authentication', {
+    async send(visit, request) {
+      const answer = await right.send(visit, request)
+      if (answer[0] !== 401 || !request.url.endsWith('/api/revokeToken')) return answer
+      const { clientId, clientSecret } = visit.settings
+      const authorization = `Basic ${btoa(`${clientId}:${clientSecret}`)}`
+      return right.send(visit, { ...request, headers: { ...request.headers, authorization } })
+    },
+  }),
+  mistake('revocation-joined-by-hand', 'logout-revocation-encoded', {
+    encode: form => (form.has('token') ? [...form].map(([name, value]) => `${name}=${value}`).join('&') : `${form}`),
+  }),
+  mistake('token-of-the-login-revoked', 'logout-revokes-renewed-token', {
+    keepSession(visit, tokens: Tokens) {
+      const isLogin = visit.url.pathname === '/exchangeToken'
+      if (isLogin) memoryOf(visit).set('token of the login', tokens.refreshToken)
+      return right.keepSession(visit, tokens)
+    },
+    tokenToRevoke: visit => memoryOf(visit).get('token of the login') as string,
+  }),
+  mistake(
+    'revocation-without-the-secret',
+    'logout-revocation-accepted',
+    revoking({
+      encode(form) {
+        form.delete('client_secret')
+        return `${form}`
+      },
+    }),
+  ),
+  mistake(
+    'headers-of-a-revocation-passed-back',
+    'logout-headers-not-passed-back',
+    passingBack(({ url }) => url.endsWith('/api/revokeToken')),
+  ),
+  mistake('revocation-in-the-background-without-a-deadline', 'logout-revocation-deadline', {
+    async revoke(visit, token) {
+      void right.revoke({ ...visit, parts: { ...visit.parts, revocationMs: 86_400_000 } }, token)
+    },
+  }),
+  ...[302, 307].map(status =>
+    mistake(
+      `revocation-redirect-${status}-followed`,
+      `logout-revocation-redirect-${status}`,
+      revoking({ redirects: 'follow' }),
+    ),
+  ),
+  mistake('revocation-must-be-json', 'logout-portal-answers', {
+    async revoke(visit, token) {
+      const { clientId, clientSecret } = visit.settings
+      const form = new URLSearchParams({ token, client_id: clientId, client_secret: clientSecret })
+      const [, answer] = await right.send(visit, {
+        method: 'POST',
+        url: `${visit.settings.loginUrl}/api/revokeToken`,
+        headers: right.portalHeaders(visit),
+        body: `${form}`,
+        most: 65_536,
+      })
+      if (answer === null) throw new TypeError("Cannot read properties of null (reading 'error')")
+    },
+  }),
+  mistake(
+    'revocation-without-a-deadline',
+    ['logout-portal-drip', 'logout-portal-endless-body', 'logout-portal-slow-header'],
+    { revocationMs: 86_400_000, readBody: response => response.text() },
+  ),
+  mistake('sign-out-looks-only-at-the-session', ['logout-expired-revokes', 'logout-expired-ends'], {
+    tokenToRevoke: visit => (right.readSession(visit) ? right.tokenToRevoke(visit) : undefined),
+    endSession: visit => void (right.readSession(visit) && right.dropSession(visit)),
+  }),
+  mistake('sign-out-form-bound-to-the-access-token', ['logout-after-renewal', 'logout-expired-ends'], {
+    ...bodyWith((body, visit) => {
+      const field = `<input type="hidden" name="csrf" value="${hashOf(newestToken(visit))}">`
+      return body.replace('action="/logout">', `action="/logout">${field}`)
+    }),
+    formOf(visit, body) {
+      const isOwn = new URLSearchParams(body).get('csrf') === hashOf(right.readSession(visit)?.accessToken ?? '')
+      if (visit.url.pathname === '/logout' && !isOwn) throw new Refusal(403, 'This form is not one of ours.')
+      return body
+    },
+  }),
+  mistake('sign-out-renews-first', 'logout-expired-portal-down', {
+    async around(visit, next) {
+      const token = visit.url.pathname === '/logout' && !right.readSession(visit) && right.readRefresh(visit)
+      if (!token) return next()
+      try {
+        right.keepSession(visit, await right.renew(visit, token))
+      } catch {
+        return { status: 503, body: 'Please try again later.' }
+      }
+      return next()
+    },
+  }),
+  mistake('session-without-refresh-token-not-ended', 'logout-without-refresh-token', {
+    endSession(visit) {
+      if (right.readRefresh(visit)) right.dropSession(visit)
+    },
+  }),
+  mistake('sign-out-needs-a-refresh-token', 'logout-without-refresh-token', {
+    endSession(visit) {
+      if (!right.readRefresh(visit)) throw new TypeError("Cannot read properties of undefined (reading 'token')")
+      right.endSession(visit)
+    },
+  }),
+  mistake('sign-out-by-head', 'logout-not-by-head', { signOutMethods: ['POST', 'HEAD'] }),
+  mistake('login-start-ends-the-session', 'login-start-keeps-session', {
+    afterStart(visit, answer) {
+      right.dropSession(visit)
+      return answer
+    },
+  }),
+  mistake('only-the-instance-of-the-login-revokes', 'replica-sign-out-revokes', {
+    keepSession(visit, tokens: Tokens) {
+      memoryOf(visit).set(`own ${tokens.refreshToken}`, true)
+      return right.keepSession(visit, tokens)
+    },
+    tokenToRevoke(visit) {
+      const token = right.tokenToRevoke(visit)
+      return memoryOf(visit).has(`own ${token}`) ? token : undefined
+    },
+  }),
+  mistake('sign-out-deletes-every-cookie-of-the-request', 'logout-foreign-cookies', {
+    endSession(visit) {
+      for (const [name] of visit.cookies) if (name) visit.setCookies.push(`${name}=; ${loginDeletion}`)
+      right.endSession(visit)
+    },
+  }),
+  mistake('sign-out-deletes-all-cookies-of-the-domain', 'logout-foreign-cookies', {
+    endSession(visit) {
+      right.endSession(visit)
+      const { hostname } = new URL(visit.settings.publicUrl)
+      for (const [name] of visit.cookies)
+        if (name && !name.startsWith('__Host-'))
+          visit.setCookies.push(`${name}=; Domain=${hostname}; Path=/; Max-Age=0`)
+    },
+  }),
+  mistake('own-cookies-deleted-for-the-domain', 'logout-foreign-cookies', {
+    endSession(visit) {
+      right.endSession(visit)
+      const { hostname } = new URL(visit.settings.publicUrl)
+      visit.setCookies.push(`session=; Domain=${hostname}; Path=/; Max-Age=0`)
+    },
+  }),
+]

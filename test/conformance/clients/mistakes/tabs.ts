@@ -1,0 +1,349 @@
+// Clients that fail with several tabs or several visitors at the same time, with a second instance or after a restart.
+import { createHash, randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { sendWith } from '../call-changes.ts'
+import { beginsAtPage, memoryOf } from '../changes.ts'
+import { type Mistake, mistake } from '../mistake.ts'
+import { withNameInMemory } from '../names.ts'
+import { goOn, page } from '../pages.ts'
+import { type Parts, right } from '../parts.ts'
+import { type Call, callPortal } from '../platform.ts'
+import { isCallback, isLogin, isOfGroups, isRead } from '../requests.ts'
+import { type Login, PlatformError, Refusal, type Session, type Tokens, type Visit } from '../visit.ts'
+
+/** Caches the answers to the calls that `isMet` selects, and uses them for all visitors. */
+function remembering(isMet: (call: Call) => boolean, keyOf: (call: Call) => string): Partial<Parts> {
+  return sendWith(isMet, async (visit, call, send) => {
+    const memory = memoryOf(visit)
+    const known = memory.get(keyOf(call)) as [number, unknown] | undefined
+    if (known) return known
+    const answer = await send()
+    if (answer[0] === 200) memory.set(keyOf(call), answer)
+    return answer
+  })
+}
+
+const idCookie = '__Host-id'
+
+/** Keeps the refresh token only in the memory of the instance that received the token. */
+const refreshTokenInMemory: Partial<Parts> = {
+  keepSession(visit, tokens) {
+    const session = right.keepSession(visit, { ...tokens, refreshToken: undefined })
+    visit.setCookies = visit.setCookies.filter(line => !line.startsWith(right.refreshCookie))
+    const known = visit.cookies.find(([name]) => name === idCookie)?.[1]
+    const id = (isCallback(visit) ? undefined : known) ?? randomBytes(32).toString('base64url')
+    visit.setCookies.push(`${idCookie}=${id}; ${right.refreshAttributes(right.refreshSeconds)}`)
+    if (tokens.refreshToken) memoryOf(visit).set(id, tokens.refreshToken)
+    return session
+  },
+  readRefresh(visit) {
+    const id = visit.cookies.find(([name]) => name === idCookie)?.[1]
+    return id === undefined ? undefined : (memoryOf(visit).get(id) as string | undefined)
+  },
+}
+
+const inMemory: Pick<Parts, 'seal' | 'unseal'> = {
+  seal(visit, name, value) {
+    const id = createHash('sha256').update(`${Math.random()}`).digest('base64url')
+    memoryOf(visit).set(name + id, value)
+    return id
+  },
+  unseal: (visit, name, text) => memoryOf(visit).get(name + text),
+}
+
+/** Deletes the login cookies for whose names `isGone` is true. */
+function clearLogins({ cookies, setCookies }: Visit, isGone: (name: string) => boolean): void {
+  for (const [name] of cookies)
+    if (name.startsWith('__Host-login-') && isGone(name))
+      setCookies.push(`${name}=; ${right.loginAttributes.replace('600', '0')}`)
+}
+
+function keyed(visit: Visit): Visit {
+  const memory = memoryOf(visit)
+  const key = (memory.get('key') as Buffer | undefined) ?? createHash('sha256').update(`${Math.random()}`).digest()
+  memory.set('key', key)
+  return { ...visit, settings: { ...visit.settings, key } }
+}
+
+export const tabs: Mistake[] = [
+  mistake('one-cookie-for-all-logins-begun-at-pages', 'tabs-parallel-logins', {
+    askToSignIn(visit) {
+      const answer = beginsAtPage(() => ({})).askToSignIn(visit)
+      // All logins that begin at pages use the same cookie name.
+      const [name, ...rest] = visit.setCookies.pop()!.split('=')
+      visit.setCookies.push(`__Host-login-page=${name}.${rest.join('=')}`)
+      return answer
+    },
+    readCookies: header =>
+      right.readCookies(header).map(([name, value]): [string, string] => {
+        const [own = '', ...rest] = value.split('.')
+        return name === '__Host-login-page' ? [own, rest.join('.')] : [name, value]
+      }),
+  }),
+  mistake('verifier-in-a-variable', ['tabs-parallel-logins', 'tabs-two-browsers'], {
+    newVerifier(visit) {
+      const verifier = right.newVerifier(visit)
+      memoryOf(visit).set('verifier', verifier)
+      return verifier
+    },
+    exchangeForm(visit, callback, login) {
+      const form = right.exchangeForm(visit, callback, login)
+      form.set('code_verifier', `${memoryOf(visit).get('verifier')}`)
+      return form
+    },
+  }),
+  mistake('two-logins-at-most', 'tabs-parallel-logins', { mostLogins: 2 }),
+  mistake('one-login-at-a-time', ['tabs-parallel-logins', 'tabs-five-logins'], {
+    loginCookie: () => '__Host-login-0',
+    findLogin(visit, state) {
+      const text = visit.cookies.find(([name]) => name === '__Host-login-0')?.[1] ?? ''
+      const login = right.unsealLogin(visit, '__Host-login-0', text) as Login | undefined
+      return login?.state === state ? login : undefined
+    },
+  }),
+  mistake('login-clears-the-others', 'tabs-parallel-logins', {
+    forgetLogin(visit) {
+      for (const [name] of visit.cookies)
+        if (name.startsWith('__Host-login-'))
+          visit.setCookies.push(`${name}=; ${right.loginAttributes.replace('600', '0')}`)
+    },
+  }),
+  mistake('declining-clears-all-logins', 'tabs-one-declined', {
+    async around(visit, next) {
+      if (visit.url.pathname === '/cancelled')
+        for (const [name] of visit.cookies)
+          if (name.startsWith('__Host-login-'))
+            visit.setCookies.push(`${name}=; ${right.loginAttributes.replace('600', '0')}`)
+      return next()
+    },
+  }),
+  mistake('unknown-state-clears-all-logins', 'tabs-one-failed', {
+    findLogin(visit, state) {
+      const login = right.findLogin(visit, state)
+      if (!login) clearLogins(visit, () => true)
+      return login
+    },
+  }),
+  mistake('failed-exchange-clears-all-logins', 'tabs-one-failed', {
+    async exchange(visit, callback, login) {
+      try {
+        return await right.exchange(visit, callback, login)
+      } catch (error) {
+        clearLogins(visit, () => true)
+        throw error
+      }
+    },
+  }),
+  mistake('one-pending-login-is-enough', ['tabs-login-left', 'logins-last-works'], {
+    newState(visit) {
+      if (visit.cookies.some(([name]) => name.startsWith('__Host-login-')))
+        throw new Refusal(409, 'A login is under way in another tab.')
+      return right.newState(visit)
+    },
+  }),
+  mistake('second-login-refused', 'tabs-login-while-signed-in', {
+    arrive(visit, login) {
+      return right.readSession(visit) ? { status: 500, body: 'already signed in' } : right.arrive(visit, login)
+    },
+  }),
+  mistake('old-session-kept-at-login', 'tabs-other-visitor', {
+    keepSession(visit, tokens) {
+      const old = right.readSession(visit)
+      if (old) return old
+      return right.keepSession(visit, tokens)
+    },
+  }),
+  mistake('refresh-token-of-the-earlier-visitor-kept', 'tabs-other-visitor-without-refresh-token', {
+    keepSession(visit, tokens: Tokens) {
+      const session = right.keepSession(visit, tokens)
+      if (!tokens.refreshToken) visit.setCookies = visit.setCookies.filter(line => !line.startsWith('__Host-refresh=;'))
+      return session
+    },
+  }),
+  mistake('resent-callback-is-a-crash', 'tabs-callback-again', {
+    findLogin(visit, state) {
+      const login = right.findLogin(visit, state)
+      if (!login) throw new TypeError("Cannot read properties of undefined (reading 'verifier')")
+      return login
+    },
+  }),
+  mistake('used-callback-ends-the-session', 'tabs-callback-typed-again', {
+    findLogin(visit, state) {
+      const login = right.findLogin(visit, state)
+      if (!login) right.dropSession(visit)
+      return login
+    },
+  }),
+  mistake('callback-in-the-history-exchanged-again', 'tabs-back-after-login', {
+    arrive: (visit, login) => page(visit, 200, 'Welcome', `<a href="${right.html(login.returnTo)}">Go on</a>`),
+    forgetLogin: () => {},
+    once: (_visit, _name, act) => act(),
+  }),
+  mistake('form-holds-the-session', ['tabs-signed-out-meanwhile', 'create-no-session'], {
+    revokes: false,
+    seal: (visit, name, value) =>
+      right.seal(visit, name, name === 'form' ? { ...(value as object), session: right.readSession(visit) } : value),
+    readSession(visit) {
+      const form = right.unseal(visit, 'form', new URLSearchParams(visit.body).get('form') ?? '')
+      return right.readSession(visit) ?? (form as { session?: Session } | undefined)?.session
+    },
+  }),
+  mistake('session-in-a-variable', 'tabs-two-visitors', {
+    readSession(visit) {
+      const memory = memoryOf(visit)
+      const session = (memory.get('session') as Session | undefined) ?? right.readSession(visit)
+      if (session) memory.set('session', session)
+      return session
+    },
+  }),
+  mistake('return-address-in-a-variable', 'tabs-two-browsers', {
+    localPath(text, visit) {
+      const path = right.localPath(text, visit)
+      if (isLogin(visit)) memoryOf(visit).set('return to', path)
+      return path
+    },
+    arrive: (visit, login) => goOn(visit, (memoryOf(visit).get('return to') as string | undefined) ?? login.returnTo),
+  }),
+  mistake('state-of-the-exchange-in-a-variable', 'tabs-logins-at-once', {
+    async exchange(visit, callback, login) {
+      memoryOf(visit).set('state', login.state)
+      const answer = await callPortal(visit, '/api/exchangeToken', right.exchangeForm(visit, callback, login))
+      if (answer.state !== memoryOf(visit).get('state')) throw new PlatformError(502)
+      return right.readTokens(visit, answer)
+    },
+  }),
+  mistake('tokens-in-a-variable-for-a-moment', 'tabs-logins-at-once', {
+    async exchange(visit, callback, login) {
+      memoryOf(visit).set('tokens', await right.exchange(visit, callback, login))
+      await pause(50)
+      return memoryOf(visit).get('tokens') as Tokens
+    },
+  }),
+  mistake('tokens-in-a-variable', 'tabs-logins-at-once', {
+    async exchange(visit, callback, login) {
+      memoryOf(visit).set('tokens', await right.exchange(visit, callback, login))
+      // A client may ask for the name here, or write to a database.
+      await pause(300)
+      return memoryOf(visit).get('tokens') as Tokens
+    },
+  }),
+  mistake(
+    'name-asked-with-the-token-of-the-last-login',
+    'tabs-logins-at-once',
+    withNameInMemory(
+      async (visit, token) => {
+        memoryOf(visit).set('token', token)
+        await new Promise(resolve => setTimeout(resolve, 250))
+        return `${memoryOf(visit).get('token')}`
+      },
+      name => `<p>${right.html(name)}</p>`,
+    ),
+  ),
+  mistake(
+    'applications-remembered-for-all',
+    ['tabs-other-visitors-pages', 'other-visitors-data'],
+    remembering(isRead, ({ url }) => url),
+  ),
+  mistake(
+    'groups-remembered-for-all',
+    'tabs-other-visitors-pages',
+    remembering(isOfGroups, () => 'groups'),
+  ),
+  mistake('running-list-shared-by-all', 'tabs-visitors-at-once', {
+    send(visit, request) {
+      if (request.method !== 'GET' || !request.url.endsWith('/apps/v1')) return right.send(visit, request)
+      const memory = memoryOf(visit)
+      const running = memory.get('list') ?? right.send(visit, request).finally(() => memory.delete('list'))
+      memory.set('list', running)
+      return running as ReturnType<Parts['send']>
+    },
+  }),
+  mistake('token-in-shared-headers', 'tabs-visitors-at-once', {
+    async send(visit, request) {
+      const shared = memoryOf(visit)
+      if (!request.headers.authorization) return right.send(visit, request)
+      shared.set('authorization', request.headers.authorization)
+      await new Promise(resolve => setTimeout(resolve, 5))
+      const authorization = shared.get('authorization') as string
+      return right.send(visit, { ...request, headers: { ...request.headers, authorization } })
+    },
+  }),
+  mistake('logins-in-memory', ['replica-login', 'restart-login'], {
+    sealLogin: (visit, name, login) => inMemory.seal(visit, name, login),
+    unsealLogin: (visit, name, text) => inMemory.unseal(visit, name, text),
+  }),
+  mistake('sessions-in-memory', ['replica-session', 'restart-session'], inMemory),
+  mistake('key-of-each-process', 'replica-session', {
+    seal: (visit, name, value) => right.seal(keyed(visit), name, value),
+    unseal: (visit, name, text) => right.unseal(keyed(visit), name, text),
+  }),
+  mistake('logins-of-another-process-are-cleared', 'replica-keeps-cookies', {
+    afterStart(visit, answer) {
+      const [name = ''] = visit.setCookies.at(-1)!.split('=')
+      memoryOf(visit).set(`begun ${name}`, true)
+      clearLogins(visit, one => !memoryOf(visit).has(`begun ${one}`))
+      return answer
+    },
+  }),
+  mistake('session-of-another-process-is-cleared-at-the-start-page', 'replica-keeps-cookies', {
+    setCookie(visit, name, value, attributes) {
+      right.setCookie(visit, name, value, attributes)
+      memoryOf(visit).set(visit.setCookies.at(-1)!.split(';')[0]!, true)
+    },
+    async around(visit, next) {
+      const [name, text] = visit.cookies.find(([name]) => name === right.sessionCookie) ?? []
+      if (visit.url.pathname === '/' && name && !memoryOf(visit).has(`${name}=${text}`)) right.dropSession(visit)
+      return next()
+    },
+  }),
+  mistake('signed-out-known-to-one-process', 'replica-sign-out', {
+    revokes: false,
+    endSession: visit => void memoryOf(visit).set(`out ${right.readSession(visit)?.accessToken}`, true),
+    readSession(visit) {
+      const session = right.readSession(visit)
+      return memoryOf(visit).has(`out ${session?.accessToken}`) ? undefined : session
+    },
+  }),
+  mistake('forms-known-to-one-process', ['replica-form', 'restart-form'], {
+    seal: (visit, name, value) => (name === 'form' ? inMemory : right).seal(visit, name, value),
+    unseal: (visit, name, text) => (name === 'form' ? inMemory : right).unseal(visit, name, text),
+  }),
+  mistake('new-secret-in-one-instance', 'replica-secret', {
+    created(visit, text, visitor) {
+      memoryOf(visit).set(`made ${visitor}`, text)
+      return { status: 303, headers: { location: '/applications' } }
+    },
+    async around(visit, next) {
+      const answer = await next()
+      const key = `made ${right.readSession(visit)?.visitor}`
+      const text = memoryOf(visit).get(key)
+      if (!text || visit.url.pathname !== '/applications' || answer.status !== 200) return answer
+      memoryOf(visit).delete(key)
+      return { ...answer, body: answer.body!.replace('<ul>', `<p role="status">${right.html(String(text))}</p><ul>`) }
+    },
+  }),
+  mistake('session-of-another-process-is-cleared', ['replica-refresh', 'replica-session'], {
+    sessionAttributes: seconds => right.sessionAttributes(seconds && 86_400),
+    setCookie(visit, name, value, attributes) {
+      const known = visit.cookies.find(([one]) => one === name)?.[1]
+      // At a renewal, the client changes only the session at the server, and does not set a cookie.
+      if (known && memoryOf(visit).has(name + known)) memoryOf(visit).set(name + known, value)
+      else visit.setCookies.push(`${name}=${inMemory.seal(visit, name, value)}; ${attributes}`)
+    },
+    unseal: (visit, name, text) => inMemory.unseal(visit, name, text) ?? right.unseal(visit, name, text),
+    askToSignIn(visit) {
+      right.dropSession(visit)
+      return right.askToSignIn(visit)
+    },
+  }),
+  mistake('refresh-token-in-the-memory-of-one-instance', 'replica-renews', refreshTokenInMemory),
+  mistake('refresh-token-lost-by-a-restart', 'restart-session', refreshTokenInMemory),
+  mistake('login-of-other-settings-finished', 'restart-other-settings', {
+    sealLogin: (visit, name, login) => right.seal(visit, name, login),
+    unsealLogin: (visit, name, text) => right.unseal(visit, name, text),
+  }),
+  mistake('login-bound-to-the-client-only', 'restart-other-settings', {
+    sealLogin: (visit, name, login) => right.seal(visit, `${name} ${visit.settings.clientId}`, login),
+    unsealLogin: (visit, name, text) => right.unseal(visit, `${name} ${visit.settings.clientId}`, text),
+  }),
+]

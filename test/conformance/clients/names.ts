@@ -1,0 +1,74 @@
+// Changes with which the small client asks the portal for the name of the visitor, and shows the name.
+import { answerWith, memoryOf } from './changes.ts'
+import { type Parts, right } from './parts.ts'
+import { callApi, isRecord } from './platform.ts'
+import { cookieOf } from './requests.ts'
+import { type Callback, type Login, PlatformError, type Session, type Visit } from './visit.ts'
+
+/** Asks for the name. Returns the first name, or undefined if the answer has none. */
+export async function readName(
+  visit: Visit,
+  session: Session,
+  change: Partial<Parts> = {},
+): Promise<string | undefined> {
+  const parts = { ...visit.parts, deadlineMs: 1000, ...change }
+  const settings = { ...visit.settings, apiUrl: visit.settings.loginUrl }
+  const [status, person] = await callApi({ ...visit, parts, settings }, session, 'GET', '/api/me')
+  if (status !== 200) throw new PlatformError(status)
+  return isRecord(person) && typeof person.firstName === 'string' ? person.firstName : undefined
+}
+
+/** Asks for the visitor's name during the login, and adds the HTML that `write` returns to each page. */
+export const withNameInMemory = (
+  tokenOf: (visit: Visit, token: string) => Promise<string>,
+  write: (name: string, visit: Visit) => string,
+) => ({
+  async exchange(visit: Visit, callback: Callback, login: Login) {
+    const tokens = await right.exchange(visit, callback, login)
+    const accessToken = await tokenOf(visit, tokens.accessToken)
+    const name = await readName(visit, { accessToken, visitor: '', expiresAt: 0 }).catch(() => undefined)
+    memoryOf(visit).set(`name for ${tokens.accessToken}`, name)
+    return tokens
+  },
+  ...answerWith((answer, visit) => {
+    const name = memoryOf(visit).get(`name for ${right.readSession(visit)?.accessToken}`)
+    return name && answer.body ? { ...answer, body: `${answer.body}${write(`${name}`, visit)}` } : answer
+  }),
+})
+
+/**
+ * Makes a client that shows the name of the visitor on the page with the list. `read` returns the name after an
+ * exchange.
+ */
+export function withNameInCookie(
+  read: (visit: Visit, ask: () => Promise<string>) => Promise<string | undefined>,
+): Partial<Parts> {
+  const cookie = '__Host-name'
+  return {
+    async exchange(visit, callback, login) {
+      const tokens = await right.exchange(visit, callback, login)
+      const ask = async () => {
+        const answer = await fetch(`${visit.settings.loginUrl}/api/me`, {
+          headers: { authorization: `Bearer ${tokens.accessToken}` },
+          redirect: 'manual',
+          signal: AbortSignal.timeout(1000),
+        })
+        if (answer.status !== 200) throw new PlatformError(answer.status)
+        return String(((await answer.json()) as { firstName?: unknown }).firstName)
+      }
+      const name = await read(visit, ask)
+      if (name !== undefined)
+        visit.setCookies.push(
+          `${cookie}=${right.seal(visit, cookie, name)}; Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=86400`,
+        )
+      return tokens
+    },
+    async around(visit, next) {
+      const answer = await next()
+      const sealed = cookieOf(visit, cookie)
+      const name = sealed && right.unseal(visit, cookie, sealed)
+      if (!name || !answer.body || visit.url.pathname !== '/applications') return answer
+      return { ...answer, body: answer.body.replace('<h1>', `<p>${right.html(String(name))}</p><h1>`) }
+    },
+  }
+}
