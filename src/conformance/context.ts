@@ -332,6 +332,18 @@ export function createContext({
     },
 
     /**
+     * Runs an action, such as a visit to a page. Returns the result of the action, and the steps of this check that
+     * arrived at the platform during the action, oldest first. `settleMs` is the longest time to wait for requests that
+     * the platform has not yet answered.
+     */
+    async during<T>(act: () => Promise<T>, settleMs?: number): Promise<{ result: T; steps: LabStep[] }> {
+      const before = new Set(context.arrived())
+      const result = await act()
+      await platform.settle(settleMs)
+      return { result, steps: context.arrived().filter(step => !before.has(step)) }
+    },
+
+    /**
      * Returns the exchanges of a code for tokens, oldest first. (The type `Exchange` means any request with its
      * response.)
      */

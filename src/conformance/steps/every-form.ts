@@ -63,12 +63,11 @@ export async function sendAgain(
   const open = await reopen(browser, found)
   if (!open) return undefined
   await context.platform.settle()
-  const before = new Set(context.arrived('api', 'trap'))
   await prepare()
-  const stopAt = context.isPortal
-  const page = await browser.newTab().submit(open.page, open.form, typedInto(open), undefined, { stopAt })
-  await context.platform.settle()
-  return { found: open, page, calls: context.arrived('api', 'trap').filter(step => !before.has(step)) }
+  const { result: page, steps } = await context.during(() =>
+    browser.newTab().submit(open.page, open.form, typedInto(open), undefined, context.beforePortal),
+  )
+  return { found: open, page, calls: steps.filter(({ kind }) => kind === 'api' || kind === 'trap') }
 }
 
 /** The API calls that change an application, with the names that the catalogue of faults uses for these calls. */

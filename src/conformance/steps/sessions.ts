@@ -79,10 +79,27 @@ export function plant(context: CheckContext, browser: Browser, name: string, val
 
 /** Visits the page behind the login. Returns the steps of this check that arrive at the platform during the visit. */
 export async function visitPage(context: CheckContext, browser: Browser): Promise<{ page: Page; steps: LabStep[] }> {
-  const before = new Set(context.arrived())
-  const page = await context.visitUntilPortal(browser, context.settings.page)
-  await context.platform.settle()
-  return { page, steps: context.arrived().filter(step => !before.has(step)) }
+  const { result: page, steps } = await context.during(() => context.visitUntilPortal(browser, context.settings.page))
+  return { page, steps }
+}
+
+/** Opens tabs of one browser. */
+export function newTabs(browser: Browser, count: number): Browser[] {
+  return Array.from({ length: count }, () => browser.newTab())
+}
+
+/**
+ * Visits the page behind the login in all these browsers at once. `page` is the first page without an answer, or the
+ * first page if all were answered.
+ */
+export async function visitAtOnce(
+  context: CheckContext,
+  browsers: Browser[],
+  settleMs?: number,
+): Promise<{ pages: Page[]; page: Page; steps: LabStep[] }> {
+  const visitAll = () => Promise.all(browsers.map(browser => context.visitUntilPortal(browser, context.settings.page)))
+  const { result: pages, steps } = await context.during(visitAll, settleMs)
+  return { pages, page: pages.find(({ status }) => status === 0) ?? pages[0]!, steps }
 }
 
 /** The shortest lifetime (expires_in) that checks give an access token, in seconds. */

@@ -193,15 +193,14 @@ function isLike(usual: string, url: string): boolean {
  * `/api/me`, and the path of the visitor's links.
  */
 async function expectOwnCalls(context: CheckContext, browser: Browser, from: Page, url: string): Promise<void> {
-  const before = new Set(context.arrived('api', 'me', 'exchange'))
-  const page = await browser.newTab().visit(url, { from })
+  const { result: page, steps } = await context.during(() => browser.newTab().visit(url, { from }))
   expectAnswer(page)
-  await context.platform.settle()
   const { id } = await context.person()
   const isOwn = ({ request }: LabStep) =>
     /^\/apps\/v1(\/(?!\.\.?$|%2e)[^/?#]+)?$|^\/apps\/v1\?|^\/api\/me$/i.test(request.url) ||
     request.url.startsWith(`/identities/v1/${id}/links`)
-  const wrong = context.arrived('api', 'me', 'exchange').filter(step => !before.has(step) && !isOwn(step))
+  const calls = steps.filter(({ kind }) => kind === 'api' || kind === 'me' || kind === 'exchange')
+  const wrong = calls.filter(step => !isOwn(step))
   expect(
     wrong.length === 0,
     `When the browser opened the link of the application, the client called ${wrong[0]?.request.url.slice(0, 100)}.`,

@@ -293,13 +293,11 @@ export const errorAnswers: CheckDefinition[] = [
       for (const [failure, options = {}] of failuresOfCreation) {
         const after = 'retryAfter' in options ? ' and Retry-After' : ''
         const open = await openCreateForm(context, `Failed with ${failure}${after}`)
-        const before = new Set(context.arrived('api'))
         await context.order(`create-${failure}`, { times: 5, options })
-        await open.browser.submit(open.page, open.form, open.values)
-        await context.platform.settle()
+        const { steps } = await context.during(() => open.browser.submit(open.page, open.form, open.values))
         met += context.timesMet(`create-${failure}`)
         await context.dropFaults()
-        const calls = context.arrived('api').filter(step => !before.has(step) && isCreation(step))
+        const calls = steps.filter(isCreation)
         expect(
           calls.length <= 1,
           `After the failure ${failure}${after}, the client sent ${calls.length} calls that create an application.`,
@@ -367,12 +365,11 @@ export const errorAnswers: CheckDefinition[] = [
       let met = 0
       for (const { url } of pages) {
         await context.platform.settle()
-        const known = new Set(context.arrived('api', 'refresh'))
         await context.order('get-401', { times: 1 })
-        const page = await context.visitUntilPortal(application.browser.newTab(), url)
-        await context.platform.settle()
+        const { result: page, steps } = await context.during(() =>
+          context.visitUntilPortal(application.browser.newTab(), url),
+        )
         await context.dropFaults()
-        const steps = context.arrived('api', 'refresh').filter(step => !known.has(step))
         if (!steps.some(({ fault }) => fault?.name === 'get-401')) continue
         met++
         expectAnswer(page)
@@ -413,11 +410,8 @@ export const errorAnswers: CheckDefinition[] = [
                 return () => application.browser.newTab().visit(about.url, context.beforePortal)
               })
         await context.platform.settle()
-        const known = new Set(context.arrived('api', 'refresh'))
         await context.order(`${place}-401`, { times: 200 })
-        const page = await open()
-        await context.platform.settle()
-        const steps = context.arrived('api', 'refresh').filter(step => !known.has(step))
+        const { result: page, steps } = await context.during(open)
         const refused = steps.filter(({ fault }) => fault?.name === `${place}-401`)
         if (refused.length === 0)
           throw new NotApplicable('the client does not make this call. Another check reports this')

@@ -132,15 +132,15 @@ export const foreignCookies: CheckDefinition[] = [
         const { browser } = await sessionOf(context)
         const url = context.url(context.settings.page)
         const own = browser.cookies.list(url).map(({ name, value }) => `${name}=${value}`)
-        const before = new Set(context.arrived('api', 'me'))
-        for (const cookie of [`${header}; ${own.join('; ')}`, `${own.join('; ')}; ${header}`]) {
-          const answer = await context.request(url, { headers: { cookie, ...typedAddress } })
-          const status = 'status' in answer.response ? answer.response.status : 0
-          expect(status > 0 && status < 500, `The page was answered with status ${status}.`, answer)
-        }
-        await context.platform.settle()
+        const { steps } = await context.during(async () => {
+          for (const cookie of [`${header}; ${own.join('; ')}`, `${own.join('; ')}; ${header}`]) {
+            const answer = await context.request(url, { headers: { cookie, ...typedAddress } })
+            const status = statusOf(answer)
+            expect(status > 0 && status < 500, `The page was answered with status ${status}.`, answer)
+          }
+        })
         expect(
-          context.arrived('api', 'me').some(step => !before.has(step)),
+          steps.some(({ kind }) => kind === 'api' || kind === 'me'),
           'The visitor is no longer signed in.',
         )
       },

@@ -220,14 +220,11 @@ export const nextVisitor: CheckDefinition[] = [
         const again = await reopen(open.browser, found)
         if (!again) continue
         await context.platform.settle()
-        const known = new Set(context.arrived('api'))
-        const page = await open.browser.submit(again.page, again.form, typedInto(again), undefined, {
-          stopAt: () => true,
-        })
-        await context.platform.settle()
-        const secrets = context
-          .arrived('api')
-          .filter(step => !known.has(step) && step.request.url.endsWith('/refreshSecret'))
+        const { result: page, steps } = await context.during(() =>
+          open.browser.submit(again.page, again.form, typedInto(again), undefined, { stopAt: () => true }),
+        )
+        const secrets = steps
+          .filter(step => step.kind === 'api' && step.request.url.endsWith('/refreshSecret'))
           .flatMap(credentialSecrets)
           .map(({ value }) => value)
         if (secrets.length === 0) continue

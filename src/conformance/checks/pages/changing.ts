@@ -239,12 +239,17 @@ async function expectOwnPaths(
   { action, fields }: Form,
   hostile: string,
 ): Promise<void> {
-  const before = new Set(context.arrived('api', 'me', 'exchange'))
-  const { answer } = await sendForm(context, browser, { action: action.replace(id, hostile), fields }, ownForm(context))
-  await context.platform.settle()
-  const wrong = context
-    .arrived('api', 'me', 'exchange')
-    .filter(step => !before.has(step) && !isAllowed(step.request.url, person.id))
+  const {
+    result: { answer },
+    steps,
+  } = await context.during(() =>
+    sendForm(context, browser, { action: action.replace(id, hostile), fields }, ownForm(context)),
+  )
+  const wrong = steps.filter(
+    step =>
+      (step.kind === 'api' || step.kind === 'me' || step.kind === 'exchange') &&
+      !isAllowed(step.request.url, person.id),
+  )
   expect(
     wrong.length === 0,
     `The client called ${wrong[0]?.request.method} ${wrong[0]?.request.url}.`,

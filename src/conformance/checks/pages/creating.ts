@@ -36,10 +36,9 @@ export const creating: CheckDefinition[] = [
     needs,
     async run(context) {
       const open = await openCreateForm(context)
-      const before = new Set(context.arrived('api'))
-      const page = await open.browser.submit(open.page, open.form, open.values)
+      const { result: page, steps } = await context.during(() => open.browser.submit(open.page, open.form, open.values))
+      const calls = steps.filter(({ kind }) => kind === 'api')
       const { length } = await created(context, open.person)
-      const calls = context.arrived('api').filter(step => !before.has(step))
       expectWithFix(
         adviceForForm(context, page, calls),
         length === 1,

@@ -299,10 +299,10 @@ export const formHandling: CheckDefinition[] = [
           throw new NotApplicable('the form for changes has no text field for redirect URIs')
         const values = Object.fromEntries(fields.map(({ name }) => [name, address]))
         await context.platform.settle()
-        const known = new Set(context.arrived('api'))
-        const answer = await application.browser.newTab().submit(page, form, values)
-        await context.platform.settle()
-        const change = context.arrived('api').find(step => !known.has(step) && step.request.method === 'PUT')
+        const { result: answer, steps } = await context.during(() =>
+          application.browser.newTab().submit(page, form, values),
+        )
+        const change = steps.find(step => step.kind === 'api' && step.request.method === 'PUT')
         return { answer, change }
       }
       const plain = await save('https://plain.example/callback')
@@ -458,11 +458,9 @@ export const formHandling: CheckDefinition[] = [
         if (reason === 'the API refuses a field') await context.order('update-422-fields', { times: 5 })
         else typed[redirect] = 'ftp://not-allowed.example/'
         await context.platform.settle()
-        const known = new Set(context.arrived('api'))
-        const answer = await application.browser.submit(page, form, typed)
-        await context.platform.settle()
+        const { result: answer, steps } = await context.during(() => application.browser.submit(page, form, typed))
         await context.dropFaults()
-        const change = context.arrived('api').find(step => !known.has(step) && step.request.method === 'PUT')
+        const change = steps.find(({ kind, request }) => kind === 'api' && request.method === 'PUT')
         if (change ? change.response.status !== 422 : reason === 'the API refuses a field') continue
         met++
         const lost = Object.entries(typed).filter(
@@ -490,10 +488,8 @@ export const formHandling: CheckDefinition[] = [
       let judged = 0
       const judge = async (what: string, send: () => Promise<Page>) => {
         await context.platform.settle()
-        const known = new Set(context.arrived())
-        const page = await send()
-        await context.platform.settle()
-        const calls = context.arrived().filter(step => !known.has(step) && isPlatformCall(step))
+        const { result: page, steps } = await context.during(() => send())
+        const calls = steps.filter(step => isPlatformCall(step))
         // After a 401, the client may renew the session and send the refused call once more.
         const most = calls.some(({ kind }) => kind === 'refresh') ? 3 : 2
         judged++

@@ -33,10 +33,9 @@ export const headRequests: CheckDefinition[] = [
       ]
       for (const url of urls) {
         await context.platform.settle()
-        const known = new Set(context.arrived())
-        const answer = await head(context, url, cookieHeader(context, browser, url))
-        await context.platform.settle()
-        const calls = context.arrived().filter(step => !known.has(step))
+        const { result: answer, steps: calls } = await context.during(() =>
+          head(context, url, cookieHeader(context, browser, url)),
+        )
         const path = new URL(url).pathname.replaceAll(application.id, '…')
         expect(calls.length === 0, `For HEAD ${path}, the client called the platform.`, answer, ...calls.slice(0, 3))
         // The check accepts every status from 400 to 499, because each of them tells the caller that the client does

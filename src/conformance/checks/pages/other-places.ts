@@ -95,15 +95,12 @@ export const otherPlaces: CheckDefinition[] = [
       for (const { url } of pages)
         for (const hostile of hostileIds(id)) {
           await context.platform.settle()
-          const known = new Set(context.arrived('api', 'me', 'exchange'))
           const address = url.replace(id, hostile)
           const headers = { ...typedAddress, cookie: cookieHeader(context, browser, url) }
-          const answer = await context.request(address, { headers })
+          const { result: answer, steps } = await context.during(() => context.request(address, { headers }))
           expect(statusOf(answer) > 0, 'There was no answer.', answer)
-          await context.platform.settle()
-          const wrong = context
-            .arrived('api', 'me', 'exchange')
-            .filter(step => !known.has(step))
+          const wrong = steps
+            .filter(({ kind }) => kind === 'api' || kind === 'me' || kind === 'exchange')
             .filter(
               ({ request }) =>
                 !allowedPaths.test(request.url) && !request.url.startsWith(`/identities/v1/${person.id}/links`),

@@ -338,10 +338,8 @@ export const pages: CheckDefinition[] = [
       for (const path of [nothing, `${below}/no/such${nothing}`, `${below}/${unknown}`])
         expectNone(await ask(path), path)
       for (const path of about) {
-        const before = new Set(context.arrived('api'))
-        const answer = await ask(path)
-        await context.platform.settle()
-        const calls = context.arrived('api').filter(step => !before.has(step))
+        const { result: answer, steps } = await context.during(() => ask(path))
+        const calls = steps.filter(step => step.kind === 'api')
         // Some pages ask only for a confirmation, without a call to the API. The client then cannot know that the
         // application does not exist.
         if (calls.some(({ response }) => response.status === 404)) expectNone(answer, path)

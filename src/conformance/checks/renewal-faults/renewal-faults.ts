@@ -99,19 +99,16 @@ const requests: CheckDefinition[] = [
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)
-      const before = new Set(context.arrived())
       const cookie = cookieHeader(context, browser, context.settings.page)
       const canary = 'conformance-canary'
-      await context.request(context.settings.page, {
-        headers: {
-          ...typedAddress,
-          cookie: `${cookie}; canary=${canary}`,
-          'x-canary': canary,
-          authorization: `Basic ${canary}`,
-        },
-      })
-      await context.platform.settle()
-      const renewal = context.arrived('refresh').find(step => !before.has(step))
+      const headers = {
+        ...typedAddress,
+        cookie: `${cookie}; canary=${canary}`,
+        'x-canary': canary,
+        authorization: `Basic ${canary}`,
+      }
+      const { steps } = await context.during(() => context.request(context.settings.page, { headers }))
+      const renewal = steps.find(({ kind }) => kind === 'refresh')
       // Finds out whether the client renews at all: visits the same page with a normal browser.
       if (!renewal) {
         renewalIn(context, await visitPage(context, (await expiredSession(context)).browser))

@@ -12,9 +12,11 @@ import { expectBack, isCall } from '../../steps/renewals.ts'
 import {
   asksToSignIn,
   endToken,
+  newTabs,
   renewalIn,
   shortLifeValue,
   signInWithOddRefreshToken,
+  visitAtOnce,
   visitPage,
 } from '../../steps/sessions.ts'
 import { fieldsOf, tokensOf } from '../../tokens.ts'
@@ -86,10 +88,8 @@ const forms: CheckDefinition[] = [
     async run(context) {
       const open = await openCreateForm(context)
       await context.platform.endAccessTokens(open.person)
-      const before = new Set(context.arrived())
-      const page = await open.browser.submit(open.page, open.form, open.values)
-      await context.platform.settle()
-      const renewal = context.arrived('refresh').find(step => !before.has(step))
+      const { result: page, steps } = await context.during(() => open.browser.submit(open.page, open.form, open.values))
+      const renewal = steps.find(step => step.kind === 'refresh')
       if (!renewal)
         throw new NotApplicable(`the client does not renew for the form, and answers with ${describePage(page)}`)
       expectForm(context, renewal, answerBefore(context, renewal))
@@ -326,13 +326,8 @@ const failures: CheckDefinition[] = [
     async run(context) {
       const { browser, person } = await context.signedIn()
       await context.platform.endAccessTokens(person)
-      const before = new Set(context.arrived())
-      const pages = await Promise.all(
-        Array.from({ length: 5 }, () => context.visitUntilPortal(browser.newTab(), context.settings.page)),
-      )
-      await context.platform.settle()
-      const page = pages.find(({ status }) => status === 0) ?? pages[0]!
-      renewalIn(context, { page, steps: context.arrived().filter(step => !before.has(step)) })
+      const { pages, page, steps } = await visitAtOnce(context, newTabs(browser, 5))
+      renewalIn(context, { page, steps })
       for (const page of pages)
         expect(
           page.status === 200 && !page.stoppedAt,
@@ -417,10 +412,7 @@ const others: CheckDefinition[] = [
       await drop()
       await endToken(context, person)
       const copy = browser.copy()
-      const before = new Set(context.arrived())
-      const page = await browser.submit(open.page, open.form, open.values)
-      await context.platform.settle()
-      const steps = context.arrived().filter(step => !before.has(step))
+      const { result: page, steps } = await context.during(() => browser.submit(open.page, open.form, open.values))
       const renewal = steps.find(isRenewal)
       if (renewal) {
         // The client may also show the form again, for example if it has no session when the form arrives.

@@ -11,10 +11,12 @@ import { expectNoRenewal, isCall } from '../../steps/renewals.ts'
 import {
   expiredSession,
   isSession,
+  newTabs,
   openSession,
   ownCookies,
   renewalIn,
   shortLifeValue,
+  visitAtOnce,
   visitPage,
 } from '../../steps/sessions.ts'
 import { cookiesOf, readSetCookie } from '../../steps/set-cookies.ts'
@@ -196,12 +198,11 @@ export const renewal: CheckDefinition[] = [
     async run(context) {
       const open = await openCreateForm(context)
       await context.platform.endAccessTokens(open.person)
-      const before = new Set(context.arrived())
       // Does not follow the redirect: if the client has lost the new token, the next request would renew again and hide
       // the loss.
-      const page = await open.browser.submit(open.page, open.form, open.values, undefined, { stopAt: () => true })
-      await context.platform.settle()
-      const steps = context.arrived().filter(step => !before.has(step))
+      const { result: page, steps } = await context.during(() =>
+        open.browser.submit(open.page, open.form, open.values, undefined, { stopAt: () => true }),
+      )
       const renewal = steps.find(({ kind }) => kind === 'refresh')
       if (!renewal)
         throw new NotApplicable(`the client does not renew for the form, and answers with ${describePage(page)}`)
@@ -327,10 +328,9 @@ export const renewal: CheckDefinition[] = [
       await context.platform.endAccessTokens(second.person)
       await expectFixedEnd(context, second.browser, second.page, accessSeconds + 60)
       if (!open) return
-      const before = new Set(context.arrived())
-      const page = await open.browser.submit(open.page, open.form, open.values, undefined, { stopAt: () => true })
-      await context.platform.settle()
-      const steps = context.arrived().filter(step => !before.has(step))
+      const { result: page, steps } = await context.during(() =>
+        open.browser.submit(open.page, open.form, open.values, undefined, { stopAt: () => true }),
+      )
       if (!steps.some(({ kind, response }) => kind === 'refresh' && response.status === 200)) return
       await expectFixedEnd(context, third.browser, third.page, accessSeconds + 60, { page, steps })
     },
@@ -408,13 +408,8 @@ export const renewal: CheckDefinition[] = [
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)
-      const before = new Set(context.arrived())
-      const pages = await Promise.all(
-        Array.from({ length: 10 }, () => context.visitUntilPortal(browser.newTab(), context.settings.page)),
-      )
-      await context.platform.settle()
-      const page = pages.find(({ status }) => status === 0) ?? pages[0]!
-      renewalIn(context, { page, steps: context.arrived().filter(step => !before.has(step)) })
+      const { pages, page, steps } = await visitAtOnce(context, newTabs(browser, 10))
+      renewalIn(context, { page, steps })
       for (const page of pages)
         expect(
           page.status === 200 && !page.stoppedAt,
@@ -434,16 +429,13 @@ export const renewal: CheckDefinition[] = [
     async run(context) {
       const { browser } = await expiredSession(context)
       const late = browser.copy()
-      const before = new Set(context.arrived())
       // Uses two different pages of the client.
       const paths = [context.settings.page, context.settings.create || context.settings.page]
-      await Promise.all(
-        Array.from({ length: 6 }, (_, index) => context.visitUntilPortal(browser.newTab(), paths[index % 2]!)),
-      )
-      await context.pause(100)
-      const page = await context.visitUntilPortal(late, context.settings.page)
-      await context.platform.settle()
-      const steps = context.arrived().filter(step => !before.has(step))
+      const { result: page, steps } = await context.during(async () => {
+        await Promise.all(newTabs(browser, 6).map((tab, index) => context.visitUntilPortal(tab, paths[index % 2]!)))
+        await context.pause(100)
+        return context.visitUntilPortal(late, context.settings.page)
+      })
       renewalIn(context, { page, steps })
       const renewals = steps.filter(({ kind }) => kind === 'refresh')
       expect(renewals.length === 1, `The client made ${renewals.length} renewals.`, ...renewals.slice(0, 4))
@@ -459,13 +451,8 @@ export const renewal: CheckDefinition[] = [
     async run(context) {
       const { browser } = await expiredSession(context)
       await context.order('refresh-late', { times: 20, options: { seconds: 1 } })
-      const before = new Set(context.arrived())
-      const pages = await Promise.all(
-        Array.from({ length: 5 }, () => context.visitUntilPortal(browser.newTab(), context.settings.page)),
-      )
-      await context.platform.settle(1500)
-      const steps = context.arrived().filter(step => !before.has(step))
-      renewalIn(context, { page: pages.find(({ status }) => status === 0) ?? pages[0]!, steps })
+      const { page, steps } = await visitAtOnce(context, newTabs(browser, 5), 1500)
+      renewalIn(context, { page, steps })
       const renewals = steps.filter(({ kind }) => kind === 'refresh')
       expect(renewals.length === 1, `The client made ${renewals.length} renewals.`, ...renewals.slice(0, 4))
     },

@@ -10,7 +10,16 @@ import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { openCreateForm, openFormIn } from '../../steps/create-form.ts'
 import { isBareFailure } from '../../steps/page-content.ts'
 import { expectBack, expectNoRenewal, isCall, renewNow, renewUnder } from '../../steps/renewals.ts'
-import { asksToSignIn, endToken, expiredSession, renewalIn, shortLifeValue, visitPage } from '../../steps/sessions.ts'
+import {
+  asksToSignIn,
+  endToken,
+  expiredSession,
+  newTabs,
+  renewalIn,
+  shortLifeValue,
+  visitAtOnce,
+  visitPage,
+} from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 import { tokensOf, tokensSentIn } from '../../tokens.ts'
 
@@ -112,13 +121,8 @@ const after401: CheckDefinition[] = [
       const { browser, person } = await context.signedIn()
       await context.platform.endAccessTokens(person)
       await context.order('refresh-late', { times: 20, options: { seconds: 0.5 } })
-      const before = new Set(context.arrived())
-      const pages = await Promise.all(
-        Array.from({ length: 5 }, () => context.visitUntilPortal(browser.newTab(), context.settings.page)),
-      )
-      await context.platform.settle(1000)
-      const steps = context.arrived().filter(step => !before.has(step))
-      renewalIn(context, { page: pages.find(({ status }) => status === 0) ?? pages[0]!, steps })
+      const { page, steps } = await visitAtOnce(context, newTabs(browser, 5), 1000)
+      renewalIn(context, { page, steps })
       const renewals = steps.filter(isRenewal)
       expect(renewals.length === 1, `The client made ${renewals.length} renewals.`, ...renewals.slice(0, 4))
     },
@@ -178,10 +182,9 @@ async function renewForForm(context: CheckContext, fault: string, options: Recor
   const { browser, form, page: shown, values, person } = await openCreateForm(context)
   await context.platform.endAccessTokens(person)
   await context.order(fault, { times: 'always', options })
-  const before = new Set(context.arrived())
-  const page = await browser.submit(shown, form, values, undefined, context.beforePortal)
-  await context.platform.settle()
-  const steps = context.arrived().filter(step => !before.has(step))
+  const { result: page, steps } = await context.during(() =>
+    browser.submit(shown, form, values, undefined, context.beforePortal),
+  )
   const renewal = renewalIn(context, { page, steps })
   return { browser, person, page, steps, renewal, renewals: steps.filter(isRenewal) }
 }
@@ -324,10 +327,10 @@ const others: CheckDefinition[] = [
     longestMs: 90_000,
     async run(context) {
       const { browser } = await expiredSession(context)
-      const before = new Set(context.arrived())
-      const opened = await context.visitUntilPortal(browser, context.settings.create)
-      await context.platform.settle()
-      const renewal = context.arrived('refresh').find(step => !before.has(step))
+      const { result: opened, steps: stepsOfForm } = await context.during(() =>
+        context.visitUntilPortal(browser, context.settings.create),
+      )
+      const renewal = stepsOfForm.find(isRenewal)
       if (renewal?.response.status !== 200) throw new NotApplicable('the page with the form does not renew the session')
       // A client may reuse the answer to the renewal for a few seconds.
       await context.pause(12_000)
@@ -363,10 +366,8 @@ const others: CheckDefinition[] = [
       await endToken(context, application.person)
       const renewed = []
       for (const { browser, url } of sessions) {
-        const before = new Set(context.arrived())
-        const opened = await context.visitUntilPortal(browser, url)
-        await context.platform.settle()
-        const renewal = context.arrived('refresh').find(step => !before.has(step))
+        const { result: opened, steps } = await context.during(() => context.visitUntilPortal(browser, url))
+        const renewal = steps.find(step => step.kind === 'refresh')
         if (renewal?.response.status === 200) renewed.push({ browser, opened })
       }
       if (renewed.length === 0) throw new NotApplicable('no page about an application renews the session')
@@ -412,10 +413,7 @@ const others: CheckDefinition[] = [
       }
       if (await sharesToken()) throw new NotApplicable('all sessions of a person use the same tokens')
       await context.platform.endAccessTokens(await context.person())
-      const before = new Set(context.arrived())
-      const pages = await Promise.all(browsers.map(browser => context.visitUntilPortal(browser, context.settings.page)))
-      await context.platform.settle()
-      const steps = context.arrived().filter(step => !before.has(step))
+      const { pages, steps } = await visitAtOnce(context, browsers)
       renewalIn(context, { page: pages.find(({ status }) => status === 0) ?? pages[0]!, steps })
       expect(
         !(await sharesToken()),

@@ -383,12 +383,10 @@ export const signingOut: CheckDefinition[] = [
       await signOut(context, browser)
       // Opens the first page twice, because a faulty client may forget the sign-out after the first page.
       for (const path of [behind, behind, create, ...about].filter(path => path !== '')) {
-        const before = new Set(context.arrived('api', 'me'))
-        const page = await browser.newTab().visit(context.url(path))
-        await context.platform.settle()
+        const { result: page, steps } = await context.during(() => browser.newTab().visit(context.url(path)))
         const shown = new URL(context.url(path)).pathname.replaceAll(application.id, '…')
         expect(
-          !context.arrived('api', 'me').some(step => !before.has(step)),
+          !steps.some(({ kind }) => kind === 'api' || kind === 'me'),
           `At the next visit to ${shown}, the visitor is signed in again.`,
           page,
         )

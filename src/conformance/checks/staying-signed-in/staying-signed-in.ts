@@ -4,7 +4,7 @@ import { type CheckDefinition, Undecided } from '../../check.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
 import { followCallback } from '../../steps/callback.ts'
 import { expectCallEnds } from '../../steps/hanging-calls.ts'
-import { asksToSignIn, expiredSession, ownCookies, renewalIn, visitPage } from '../../steps/sessions.ts'
+import { asksToSignIn, expiredSession, ownCookies, renewalIn, visitAtOnce, visitPage } from '../../steps/sessions.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
@@ -182,13 +182,7 @@ export const stayingSignedIn: CheckDefinition[] = [
       const people = [await context.person(), await context.otherPerson()]
       const first = await expiredSession(context, people[0])
       const second = await expiredSession(context, people[1])
-      const before = new Set(context.arrived())
-      const pages = await Promise.all(
-        [first, second].map(({ browser }) => context.visitUntilPortal(browser, context.settings.page)),
-      )
-      await context.platform.settle()
-      const page = pages.find(({ status }) => status === 0) ?? pages[0]!
-      renewalIn(context, { page, steps: context.arrived().filter(step => !before.has(step)) })
+      renewalIn(context, await visitAtOnce(context, [first.browser, second.browser]))
       expect(
         !(await context.isSignedIn(first.browser, { person: second.person })),
         'The first visitor is now signed in as the second visitor.',

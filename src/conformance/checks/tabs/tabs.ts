@@ -687,16 +687,12 @@ export const tabs: CheckDefinition[] = [
     needs: ['replica', 'page'],
     async run(context) {
       const { browser } = await expiredSession(context)
-      const before = new Set(context.arrived())
       const { page, replica } = context.settings
-      const pages = await Promise.all(
-        Array.from({ length: 6 }, (_, index) =>
-          context.visitUntilPortal(browser.newTab(), context.url(page, index % 2 ? replica : undefined)),
-        ),
+      const urls = Array.from({ length: 6 }, (_, index) => context.url(page, index % 2 ? replica : undefined))
+      const { result: pages, steps } = await context.during(() =>
+        Promise.all(urls.map(url => context.visitUntilPortal(browser.newTab(), url))),
       )
-      await context.platform.settle()
-      const seen = pages.find(({ status }) => status === 0) ?? pages[0]!
-      renewalIn(context, { page: seen, steps: context.arrived().filter(step => !before.has(step)) })
+      renewalIn(context, { page: pages.find(({ status }) => status === 0) ?? pages[0]!, steps })
       expect(await context.isSignedIn(browser), 'Nobody is signed in after these requests.')
     },
   },
@@ -710,10 +706,10 @@ export const tabs: CheckDefinition[] = [
     async run(context) {
       const { page, replica } = context.settings
       const { browser } = await expiredSession(context)
-      const before = new Set(context.arrived())
-      const shown = await context.visitUntilPortal(browser, context.url(page, replica))
-      await context.platform.settle()
-      if (context.arrived().some(step => !before.has(step) && isCall(step))) return
+      const { result: shown, steps } = await context.during(() =>
+        context.visitUntilPortal(browser, context.url(page, replica)),
+      )
+      if (steps.some(isCall)) return
       const plain = await expiredSession(context)
       const visit = await visitPage(context, plain.browser)
       renewalIn(context, visit)

@@ -31,10 +31,8 @@ async function isTaken(
   token: unknown,
   page = context.settings.page,
 ): Promise<boolean> {
-  const before = new Set(context.arrived())
-  await context.request(page, { headers: { cookie, ...typedAddress } })
-  await context.platform.settle()
-  return context.arrived('api', 'me').some(step => !before.has(step) && tokensSentIn(step).includes(token))
+  const { steps } = await context.during(() => context.request(page, { headers: { cookie, ...typedAddress } }))
+  return steps.some(step => (step.kind === 'api' || step.kind === 'me') && tokensSentIn(step).includes(token))
 }
 
 async function leaveLogins(context: CheckContext): Promise<number> {
@@ -111,14 +109,14 @@ export const time: CheckDefinition[] = [
       if (cookie === '' || performance.now() - began > (seconds - 1) * 1000)
         throw new Undecided('The form was not open before the session ended.')
       await context.pause(seconds * 1000 + 700)
-      const before = new Set(context.arrived())
-      const answer = await context.request(open.form.action, {
-        method: 'POST',
-        headers: { 'content-type': 'application/x-www-form-urlencoded', cookie, ...ownForm(context) },
-        body: `${new URLSearchParams(filledFields(open.form, open.values))}`,
-      })
-      await context.platform.settle()
-      const calls = context.arrived('api').filter(step => !before.has(step) && tokensSentIn(step).includes(token))
+      const { result: answer, steps } = await context.during(() =>
+        context.request(open.form.action, {
+          method: 'POST',
+          headers: { 'content-type': 'application/x-www-form-urlencoded', cookie, ...ownForm(context) },
+          body: `${new URLSearchParams(filledFields(open.form, open.values))}`,
+        }),
+      )
+      const calls = steps.filter(step => step.kind === 'api' && tokensSentIn(step).includes(token))
       expect(
         calls.length === 0,
         `expires_in was ${seconds} seconds, but after this time, the client still accepts a form with the same cookies and calls the API with the same token.`,
@@ -185,10 +183,8 @@ export const time: CheckDefinition[] = [
       if (context.settings.create) urls.push(context.url(context.settings.create))
       for (let count = 1; count <= 4; count++) await makeGroup(context, person, `Group ${count}`)
       for (const url of urls) {
-        const before = new Set(context.arrived())
-        const one = await context.visitUntilPortal(browser.newTab(), url)
-        await context.platform.settle()
-        const made = context.arrived().filter(step => !before.has(step) && isPlatformCall(step))
+        const { result: one, steps } = await context.during(() => context.visitUntilPortal(browser.newTab(), url))
+        const made = steps.filter(step => isPlatformCall(step))
         expect(
           made.length <= 2 * one.trail.length,
           `A visit to one page made ${made.length} calls.`,
@@ -214,11 +210,9 @@ export const time: CheckDefinition[] = [
       for (const url of urls) {
         const expired = await expiredSession(context, person)
         await context.platform.settle()
-        const before = new Set(context.arrived())
-        const page = await context.visitUntilPortal(expired.browser, url)
-        await context.platform.settle()
+        const { result: page, steps } = await context.during(() => context.visitUntilPortal(expired.browser, url))
         // Does not count the request for the user's name, because a simple client needs the user's id for the groups.
-        const made = context.arrived().filter(step => !before.has(step) && isPlatformCall(step) && step.kind !== 'me')
+        const made = steps.filter(step => isPlatformCall(step) && step.kind !== 'me')
         // A client that renews only after a 401 answer may send the refused calls once more.
         if (made[0]?.kind !== 'refresh') continue
         judged++
