@@ -54,7 +54,10 @@ export interface Options {
   onExchange?: (exchange: Exchange) => void
 }
 
-type Going = Pick<Options, 'stopAt'>
+export type Going = Pick<Options, 'stopAt'>
+
+/** With this option, the browser does not follow redirects. */
+export const noRedirects: Going = { stopAt: () => true }
 
 /** A request, with the data that the browser keeps when the request is redirected. */
 interface Navigation extends Omit<Cause, 'mode' | 'dest'> {
@@ -198,7 +201,12 @@ export function createBrowser(options: Options = {}) {
      * the browser presses the first button, as the Enter key does. The keys of `values` are names of fields. Throws an
      * Error for a field, choice or button that the form does not have.
      */
-    async submit(page: Page, form: Form, values: Values = {}, button?: string | Button, going: Going = {}) {
+    async submit(
+      page: Page,
+      form: Form,
+      values: Values = {},
+      { button, ...going }: Going & { button?: string | Button | undefined } = {},
+    ) {
       const pressed = typeof button === 'string' ? findButton(form, button) : (button ?? form.buttons[0])
       const { method, url, body, contentType } = encodeForm(form, values, pressed)
       const next = { ...begin(method, url, page), body, contentType, form: page.content }

@@ -1,5 +1,5 @@
 // Functions for the steps of a login from the portal to the client's callback. Checks can change each step.
-import type { Browser, Page } from '../browser/browser.ts'
+import type { Browser, Going, Page } from '../browser/browser.ts'
 import type { CheckContext, Start } from '../context.ts'
 import { expect } from '../findings.ts'
 
@@ -8,10 +8,10 @@ export async function followCallback(
   context: CheckContext,
   browser: Browser,
   callback: URL | string,
-  stopAt?: (url: URL) => boolean,
+  going: Going = {},
 ): Promise<Page> {
   const from = browser.show(`${context.platform.portalUrl}/sign-in`, '')
-  return browser.visit(`${callback}`, { from, ...(stopAt && { stopAt }) })
+  return browser.visit(`${callback}`, { from, ...going })
 }
 
 /** Fails if the page sends the browser to the portal by itself, at once or with a meta refresh after some seconds. */

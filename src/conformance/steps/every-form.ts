@@ -65,7 +65,7 @@ export async function sendAgain(
   await context.platform.settle()
   await prepare()
   const { result: page, steps } = await context.during(() =>
-    browser.newTab().submit(open.page, open.form, typedInto(open), undefined, context.beforePortal),
+    browser.newTab().submit(open.page, open.form, typedInto(open), context.beforePortal),
   )
   return { found: open, page, calls: steps.filter(({ kind }) => kind === 'api' || kind === 'trap') }
 }
@@ -102,8 +102,7 @@ export async function sendFormsUnder(
  * page again and compares the texts. It leaves out the query, because the query could contain the message.
  */
 export async function isOrdinary(context: CheckContext, page: Page, browser: Browser): Promise<boolean> {
-  const stopAt = context.isPortal
-  const again = await browser.newTab().visit(page.url.split('?')[0]!, { stopAt })
+  const again = await browser.newTab().visit(page.url.split('?')[0]!, context.beforePortal)
   return shownText(again).trim() === shownText(page).trim()
 }
 

@@ -35,9 +35,8 @@ const faults: [what: string, fault: string, options: Record<string, unknown>][] 
  */
 export async function refusedCallbacks(context: CheckContext): Promise<RefusedCallback[]> {
   const refused: RefusedCallback[] = []
-  const stopAt = context.isPortal
   const add = async (what: string, browser: Browser, sent: URL) =>
-    refused.push({ what, browser, sent, page: await followCallback(context, browser, sent, stopAt) })
+    refused.push({ what, browser, sent, page: await followCallback(context, browser, sent, context.beforePortal) })
   for (const [what, change] of changes) {
     const { browser, callback } = await beginLogin(context)
     const known = context.arrived('exchange').length
@@ -51,7 +50,7 @@ export async function refusedCallbacks(context: CheckContext): Promise<RefusedCa
   // Some clients answer this callback like the first one, and sign the visitor in.
   const used = await beginLogin(context)
   const before = used.browser.copy()
-  await followCallback(context, used.browser, used.callback, stopAt)
+  await followCallback(context, used.browser, used.callback, context.beforePortal)
   await add('a callback that has been used before', before, used.callback)
   for (const [what, fault, options] of faults) {
     const { browser, callback } = await beginLogin(context)

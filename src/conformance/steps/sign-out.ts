@@ -31,14 +31,14 @@ export async function openSignOut(
     seen.add(url.split(/[?#]/)[0]!)
     const page = await browser.visit(url, context.beforePortal)
     const form = signOutFormOf(context, page)
-    if (form) return () => browser.submit(page, form, {}, undefined, context.beforePortal)
+    if (form) return () => browser.submit(page, form, {}, context.beforePortal)
     const link = page.links.find(({ url }) => method === 'GET' && isSame(url, address))
     if (link) return () => browser.visit(link, { from: page, ...context.beforePortal })
     waiting.push(...page.links.map(({ url }) => url).filter(url => url.startsWith(context.url('/'))))
   }
   return async () => {
     const own = browser.show(context.url('/'), formHtml(address, method))
-    const page = await browser.submit(own, own.forms[0]!, {}, undefined, context.beforePortal)
+    const page = await browser.submit(own, own.forms[0]!, {}, context.beforePortal)
     if ([400, 403, 419, 422].includes(page.status))
       throw new Undecided(
         `No page has a form for ${path}. The suite sent a form without hidden fields, and the client refused it with status ${page.status}.`,

@@ -50,12 +50,12 @@ export async function startsOf(context: CheckContext): Promise<BegunLogin[]> {
     context,
     browser,
     errorCallback(callback, { error: 'access_denied', state: first.state ?? '' }),
-    context.isPortal,
+    context.beforePortal,
   )
   begun.push({ way: 'in a new browser and then failed', start: first })
   await again('after a failed login', browser)
   const second = await context.startLogin(browser)
-  await followCallback(context, browser, await context.authorize(second), context.isPortal)
+  await followCallback(context, browser, await context.authorize(second), context.beforePortal)
   begun.push({ way: 'after a failed login and was then finished', start: second })
   await again('after a finished login', browser)
   // Some clients do not let the suite sign out. Other checks report this.

@@ -1,11 +1,13 @@
 // A browser over real HTTP, for journeys without Chromium. The browser does not follow redirects automatically, so a
 // test can act between two redirects.
-import { type Browser, createBrowser, type Page as Seen } from '../../../src/conformance/browser/browser.ts'
+import {
+  type Browser,
+  createBrowser,
+  noRedirects,
+  type Page as Seen,
+} from '../../../src/conformance/browser/browser.ts'
 
 export type Page = { status: number; url: string; location: string | undefined; text: string; seen: Seen }
-
-/** With these options, the browser stops at each redirect. */
-const stepwise = { stopAt: () => true }
 
 export class HttpBrowser {
   readonly #browser: Browser
@@ -19,7 +21,7 @@ export class HttpBrowser {
   /** Follows a link of the open page, or opens a typed address. Does not follow redirects. */
   async get(url: string): Promise<Page> {
     const address = new URL(url, this.#at?.url).href
-    return this.#open(await this.#browser.visit(address, { from: this.#at ?? 'typed', ...stepwise }))
+    return this.#open(await this.#browser.visit(address, { from: this.#at ?? 'typed', ...noRedirects }))
   }
 
   /** Sends a form as a page of the same origin would. */
@@ -30,7 +32,7 @@ export class HttpBrowser {
       address.origin,
       `<form method="post" action="${address.href.replaceAll('&', '&amp;')}">${fields.join('')}</form>`,
     )
-    return this.#open(await this.#browser.submit(own, own.forms[0]!, form, undefined, stepwise))
+    return this.#open(await this.#browser.submit(own, own.forms[0]!, form, noRedirects))
   }
 
   /** Follows redirects. If a page opens the next page automatically, this browser also opens that page. */

@@ -246,7 +246,7 @@ const createdRows: CheckDefinition[] = createdIds.map(([id, what, values]) => ({
     for (const value of values) {
       const open = await openCreateForm(context)
       await context.order('create-id', { times: 1, options: { id: value } })
-      const page = await open.browser.submit(open.page, open.form, open.values, undefined, {
+      const page = await open.browser.submit(open.page, open.form, open.values, {
         stopAt: ({ hostname }) => hostname === other,
       })
       if ((await created(context, open.person)).length === 0)
@@ -486,7 +486,7 @@ const headerRows: CheckDefinition[] = [
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       await context.order('exchange-headers', { options: { headers: foreignHeaders } })
-      const page = await followCallback(context, browser, callback, ({ hostname }) => hostname === other)
+      const page = await followCallback(context, browser, callback, { stopAt: ({ hostname }) => hostname === other })
       if (!(await context.codeExchanges()).some(({ fault }) => fault))
         throw new NotApplicable('the client makes no exchange for the callback. Another check reports this')
       expectAnswer(page)

@@ -402,7 +402,7 @@ export const errorAnswers: CheckDefinition[] = [
         const open =
           place === 'create'
             ? await openCreateForm(context).then(
-                form => () => form.browser.submit(form.page, form.form, form.values, undefined, context.beforePortal),
+                form => () => form.browser.submit(form.page, form.form, form.values, context.beforePortal),
               )
             : await openWithApplication(context).then(async application => {
                 const about = (await openPagesAbout(context, application))[1]
@@ -438,7 +438,7 @@ export const errorAnswers: CheckDefinition[] = [
       const open = await openCreateForm(context, 'Typed before the platform ended the session')
       await context.order('create-401', { times: 20 })
       await context.order('refresh-400', { times: 20, options: { error: 'invalid_grant' } })
-      const page = await open.browser.submit(open.page, open.form, open.values, undefined, context.beforePortal)
+      const page = await open.browser.submit(open.page, open.form, open.values, context.beforePortal)
       await context.platform.settle()
       if (!context.arrived('api').some(({ fault }) => fault?.name === 'create-401'))
         throw new NotApplicable('the form creates no application. Another check reports this')

@@ -295,7 +295,7 @@ async function expectAnswersWithoutApi(context: CheckContext): Promise<void> {
     for (const name of names) await context.order(name, { times: 5 })
     const pages = await Promise.all(
       forms.map(({ page, form }) =>
-        open.browser.newTab().submit(page, form, typedInto({ page, form }), undefined, { stopAt: context.isPortal }),
+        open.browser.newTab().submit(page, form, typedInto({ page, form }), context.beforePortal),
       ),
     )
     const isMet = names.some(name => context.timesMet(name) > 0)
@@ -456,7 +456,7 @@ export const everyCallRows: CheckDefinition[] = [
     async run(context) {
       const open = await openCreateForm(context)
       await context.order('create-401', { times: 1 })
-      const page = await open.browser.submit(open.page, open.form, open.values, undefined, context.beforePortal)
+      const page = await open.browser.submit(open.page, open.form, open.values, context.beforePortal)
       await context.platform.settle()
       if (!context.arrived('api').some(({ fault }) => fault?.name === 'create-401')) throw new NotApplicable(noCreation)
       expectAnswer(page)

@@ -270,7 +270,9 @@ export const callbackParameters: CheckDefinition[] = [
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       callback.searchParams.set('redirect_uri', evil)
-      const page = await followCallback(context, browser, callback, ({ hostname }) => hostname === 'evil.example')
+      const page = await followCallback(context, browser, callback, {
+        stopAt: ({ hostname }) => hostname === 'evil.example',
+      })
       expect(
         page.stoppedAt === undefined,
         `The client sent the browser to ${page.stoppedAt}, the redirect_uri of the callback.`,
@@ -521,7 +523,7 @@ export const callbackParameters: CheckDefinition[] = [
             callback.searchParams.set('error', 'server_error')
           }
           callback.searchParams.set(name, value)
-          const page = await followCallback(context, browser, callback, context.isPortal)
+          const page = await followCallback(context, browser, callback, context.beforePortal)
           // If the client accepted the callback, its exchange can fail. The client may report this with status 502, 503
           // or 504.
           const isRight = page.status > 0 && (page.status < 500 || [502, 503, 504].includes(page.status))

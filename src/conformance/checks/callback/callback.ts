@@ -264,7 +264,7 @@ export const callback: CheckDefinition[] = [
       const before = browser.copy()
       await followCallback(context, browser, callback)
       if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
-      const late = await followCallback(context, before, callback, context.isPortal)
+      const late = await followCallback(context, before, callback, context.beforePortal)
       for (const line of setCookiesOf(late.trail[0]!)) browser.cookies.set(callback.href, line)
       expect(
         await context.isSignedIn(browser),
@@ -325,7 +325,7 @@ export const callback: CheckDefinition[] = [
         const mark = `/named-by-${name}-${crypto.randomUUID()}`
         const { browser, callback } = await beginLogin(context)
         callback.searchParams.set(name, otherSite.url(mark))
-        const page = await followCallback(context, browser, callback, context.isPortal)
+        const page = await followCallback(context, browser, callback, context.beforePortal)
         // The browser itself may have followed a redirect to this host. Another check reports such a redirect.
         const isOfBrowser = page.trail.some(({ request }) => request.url.includes(mark))
         const [call] = isOfBrowser ? [] : otherSite.arrived(mark)
@@ -395,7 +395,7 @@ export const callback: CheckDefinition[] = [
       if (start.state !== undefined) there.searchParams.set('state', start.state)
       const statuses: number[] = []
       for (const address of [there.href, cancelUrl]) {
-        const page = await followCallback(context, browser, address, context.isPortal)
+        const page = await followCallback(context, browser, address, context.beforePortal)
         await expectNoNewLogin(context, browser, page, 'The client begins a new login for a visitor who has declined.')
         expect(
           page.status > 0 && page.status !== 404 && page.status < 500,
@@ -412,7 +412,7 @@ export const callback: CheckDefinition[] = [
       expect((await context.codeExchanges()).length === 0, 'The client exchanged a code.')
       // The login cookie may have expired while the visitor was at the portal.
       for (const address of [there.href, cancelUrl]) {
-        const page = await followCallback(context, context.browser(), address, context.isPortal)
+        const page = await followCallback(context, context.browser(), address, context.beforePortal)
         expect(page.stoppedAt === undefined, 'The client begins a new login for a visitor who has declined.', page)
         expect(
           page.status > 0 && page.status !== 404 && page.status < 500,

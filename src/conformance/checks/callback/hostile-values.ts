@@ -101,17 +101,17 @@ export const hostileValues: CheckDefinition[] = [
         const { browser, start, callback } = await beginLogin(context)
         const known = context.arrived('exchange').length
         for (const name of names) callback.searchParams.set(name, value)
-        expectHere(await followCallback(context, browser, callback, isEvil), 'a callback')
+        expectHere(await followCallback(context, browser, callback, { stopAt: isEvil }), 'a callback')
         hasExchanged ||= (await context.codeExchanges()).length > known
         const other = await beginLogin(context)
         const failed = errorCallback(other.callback, { error: 'access_denied', state: other.start.state ?? '' })
         for (const name of [...names, 'redirect_uri']) failed.searchParams.set(name, value)
-        expectHere(await followCallback(context, other.browser, failed, isEvil), 'a callback with an error')
+        expectHere(await followCallback(context, other.browser, failed, { stopAt: isEvil }), 'a callback with an error')
         const cancelUrl = start.url.searchParams.get('cancel_url') ?? ''
         if (!cancelUrl.startsWith(context.settings.client)) continue
         const cancelled = new URL(cancelUrl)
         for (const name of [...names, 'redirect_uri']) cancelled.searchParams.set(name, value)
-        const page = await followCallback(context, browser, cancelled, isEvil)
+        const page = await followCallback(context, browser, cancelled, { stopAt: isEvil })
         expectHere(page, 'the page at cancel_url')
       }
       if (!hasExchanged) throw new Undecided('The client made no exchange for a callback with additional parameters.')

@@ -52,7 +52,7 @@ export const refused: CheckDefinition[] = [
       for (const error of errors) {
         const { browser, start, callback } = await beginLogin(context)
         const query = { error, error_description: 'no', state: start.state ?? '' }
-        const page = await followCallback(context, browser, errorCallback(callback, query), context.isPortal)
+        const page = await followCallback(context, browser, errorCallback(callback, query), context.beforePortal)
         await expectNoNewLogin(
           context,
           browser,
@@ -223,12 +223,11 @@ export const refused: CheckDefinition[] = [
     async run(context) {
       const { browser } = await context.signedIn()
       const { callback } = await beginLogin(context)
-      const stopAt = context.isPortal
       for (const [what, change] of forgeries) {
         const forged = new URL(callback)
         change(forged.searchParams)
-        await followCallback(context, browser, forged, stopAt)
-        const typed = await browser.newTab().visit(forged.href, { stopAt })
+        await followCallback(context, browser, forged, context.beforePortal)
+        const typed = await browser.newTab().visit(forged.href, context.beforePortal)
         expect(await context.isSignedIn(browser), `A forged callback ${what} signed the visitor out.`, typed)
       }
     },
@@ -249,11 +248,10 @@ export const refused: CheckDefinition[] = [
       const withError = new URL(address)
       withError.searchParams.set('error', 'access_denied')
       withError.searchParams.set('state', 'of-no-login-00000000000000000000000000000000')
-      const stopAt = context.isPortal
       for (const cancelled of [address, withError.href]) {
-        const linked = await followCallback(context, browser, cancelled, stopAt)
+        const linked = await followCallback(context, browser, cancelled, context.beforePortal)
         if (linked.status === 404) throw new NotApplicable('there is no page at cancel_url. Another check reports this')
-        const typed = await browser.newTab().visit(cancelled, { stopAt })
+        const typed = await browser.newTab().visit(cancelled, context.beforePortal)
         expect(
           await context.isSignedIn(browser),
           'After a visit of cancel_url, the visitor is no longer signed in.',
@@ -282,7 +280,7 @@ export const refused: CheckDefinition[] = [
         const address = fail(start, await context.authorize(start))
         // A browser sends Strict cookies with the callback if the portal redirects at once, because the visitor is
         // already signed in there.
-        const page = await browser.newTab().visit(address.href, { stopAt: context.isPortal })
+        const page = await browser.newTab().visit(address.href, context.beforePortal)
         // If the client accepts this callback, another check reports the mistake.
         if ((await context.codeExchanges()).length > known) continue
         expect(await context.isSignedIn(browser), `After ${what}, the visitor is no longer signed in.`, page)
@@ -303,7 +301,7 @@ export const refused: CheckDefinition[] = [
       const callback = await context.authorize(begun, attacker)
       const before = (await context.codeExchanges()).length
       const typed = await browser.newTab().visit(callback.href, context.beforePortal)
-      const page = await followCallback(context, browser, callback, context.isPortal)
+      const page = await followCallback(context, browser, callback, context.beforePortal)
       expect(
         (await context.codeExchanges()).length === before,
         "The client exchanged the attacker's code.",

@@ -95,7 +95,7 @@ const returnChecks: CheckDefinition[] = returns.map(([id, value]) => ({
     // A client may refuse the parameter at once.
     if (page.stoppedAt === undefined) return
     const callback = await context.authorize(readStart(page))
-    const landed = await followCallback(context, browser, callback, to => to.origin !== client)
+    const landed = await followCallback(context, browser, callback, { stopAt: to => to.origin !== client })
     expectAtHome(context, landed)
   },
 }))
@@ -355,7 +355,7 @@ export const returnTo: CheckDefinition[] = [
           continue
         }
         const callback = await context.authorize(readStart(page))
-        expectAtHome(context, await followCallback(context, browser, callback, to => to.origin !== client))
+        expectAtHome(context, await followCallback(context, browser, callback, { stopAt: to => to.origin !== client }))
       }
     },
   },
@@ -378,7 +378,7 @@ export const returnTo: CheckDefinition[] = [
         if (page.stoppedAt === undefined) continue
         expectAtHome(context, page)
         const callback = await context.authorize(readStart(page))
-        expectAtHome(context, await followCallback(context, browser, callback, to => to.origin !== client))
+        expectAtHome(context, await followCallback(context, browser, callback, { stopAt: to => to.origin !== client }))
       }
     },
   },
@@ -438,7 +438,10 @@ export const returnTo: CheckDefinition[] = [
           isFound = true
           for (const name of names) plant(context, browser, name, encodeURIComponent(address))
           const callback = await context.authorize(readStart(begun))
-          expectAtHome(context, await followCallback(context, browser, callback, to => to.origin !== client))
+          expectAtHome(
+            context,
+            await followCallback(context, browser, callback, { stopAt: to => to.origin !== client }),
+          )
         }
       if (!isFound) throw new NotApplicable('no cookie that other sites can set contains a return address')
     },
@@ -461,7 +464,7 @@ export const returnTo: CheckDefinition[] = [
         throw new Undecided('A login that begins at a link does not lead to the portal.')
       expectAtHome(context, page)
       const callback = await context.authorize(readStart(page))
-      expectAtHome(context, await followCallback(context, browser, callback, to => to.origin !== client))
+      expectAtHome(context, await followCallback(context, browser, callback, { stopAt: to => to.origin !== client }))
     },
   },
   {
@@ -484,7 +487,7 @@ export const returnTo: CheckDefinition[] = [
         )
         if (page.stoppedAt === undefined) continue
         const callback = await context.authorize(readStart(page))
-        const landed = await followCallback(context, browser, callback, to => to.origin !== client)
+        const landed = await followCallback(context, browser, callback, { stopAt: to => to.origin !== client })
         // A client may send the visitor to a page that does not exist.
         const [answer] = landed.trail
         expect(
@@ -515,7 +518,7 @@ export const returnTo: CheckDefinition[] = [
         }
         if (!new URL(begun.stoppedAt).searchParams.has('response_type')) continue
         const callback = await context.authorize(readStart(begun))
-        expectAtHome(context, await followCallback(context, browser, callback, stopAt))
+        expectAtHome(context, await followCallback(context, browser, callback, { stopAt }))
       }
     },
   },
@@ -556,7 +559,7 @@ async function finish(
   begun: Page,
   stopAt?: (url: URL) => boolean,
 ): Promise<Page> {
-  return followCallback(context, browser, await context.authorize(readStart(begun)), stopAt)
+  return followCallback(context, browser, await context.authorize(readStart(begun)), { stopAt })
 }
 
 /**

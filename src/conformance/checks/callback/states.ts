@@ -298,7 +298,7 @@ export const states: CheckDefinition[] = [
         forge(callback.searchParams, start.state ?? '')
         for (const one of [browser, context.browser()]) {
           const known = context.arrived().length
-          await followCallback(context, one, callback, context.isPortal)
+          await followCallback(context, one, callback, context.beforePortal)
           await context.platform.settle(300)
           seen.push(context.arrived().slice(known))
         }

@@ -1,5 +1,5 @@
 // Checks with cookies that the client has set but can no longer read, and with sessions whose size changes.
-import type { Browser, Exchange, Page } from '../../browser/browser.ts'
+import { type Browser, type Exchange, noRedirects, type Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import { type CheckContext, readStart } from '../../context.ts'
 import { describePage, expect, fail, statusOf } from '../../findings.ts'
@@ -90,7 +90,7 @@ export const brokenCookies: CheckDefinition[] = [
         const odd = browser.copy()
         breakIn(odd)
         if (opened && form) {
-          const page = await odd.newTab().submit(opened, form, {}, undefined, context.beforePortal)
+          const page = await odd.newTab().submit(opened, form, {}, context.beforePortal)
           expectStatus('a form', value, page)
           breakIn(odd)
         }
@@ -131,10 +131,10 @@ export const brokenCookies: CheckDefinition[] = [
         for (const { cookie } of cookies) stranger.cookies.delete(cookie.name)
         // The client may set a cookie that keeps the form until the visitor has signed in, or a cookie that keeps
         // the new secret until the next page.
-        await stranger.submit(open.page, open.form, open.values, undefined, { stopAt: () => true })
+        await stranger.submit(open.page, open.form, open.values, noRedirects)
         collect(stranger)
         const sender = browser.copy()
-        await sender.submit(open.page, open.form, open.values, undefined, { stopAt: () => true })
+        await sender.submit(open.page, open.form, open.values, noRedirects)
         collect(sender)
       }
       if (logout) {

@@ -1,5 +1,7 @@
 // Tests the attributes, values, sizes and number of the session cookies.
+
 import { bitsOf } from '../../../sandbox/lab/record/entropy.ts'
+import { noRedirects } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import { describePage, expect, fail, setCookiesOf } from '../../findings.ts'
 import { whyKept } from '../../steps/caching.ts'
@@ -361,7 +363,7 @@ export const cookie: CheckDefinition[] = [
     async run(context) {
       const browser = context.browser()
       const start = await context.startLogin(browser)
-      const landed = await followCallback(context, browser, await context.authorize(start), context.isPortal)
+      const landed = await followCallback(context, browser, await context.authorize(start), context.beforePortal)
       const trail = [...start.page.trail, ...landed.trail]
       // Also looks at the answer to a renewal, if the client renews after a 401 answer.
       if (context.settings.page) {
@@ -408,7 +410,7 @@ export const cookie: CheckDefinition[] = [
       // Many clients have separate code for forms.
       const open = await openCreateForm(context)
       await context.platform.endAccessTokens(open.person)
-      const page = await open.browser.submit(open.page, open.form, open.values, undefined, { stopAt: () => true })
+      const page = await open.browser.submit(open.page, open.form, open.values, noRedirects)
       for (const { cookie, exchange } of cookiesOf(page.trail)) {
         if (!names.includes(cookie.name) || cookie.isDeletion || cookie.value === '') continue
         for (const { rule, judge } of attributes) {
@@ -427,7 +429,7 @@ export const cookie: CheckDefinition[] = [
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       await context.order('exchange-access-token-9-kb')
-      const page = await followCallback(context, browser, callback, context.isPortal)
+      const page = await followCallback(context, browser, callback, context.beforePortal)
       const sent = browser.cookies.list(context.url(context.settings.page || '/'))
       const bytes = sent.map(({ name, value }) => `${name}=${value}`).join('; ').length
       expect(bytes < 8192, `The Cookie header has ${bytes} bytes after this login.`, page)

@@ -213,7 +213,7 @@ export const foreignCookies: CheckDefinition[] = [
       for (const value of values) {
         const { browser: late, callback } = await beginLogin(context)
         for (const name of ownCookies(context, late)) plant(context, late, name, value)
-        const refused = await followCallback(context, late, callback, context.isPortal)
+        const refused = await followCallback(context, late, callback, context.beforePortal)
         expect(
           refused.status > 0 && refused.status < 500,
           `With the login cookie value ${JSON.stringify(value.slice(0, 20))}, the callback was answered with ${describePage(refused)}.`,

@@ -158,7 +158,7 @@ export const log: CheckDefinition[] = [
         const { browser, callback } = await beginLogin(context)
         const sent = new URL(callback)
         if (change) sent.searchParams.set(change, 'of-another-login-4713')
-        const page = await followCallback(context, browser, sent, context.isPortal)
+        const page = await followCallback(context, browser, sent, context.beforePortal)
         const values = ['code', 'state'].map(name => sent.searchParams.get(name) ?? '')
         const [already, before] = [context.clientProcess!.output(), values.filter(value => value.length >= 16)]
         const next = await browser.newTab().visit(context.url('/'), { from: page, ...context.beforePortal })

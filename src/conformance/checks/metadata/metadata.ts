@@ -418,7 +418,7 @@ async function expectNothingThere(context: CheckContext, path: string, members: 
   const callback = await context.authorize(readStart(page))
   // This access token expires soon, so that the client renews it. The renewal shows which address the client uses.
   const dropShort = await context.order('exchange-expires-in', { options: { value: 2 } })
-  const landed = await followCallback(context, browser, callback, isOther)
+  const landed = await followCallback(context, browser, callback, { stopAt: isOther })
   await context.platform.settle()
   await dropShort()
   const hasTokens = context.arrived('exchange').some(({ response }) => response.status === 200)

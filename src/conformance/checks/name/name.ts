@@ -251,7 +251,7 @@ export const name: CheckDefinition[] = [
         const { browser, callback } = await beginLogin(context)
         await context.order(fault, { times: 'always' })
         const stopAt = ({ href }: URL) => href !== callback.href
-        const { steps } = await context.during(() => followCallback(context, browser, callback, stopAt))
+        const { steps } = await context.during(() => followCallback(context, browser, callback, { stopAt }))
         await context.dropFaults()
         const calls = steps.filter(({ kind }) => kind === 'me')
         expect(

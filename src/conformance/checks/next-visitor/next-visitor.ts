@@ -1,5 +1,5 @@
 // Checks what the next person at the same browser sees after a visitor has signed out, or after a session has ended.
-import type { Browser, Page } from '../../browser/browser.ts'
+import { type Browser, noRedirects, type Page } from '../../browser/browser.ts'
 import type { Values } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -98,7 +98,7 @@ async function nextPerson(
  * Sends the form, but does not follow the redirect in the answer, as if the visitor closed the browser at this moment.
  */
 async function createAndLeave(context: CheckContext, open: OpenForm): Promise<{ page: Page; secrets: string[] }> {
-  const page = await open.browser.submit(open.page, open.form, open.values, undefined, { stopAt: () => true })
+  const page = await open.browser.submit(open.page, open.form, open.values, noRedirects)
   const steps = await created(context, open.person)
   if (steps.length !== 1) throw new Undecided('The form created nothing. Another check reports this.')
   const { clientSecrets, tokens } = credentialsOf(steps[0]!)
@@ -221,7 +221,7 @@ export const nextVisitor: CheckDefinition[] = [
         if (!again) continue
         await context.platform.settle()
         const { result: page, steps } = await context.during(() =>
-          open.browser.submit(again.page, again.form, typedInto(again), undefined, { stopAt: () => true }),
+          open.browser.submit(again.page, again.form, typedInto(again), noRedirects),
         )
         const secrets = steps
           .filter(step => step.kind === 'api' && step.request.url.endsWith('/refreshSecret'))
@@ -246,7 +246,7 @@ export const nextVisitor: CheckDefinition[] = [
     async run(context) {
       const { open, names } = await openFormOfSession(context)
       await endSession(context, open.browser, names)
-      const page = await open.browser.submit(open.page, open.form, { ...open.values }, undefined, context.beforePortal)
+      const page = await open.browser.submit(open.page, open.form, { ...open.values }, context.beforePortal)
       // Another browser has no cookie of the draft, so it can show the draft only if the server keeps drafts in its
       // memory.
       const other = await context.signedIn({ person: await context.otherPerson() })
@@ -266,7 +266,7 @@ export const nextVisitor: CheckDefinition[] = [
       const { open, names } = await openFormOfSession(context)
       const kept = open.browser.copy()
       await endSession(context, open.browser, names)
-      await open.browser.submit(open.page, open.form, { ...open.values }, undefined, context.beforePortal)
+      await open.browser.submit(open.page, open.form, { ...open.values }, context.beforePortal)
       // Restores the session cookies, as if the visitor signed in again. Then signs out without opening the form again.
       for (const cookie of kept.cookies.list(context.url('/')))
         if (names.includes(cookie.name))

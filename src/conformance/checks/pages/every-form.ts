@@ -180,7 +180,7 @@ export const everyForm: CheckDefinition[] = [
         const left = browser.copy()
         for (const { name } of left.cookies.list(context.url('/'))) left.cookies.delete(name)
         const before = context.arrived('api')
-        const page = await left.submit(open.page, open.form, typedInto(open), undefined, context.beforePortal)
+        const page = await left.submit(open.page, open.form, typedInto(open), context.beforePortal)
         const changes = await changesSince(context, person, before)
         expect(changes.length === 0, 'The client processed the form.', page, ...changes)
         expectServed(page, `The form was answered with ${describePage(page)}.`)

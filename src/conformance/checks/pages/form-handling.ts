@@ -2,7 +2,7 @@
 // chooses one of several groups. Other checks are about the limits of fields, or the number of platform calls for each
 // form.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
-import type { Browser, Page } from '../../browser/browser.ts'
+import { type Browser, noRedirects, type Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { attribute, type Element, parsePage } from '../../browser/html.ts'
 import { type Check, type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
@@ -484,7 +484,7 @@ export const formHandling: CheckDefinition[] = [
     fix: 'For a form, make only the call that the form asks for, and at most one call before it. Answer with a redirect.',
     needs: ['page'],
     async run(context) {
-      const stop = { stopAt: () => true }
+      const stop = noRedirects
       let judged = 0
       const judge = async (what: string, send: () => Promise<Page>) => {
         await context.platform.settle()
@@ -502,16 +502,14 @@ export const formHandling: CheckDefinition[] = [
       }
       if (context.settings.create) {
         const open = await openCreateForm(context)
-        await judge('for a new application', () =>
-          open.browser.submit(open.page, open.form, open.values, undefined, stop),
-        )
+        await judge('for a new application', () => open.browser.submit(open.page, open.form, open.values, stop))
       }
       const all = await openForms(context).catch(passNotApplicable)
       for (const found of all?.forms ?? []) {
         const open = await reopen(all!.browser, found)
         if (!open) continue
         await judge(new URL(open.form.action).pathname.replaceAll(all!.id, '…'), () =>
-          all!.browser.newTab().submit(open.page, open.form, typedInto(open), undefined, stop),
+          all!.browser.newTab().submit(open.page, open.form, typedInto(open), stop),
         )
       }
       if (judged === 0) throw new NotApplicable('the client has no form about applications')

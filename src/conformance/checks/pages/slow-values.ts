@@ -1,5 +1,5 @@
 // Checks with values for which a badly written regular expression needs seconds or minutes.
-import type { Exchange, Page } from '../../browser/browser.ts'
+import { type Exchange, noRedirects, type Page } from '../../browser/browser.ts'
 import type { Values } from '../../browser/form.ts'
 import { type Check, type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -264,7 +264,7 @@ export const slowValues: CheckDefinition[] = [
         const headers = { ...typedAddress, ...(cookie && { cookie }) }
         return measuredExchange(await context.request(`${path}?${query}`, { headers, timeoutMs: 12_000 }))
       }
-      const sendPlain = async () => measuredPage(await browser.visit(context.url(login), { stopAt: () => true }))
+      const sendPlain = async () => measuredPage(await browser.visit(context.url(login), noRedirects))
       for (const [path, all] of names)
         for (const [family, of] of Object.entries(families))
           await repeatMore(count => {

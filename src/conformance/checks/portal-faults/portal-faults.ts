@@ -335,7 +335,7 @@ export const portalFaults: CheckDefinition[] = [
         const start = await context.startLogin(browser)
         const callback = await context.authorize(start)
         await context.order(fault, { times: 1, state: start.state })
-        const page = await followCallback(context, browser, callback, context.isPortal)
+        const page = await followCallback(context, browser, callback, context.beforePortal)
         if (context.timesMet(fault) === 0) throw new Undecided('The client made no exchange for the second login.')
         await context.dropFaults()
         expect(

@@ -1,7 +1,7 @@
 // Checks how the client renews an access token: the request, the new tokens, and the number of renewals.
 import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
-import type { Browser, Page } from '../../browser/browser.ts'
+import { type Browser, noRedirects, type Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed, expectWithFix, fail, setCookiesOf } from '../../findings.ts'
@@ -201,7 +201,7 @@ export const renewal: CheckDefinition[] = [
       // Does not follow the redirect: if the client has lost the new token, the next request would renew again and hide
       // the loss.
       const { result: page, steps } = await context.during(() =>
-        open.browser.submit(open.page, open.form, open.values, undefined, { stopAt: () => true }),
+        open.browser.submit(open.page, open.form, open.values, noRedirects),
       )
       const renewal = steps.find(({ kind }) => kind === 'refresh')
       if (!renewal)
@@ -329,7 +329,7 @@ export const renewal: CheckDefinition[] = [
       await expectFixedEnd(context, second.browser, second.page, accessSeconds + 60)
       if (!open) return
       const { result: page, steps } = await context.during(() =>
-        open.browser.submit(open.page, open.form, open.values, undefined, { stopAt: () => true }),
+        open.browser.submit(open.page, open.form, open.values, noRedirects),
       )
       if (!steps.some(({ kind, response }) => kind === 'refresh' && response.status === 200)) return
       await expectFixedEnd(context, third.browser, third.page, accessSeconds + 60, { page, steps })

@@ -182,9 +182,7 @@ async function renewForForm(context: CheckContext, fault: string, options: Recor
   const { browser, form, page: shown, values, person } = await openCreateForm(context)
   await context.platform.endAccessTokens(person)
   await context.order(fault, { times: 'always', options })
-  const { result: page, steps } = await context.during(() =>
-    browser.submit(shown, form, values, undefined, context.beforePortal),
-  )
+  const { result: page, steps } = await context.during(() => browser.submit(shown, form, values, context.beforePortal))
   const renewal = renewalIn(context, { page, steps })
   return { browser, person, page, steps, renewal, renewals: steps.filter(isRenewal) }
 }
@@ -254,7 +252,7 @@ const slowForForms: CheckDefinition = {
     const { browser, form, page: shown, values, person } = await openCreateForm(context)
     await context.platform.endAccessTokens(person)
     await context.order('refresh-never', { times: 5 })
-    const page = await browser.submit(shown, form, values, undefined, context.beforePortal)
+    const page = await browser.submit(shown, form, values, context.beforePortal)
     // The sandbox records the renewal only when the client closes the connection.
     await context.platform.settle(2000)
     if (context.timesMet('refresh-never') === 0) throw new NotApplicable('the client does not renew for the form')

@@ -461,7 +461,7 @@ export const signingOut: CheckDefinition[] = [
         const html = `<form method="${method}" action="${context.url(path)}?${query}">${tokens}${fields}<button>Go</button></form>`
         const page = browser.show(context.url(context.settings.page), html)
         const isForeign = (url: URL) => url.hostname === 'evil.example'
-        const answer = await browser.submit(page, page.forms[0]!, {}, undefined, { stopAt: isForeign })
+        const answer = await browser.submit(page, page.forms[0]!, {}, { stopAt: isForeign })
         expect(answer.stoppedAt === undefined, `Signing out redirects to ${answer.stoppedAt}.`, answer)
       }
     },

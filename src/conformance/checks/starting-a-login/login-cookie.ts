@@ -132,7 +132,7 @@ export const loginCookie: CheckDefinition[] = [
       if (endless.length === 0) return
       const { page } = await context.startLogin(context.browser())
       const others = cookiesOf(page.trail).map(({ name }) => name)
-      const landed = await followCallback(context, browser, callback, context.isPortal)
+      const landed = await followCallback(context, browser, callback, context.beforePortal)
       const answers = landed.trail.flatMap(setCookiesOf).map(readSetCookie)
       // If the name of the cookie differs from login to login, or if the callback deletes the cookie, the cookie
       // belongs to one login. A cookie without Max-Age that does not belong to one login can contain the id of a

@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
-import type { Browser } from '../../browser/browser.ts'
+import { type Browser, noRedirects } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import { type CheckContext, readStart, type Start } from '../../context.ts'
@@ -307,7 +307,6 @@ export const tabs: CheckDefinition[] = [
       const { browser, callback } = await beginLogin(context)
       await followCallback(context, browser, callback)
       if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
-      const stopAt = context.isPortal
       const other = new URL(callback)
       other.searchParams.set('code', 'A'.repeat(30))
       for (const [what, address] of [
@@ -316,7 +315,7 @@ export const tabs: CheckDefinition[] = [
         ['the used callback with another code', `${other}`],
       ] as const) {
         // Stops before the portal, because the portal would sign the visitor in again without asking for a password.
-        const page = await browser.newTab().visit(address, { stopAt })
+        const page = await browser.newTab().visit(address, context.beforePortal)
         expectServed(page, `The client answered ${what} with ${describePage(page)}.`)
         expect(await context.isSignedIn(browser), `After ${what}, the visitor is no longer signed in.`, page)
       }
@@ -602,17 +601,16 @@ export const tabs: CheckDefinition[] = [
       const { browser: visitor } = await context.signedIn()
       const { browser, start, callback } = await beginLogin(context)
       const { pathname } = new URL(start.url.searchParams.get('cancel_url') ?? '/', context.settings.client)
-      const stopAt = context.isPortal
       const paths = ['/', page, '/not-there-conformance', pathname, `${callbackPath}?code=a&state=of-no-login-000`]
       for (const path of paths) {
-        await visitor.newTab().visit(context.url(path, replica), { stopAt })
+        await visitor.newTab().visit(context.url(path, replica), context.beforePortal)
         expect(
           await context.isSignedIn(visitor),
           `After a visit to ${path} at the other instance, the visitor is no longer signed in.`,
         )
       }
       for (const path of [...paths.filter(path => path !== page), login])
-        await browser.newTab().visit(context.url(path, replica), { stopAt })
+        await browser.newTab().visit(context.url(path, replica), context.beforePortal)
       const end = await followCallback(context, browser, callback)
       expect(
         await context.isSignedIn(browser),
@@ -662,7 +660,7 @@ export const tabs: CheckDefinition[] = [
     needs: ['replica', 'page', 'create'],
     async run(context) {
       const open = await openCreateForm(context)
-      const answer = await open.browser.submit(open.page, open.form, open.values, undefined, { stopAt: () => true })
+      const answer = await open.browser.submit(open.page, open.form, open.values, noRedirects)
       const creations = await created(context, open.person)
       if (!answer.stoppedAt || creations.length === 0)
         throw new NotApplicable('the form creates nothing, or the client does not answer it with a redirect')

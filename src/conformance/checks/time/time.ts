@@ -234,7 +234,7 @@ export const time: CheckDefinition[] = [
     fix: "During the callback, send only the exchange, and, if you show the visitor's name, one request for it.",
     async run(context) {
       const { browser, callback } = await beginLogin(context)
-      const page = await followCallback(context, browser, callback, context.isPortal)
+      const page = await followCallback(context, browser, callback, context.beforePortal)
       await context.platform.settle()
       const calls = context.arrived('exchange', 'refresh', 'me')
       if (calls.length === 0) throw new Undecided('The client made no exchange.')
