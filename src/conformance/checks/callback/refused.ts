@@ -341,8 +341,7 @@ export const refused: CheckDefinition[] = [
           throw new NotApplicable('the client ends the session when a new login begins')
         const callback = await context.authorize(readStart(start))
         await context.order(fault, { times: 3, options })
-        const stopAt = (to: URL) => to.origin === context.platform.portalUrl
-        const page = await browser.newTab().visit(callback.href, { stopAt })
+        const page = await browser.newTab().visit(callback.href, context.beforePortal)
         const isMet = (await context.codeExchanges()).some(step => step.fault?.name === fault)
         await context.dropFaults()
         if (!isMet) throw new Undecided('The client made no exchange for the callback.')
