@@ -105,3 +105,17 @@ export class NotRun extends Error {
     this.obstacle = obstacle
   }
 }
+
+/** The stages of a login, in the order in which a login passes them. */
+const stages: Obstacle['stage'][] = ['start', 'portal', 'login']
+
+/**
+ * Returns the error for a check whose own login has failed. If the plain login stopped at `stage` or at an earlier
+ * stage, the error names this obstacle. Otherwise the error is `failure`.
+ */
+export function failureOrObstacle(failure: Failed, obstacle: Obstacle | undefined, stage: Obstacle['stage']): Error {
+  if (!obstacle || stages.indexOf(obstacle.stage) > stages.indexOf(stage)) return failure
+  // If it is unclear whether the client caused the failed plain login, the cause of this check's failure is also
+  // unclear.
+  return obstacle.isCauseUnclear ? new Undecided(obstacle.message) : new NotRun(failure, obstacle)
+}

@@ -5,12 +5,11 @@ import type { LabStep } from '../sandbox/lab/record/recorded.ts'
 import { type Browser, createBrowser, type Exchange, type Page } from './browser/browser.ts'
 import { type Send, sendOverNetwork } from './browser/send.ts'
 import { openWindow, type Window } from './browser/window.ts'
-import { Failed, NotApplicable, type Obstacle, Undecided } from './check.ts'
+import { Failed, failureOrObstacle, NotApplicable, type Obstacle, Undecided } from './check.ts'
 import type { ClientProcess } from './client-process.ts'
 import { loginValuesIn, loginValuesOf } from './correlation.ts'
 import { describePage, isCallFor, statusOf } from './findings.ts'
 import type { Slot } from './limiter.ts'
-import { failureOrObstacle } from './obstacle.ts'
 import type { FaultOptions, Person, Platform } from './platform.ts'
 import { type RawRequest, sendRaw } from './raw-request.ts'
 import { describeExchange, describeStep } from './report/describe.ts'
@@ -247,7 +246,7 @@ export function createContext({
           ...start.page.trail.slice(-2).map(describeExchange),
           ...(refusal ? [describeStep(refusal)] : []),
         ])
-        throw failureOrObstacle(failure, obstacle, 'start', 'portal')
+        throw failureOrObstacle(failure, obstacle, 'portal')
       }
       for (const value of loginValuesIn(location)) loginValues.add(value)
       platform.codes.push(new URL(location).searchParams.get('code')!)
@@ -272,7 +271,7 @@ export function createContext({
       else if (isPortal(new URL(page.url)) || page.trail.every(({ request }) => !isPortal(new URL(request.url)))) {
         if (!isPortal(new URL(page.url))) endIfScripted(page, settings)
         const failure = new Failed(`${path} did not lead to the portal's sign-in page, but to ${describePage(page)}.`)
-        throw failureOrObstacle(failure, obstacle, 'start', 'portal')
+        throw failureOrObstacle(failure, obstacle, 'portal')
       }
       return page
     },
@@ -290,8 +289,6 @@ export function createContext({
         throw failureOrObstacle(
           new Failed('Nobody is signed in after a plain login.', [], failedLoginFix),
           obstacle,
-          'start',
-          'portal',
           'login',
         )
       return { browser, page, person: options.person ?? (await context.person()) }

@@ -1,7 +1,7 @@
 // Makes a plain login before the checks: a login without faults and without unusual requests. If this login does not
 // work, checks that need a login do not run. Their results refer to the check that reports the cause.
 import { setTimeout as wait } from 'node:timers/promises'
-import { type Check, Failed, NotRun, type Obstacle, Undecided } from './check.ts'
+import { type Check, Failed, type Obstacle, Undecided } from './check.ts'
 import type { ClientProcess } from './client-process.ts'
 import { createContext } from './context.ts'
 import { describePage } from './findings.ts'
@@ -165,19 +165,4 @@ export function nameCause(results: Result[], obstacle: Obstacle): Result[] {
       ...(obstacle.fix && { fix: obstacle.fix }),
     }
   })
-}
-
-/**
- * Returns the error for a check whose own login has failed. If the plain login also failed, at one of the given stages,
- * the error names this obstacle. Otherwise the error is `failure`.
- */
-export function failureOrObstacle(
-  failure: Failed,
-  obstacle: Obstacle | undefined,
-  ...stages: Obstacle['stage'][]
-): Error {
-  if (!obstacle || !stages.includes(obstacle.stage)) return failure
-  // If it is unclear whether the client caused the failed plain login, the cause of this check's failure is also
-  // unclear.
-  return obstacle.isCauseUnclear ? new Undecided(obstacle.message) : new NotRun(failure, obstacle)
 }
