@@ -39,7 +39,7 @@ const failedLoginFix =
 
 export type CheckContext = ReturnType<typeof createContext>
 
-export interface ContextOptions {
+interface ContextOptions {
   settings: Settings
   platform: Platform
   clientProcess: ClientProcess | undefined
@@ -83,7 +83,6 @@ export function createContext({
   const faults: { id: string; name: string }[] = []
   const windows: Window[] = []
   let hasEnded = false
-  const startedAt = performance.now()
   const firstStep = platform.steps.length
 
   function note(exchange: Exchange): void {
@@ -152,19 +151,10 @@ export function createContext({
     /** Resolves after this time. Other checks can run while the check waits. */
     pause,
 
-    /**
-     * Opens a new browser without cookies. With `losesCookies`, the browser drops the cookies of the client and keeps
-     * the cookies of the portal.
-     */
-    browser({ losesCookies = false, timeoutMs = settings.patienceMs } = {}): Browser {
+    /** Opens a new browser without cookies. */
+    browser({ timeoutMs = settings.patienceMs } = {}): Browser {
       const send: Send = (outgoing, signal) => waitFor(sendOverNetwork(outgoing, signal))
-      const browser = createBrowser({ timeoutMs, onExchange: noteOfBrowser, send })
-      if (losesCookies) {
-        const { cookies } = browser
-        const set = cookies.set.bind(cookies)
-        cookies.set = (url, ...rest) => url.startsWith(platform.portalUrl) && set(url, ...rest)
-      }
-      return browser
+      return createBrowser({ timeoutMs, onExchange: noteOfBrowser, send })
     },
 
     /** Opens a window of the real browser, without cookies. The window closes when the check ends. */
@@ -435,7 +425,6 @@ export function createContext({
       noteLeaks()
       await Promise.all(windows.map(window => window.close()))
     },
-    elapsedMs: () => performance.now() - startedAt,
   }
   return context
 }

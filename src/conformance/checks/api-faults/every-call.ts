@@ -109,7 +109,7 @@ const changes: CheckDefinition[] = failures.map(([failure, rule, what]) => ({
 }))
 
 /** Fails if the client renewed the tokens or sent the visitor to the login. */
-export function expectNoLogin(context: CheckContext, { page }: Pick<SentForm, 'page'>, renewalsBefore: number): void {
+function expectNoLogin(context: CheckContext, { page }: Pick<SentForm, 'page'>, renewalsBefore: number): void {
   const { settings, platform } = context
   const isOfLogin = (url: string) =>
     url.startsWith(context.url(settings.login)) || new URL(url).origin === platform.portalUrl

@@ -3,7 +3,7 @@
 import { bitsOf } from '../../../sandbox/lab/record/entropy.ts'
 import { noRedirects } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
-import { describePage, expect, fail, setCookiesOf } from '../../findings.ts'
+import { describePage, expect, fail, headerOf, setCookiesOf } from '../../findings.ts'
 import { whyKept } from '../../steps/caching.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { openCreateForm } from '../../steps/create-form.ts'
@@ -345,7 +345,7 @@ export const cookie: CheckDefinition[] = [
     needs,
     async run(context) {
       for (const { exchange, cookie } of (await sessionOf(context)).cookies) {
-        const control = 'headers' in exchange.response ? (exchange.response.headers.get('cache-control') ?? '') : ''
+        const control = headerOf(exchange, 'cache-control') ?? ''
         expect(
           !/\b(public|s-maxage|max-age\s*=\s*[1-9]|immutable)/i.test(control) || /no-store|private/i.test(control),
           `The answer that sets ${cookie.name} says Cache-Control: ${control}.`,

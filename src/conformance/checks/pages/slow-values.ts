@@ -67,7 +67,7 @@ const fix =
 const isTyped = (type: string) => ['text', 'url', 'search', 'tel', 'textarea', 'email'].includes(type)
 
 /** Returns the names of the text fields. Ends the check if the form has none. */
-function textFieldsOf({ form }: OpenForm): string[] {
+function typedFieldsOf({ form }: OpenForm): string[] {
   const fields = form.controls.filter(({ type, choices, name }) => isTyped(type) && !choices && !/group/i.test(name))
   if (fields.length === 0) throw new NotApplicable('the form has no text field')
   return fields.map(({ name }) => name)
@@ -179,8 +179,9 @@ export const slowValues: CheckDefinition[] = [
     needs: ['create', 'page'],
     longestMs: 120_000,
     async run(context) {
+      const startedAt = performance.now()
       const open = await openCreateForm(context)
-      const fields = textFieldsOf(open)
+      const fields = typedFieldsOf(open)
       // With this fault, the API refuses all of these forms, so that none of them creates an application.
       await context.order('create-422-fields', { times: 'always' })
       let [length, status] = [0, 0]
@@ -198,7 +199,7 @@ export const slowValues: CheckDefinition[] = [
             what: `${length.toLocaleString('en')} ${what} in the field ${name}`,
             most: mostLongMs,
           })
-          if (context.elapsedMs() > 60_000) return
+          if (performance.now() - startedAt > 60_000) return
         }
     },
   },
@@ -211,8 +212,9 @@ export const slowValues: CheckDefinition[] = [
     needs: ['create', 'page'],
     longestMs: 120_000,
     async run(context) {
+      const startedAt = performance.now()
       const open = await openCreateForm(context)
-      const fields = textFieldsOf(open)
+      const fields = typedFieldsOf(open)
       // With this fault, the API refuses all of these forms, so that none of them creates an application.
       await context.order('create-422-fields', { times: 'always' })
       const openPage = () => open.browser.visit(context.url(context.settings.create))
@@ -238,7 +240,7 @@ export const slowValues: CheckDefinition[] = [
         })
       for (const family of Object.keys(families)) await send(family, fields)
       // On a slow machine, the check leaves out the remaining values, so that the run does not take minutes longer.
-      const isInTime = () => context.elapsedMs() < 20_000
+      const isInTime = () => performance.now() - startedAt < 20_000
       for (const family of Object.keys(fieldFamilies))
         for (const name of fields) if (isInTime()) await send(family, [name])
     },

@@ -1,5 +1,6 @@
 // Checks on how a login begins: the redirect to the portal, the parameters of this redirect, and the login cookie.
 
+import type { Browser, Exchange } from '../../browser/browser.ts'
 import type { CheckDefinition } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import {
@@ -12,6 +13,7 @@ import {
   statusOf,
 } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
+import { ownForm } from '../../steps/application-pages.ts'
 import { noNavigations, typedAddress } from '../../steps/callback.ts'
 import { findLeaksOf, secret } from '../../steps/leaks.ts'
 import { endIfScripted } from '../../steps/page-content.ts'
@@ -41,6 +43,25 @@ const parameters: [name: string, title: string, expected: (context: CheckContext
   ],
   ['state', 'The redirect to the portal contains a state', () => undefined],
 ]
+
+/** Sends a small form to a path of the client. Without `headers`, the form comes from a page of the client. */
+function sendTo(context: CheckContext, path: string, method: string, headers = ownForm(context)): Promise<Exchange> {
+  const type = { 'content-type': 'application/x-www-form-urlencoded' }
+  return context.request(path, { method, headers: { ...headers, ...type }, body: 'a=b' })
+}
+
+/** Whether the answer redirects the browser to the portal, to begin a login. */
+function beginsLogin({ platform }: CheckContext, answer: Exchange): boolean {
+  const location = headerOf(answer, 'location') ?? ''
+  return location.startsWith(platform.portalUrl) && location.includes('response_type')
+}
+
+/** Returns how many cookies the browser sends to the callback, and their length in the Cookie header. */
+function loginCookiesOf({ platform }: CheckContext, browser: Browser): { count: number; bytes: number } {
+  const cookies = browser.cookies.list(platform.redirectUri)
+  const bytes = cookies.reduce((sum, { name, value }) => sum + name.length + value.length + 3, 0)
+  return { count: cookies.length, bytes }
+}
 
 export const startingALogin: CheckDefinition[] = [
   {
@@ -202,9 +223,7 @@ export const startingALogin: CheckDefinition[] = [
       const { page } = await context.startLogin(context.browser())
       const isPermanent = page.trail.some(one => [301, 308].includes(statusOf(one)))
       expect(!isPermanent, 'The redirect is permanent, so browsers cache it.', page)
-      const control = page.trail
-        .map(({ response }) => ('headers' in response ? (response.headers.get('cache-control') ?? '') : ''))
-        .join(',')
+      const control = page.trail.map(exchange => headerOf(exchange, 'cache-control') ?? '').join(',')
       expect(
         !/\b(public|max-age\s*=\s*[1-9]|s-maxage\s*=\s*[1-9]|immutable)/i.test(control) || /no-store/i.test(control),
         `Cache-Control is ${control}.`,
@@ -219,8 +238,7 @@ export const startingALogin: CheckDefinition[] = [
     fix: 'Answer the login path with Cache-Control: no-store.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
-      const first = page.trail[0]!.response
-      const control = 'headers' in first ? (first.headers.get('cache-control') ?? '') : ''
+      const control = headerOf(page.trail[0]!, 'cache-control') ?? ''
       expect(
         /no-store/i.test(control),
         control ? `Cache-Control is ${control}.` : 'The answer at the login path has no Cache-Control.',
@@ -261,11 +279,10 @@ export const startingALogin: CheckDefinition[] = [
       // The server may refuse a request because the cookies of the logins before it are too large.
       let begun = 0
       while (begun < 50 && (await context.visitUntilPortal(browser, login)).stoppedAt !== undefined) begun++
-      const cookies = browser.cookies.list(context.platform.redirectUri)
-      const size = cookies.reduce((sum, { name, value }) => sum + name.length + value.length + 3, 0)
+      const { count: cookies, bytes } = loginCookiesOf(context, browser)
       expect(
-        size < 8192 && cookies.length <= 25,
-        `After ${begun} logins have begun, the browser has ${cookies.length} cookies, with ${size} bytes in total.`,
+        bytes < 8192 && cookies <= 25,
+        `After ${begun} logins have begun, the browser has ${cookies} cookies, with ${bytes} bytes in total.`,
       )
       // Fails with the answer of the login path.
       if (begun < 50) await context.startLogin(browser)
@@ -273,11 +290,8 @@ export const startingALogin: CheckDefinition[] = [
       const visitor = context.browser()
       for (let count = 0; page && count < 30; count++)
         if ((await context.visitUntilPortal(visitor, page)).stoppedAt === undefined) return
-      const others = visitor.cookies.list(context.platform.redirectUri)
-      expect(
-        others.length <= 25,
-        `After 30 logins have begun at the page ${page}, the browser has ${others.length} cookies.`,
-      )
+      const others = loginCookiesOf(context, visitor).count
+      expect(others <= 25, `After 30 logins have begun at the page ${page}, the browser has ${others} cookies.`)
     },
   },
   {
@@ -294,11 +308,10 @@ export const startingALogin: CheckDefinition[] = [
         const path = `/applications?${new URLSearchParams({ q: `${count}${'long-'.repeat(280)}` })}`
         await context.visitUntilPortal(browser, `${login}?${new URLSearchParams({ [returnTo]: path })}`)
       }
-      const cookies = browser.cookies.list(context.platform.redirectUri)
-      const size = cookies.reduce((sum, { name, value }) => sum + name.length + value.length + 3, 0)
+      const { count: cookies, bytes } = loginCookiesOf(context, browser)
       expect(
-        size < 8192,
-        `After 12 logins have begun with a return address of 1,400 characters, the browser has ${cookies.length} cookies, with ${size} bytes in total.`,
+        bytes < 8192,
+        `After 12 logins have begun with a return address of 1,400 characters, the browser has ${cookies} cookies, with ${bytes} bytes in total.`,
       )
     },
   },
@@ -316,11 +329,10 @@ export const startingALogin: CheckDefinition[] = [
       await context.signIn(browser)
       await expectSignedIn(context, browser, 'After 20 logins that began at the same time, a login did not work.')
       await context.visitUntilPortal(browser, context.settings.login)
-      const cookies = browser.cookies.list(context.platform.redirectUri)
-      const size = cookies.reduce((sum, { name, value }) => sum + name.length + value.length + 3, 0)
+      const { count: cookies, bytes } = loginCookiesOf(context, browser)
       expect(
-        size < 8192,
-        `After the next login has begun, the browser has ${cookies.length} cookies, with ${size} bytes in total.`,
+        bytes < 8192,
+        `After the next login has begun, the browser has ${cookies} cookies, with ${bytes} bytes in total.`,
       )
     },
   },
@@ -381,19 +393,9 @@ export const startingALogin: CheckDefinition[] = [
     fix: 'Accept only GET at the login path, and answer everything else with 405.',
     async run(context) {
       const { login } = context.settings
-      const answer = await context.request(login, {
-        method: 'POST',
-        headers: {
-          ...typedAddress,
-          'sec-fetch-site': 'cross-site',
-          origin: 'https://conformance-canary.example',
-          'content-type': 'application/x-www-form-urlencoded',
-        },
-        body: 'a=b',
-      })
-      const location = headerOf(answer, 'location') ?? ''
-      const isBegun = location.startsWith(context.platform.portalUrl) && location.includes('response_type')
-      expect(!isBegun, `POST ${login} redirects to the portal.`, answer)
+      const headers = { ...typedAddress, 'sec-fetch-site': 'cross-site', origin: 'https://conformance-canary.example' }
+      const answer = await sendTo(context, login, 'POST', headers)
+      expect(!beginsLogin(context, answer), `POST ${login} redirects to the portal.`, answer)
     },
   },
   {
@@ -403,13 +405,9 @@ export const startingALogin: CheckDefinition[] = [
     why: 'The login path does not need a form. If the path accepts POST, only a check of Origin or of a token protects it against forms from other sites.',
     fix: 'Accept only GET at the login path, and answer everything else with 405.',
     async run(context) {
-      const { login, client } = context.settings
-      const headers = { ...typedAddress, 'sec-fetch-site': 'same-origin', origin: client }
-      const form = { 'content-type': 'application/x-www-form-urlencoded' }
-      const answer = await context.request(login, { method: 'POST', headers: { ...headers, ...form }, body: 'a=b' })
-      const location = headerOf(answer, 'location') ?? ''
-      const isBegun = location.startsWith(context.platform.portalUrl) && location.includes('response_type')
-      expect(!isBegun, `POST ${login} redirects to the portal.`, answer)
+      const { login } = context.settings
+      const answer = await sendTo(context, login, 'POST')
+      expect(!beginsLogin(context, answer), `POST ${login} redirects to the portal.`, answer)
     },
   },
   {
@@ -419,14 +417,10 @@ export const startingALogin: CheckDefinition[] = [
     why: 'A path that accepts every method hides mistakes. A form could also begin a login, although only links should do so.',
     fix: 'Accept only GET at the login path, and answer everything else with 405.',
     async run(context) {
-      const { login, client } = context.settings
+      const { login } = context.settings
       for (const method of ['PUT', 'PATCH', 'DELETE', 'POST', 'OPTIONS']) {
-        const headers = { ...typedAddress, 'sec-fetch-site': 'same-origin', origin: client }
-        const form = { 'content-type': 'application/x-www-form-urlencoded' }
-        const answer = await context.request(login, { method, headers: { ...headers, ...form }, body: 'a=b' })
-        const location = headerOf(answer, 'location') ?? ''
-        const isBegun = location.startsWith(context.platform.portalUrl) && location.includes('response_type')
-        expect(!isBegun, `${method} ${login} redirects to the portal.`, answer)
+        const answer = await sendTo(context, login, method)
+        expect(!beginsLogin(context, answer), `${method} ${login} redirects to the portal.`, answer)
       }
     },
   },
@@ -437,12 +431,10 @@ export const startingALogin: CheckDefinition[] = [
     why: 'With 405, a program learns that it used the wrong method. Another status hides the mistake, or means that the client has done something.',
     fix: 'Accept only GET at both paths, and answer every other method with 405 and the header Allow.',
     async run(context) {
-      const { login, callback, client } = context.settings
+      const { login, callback } = context.settings
       for (const path of [login, callback])
         for (const method of ['PUT', 'PATCH', 'DELETE', 'POST']) {
-          const headers = { ...typedAddress, 'sec-fetch-site': 'same-origin', origin: client }
-          const form = { 'content-type': 'application/x-www-form-urlencoded' }
-          const answer = await context.request(path, { method, headers: { ...headers, ...form }, body: 'a=b' })
+          const answer = await sendTo(context, path, method)
           // A client may refuse every form without a token before it looks at the path.
           const isRefused = [400, 403, 405, 415, 501].includes(statusOf(answer))
           expect(isRefused, `${method} ${path} was answered with status ${statusOf(answer)}.`, answer)
@@ -470,7 +462,11 @@ export const startingALogin: CheckDefinition[] = [
     fix: 'If a callback arrives without its login cookie, answer with a page, never with a redirect to the login path.',
     async run(context) {
       const person = await context.person()
-      const browser = context.browser({ losesCookies: true })
+      const browser = context.browser()
+      const { cookies } = browser
+      const set = cookies.set.bind(cookies)
+      // The browser drops the cookies of the client. It keeps the cookies of the portal, where the visitor is signed in.
+      cookies.set = (url, ...rest) => url.startsWith(context.platform.portalUrl) && set(url, ...rest)
       const [name = '', value = ''] = person.portalCookie.split('=')
       browser.cookies.set(context.platform.portalUrl, `${name}=${value}; Path=/; Secure; HttpOnly; SameSite=Lax`)
       const page = await browser.visit(context.url(context.settings.login))
