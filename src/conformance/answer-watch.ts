@@ -10,7 +10,7 @@ import { namesVersion, saysInside, showsInside } from './steps/page-content.ts'
 import { type ReadCookie, readSetCookie } from './steps/set-cookies.ts'
 
 /** A mistake in one answer. `reason` is a sentence. */
-export interface AnswerFault {
+interface AnswerFault {
   reason: string
   evidence: string
 }
@@ -46,8 +46,6 @@ interface Known {
   /** The hosts of the other websites of the suite. */
   otherHosts: string[]
 }
-
-export type AnswerWatch = ReturnType<typeof watchAnswers>
 
 /** A server can refuse a request with one of these statuses before the client's own code runs. */
 const ofServers = [400, 408, 413, 414, 431, 500, 501]

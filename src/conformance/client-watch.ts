@@ -12,7 +12,7 @@ export interface WatchOptions {
 }
 
 /** Watches the client during one check. `beside` has the ids of the checks that ran at the same time. */
-export interface CheckWatch {
+interface CheckWatch {
   beside: Set<string>
   /**
    * Stops watching. Returns what happened to the client during the check, or undefined if the client answered all the

@@ -19,7 +19,7 @@ export interface Exchange {
 }
 
 /** The reason why no complete answer arrived. */
-export interface NoAnswer {
+interface NoAnswer {
   fault: string
   /**
    * True if the connection was refused or broken, or if no answer arrived in time. An answer that the browser cannot

@@ -3,7 +3,7 @@ import { type ReferrerPolicy, referrerFor } from './referrer.ts'
 import { isTrustworthy, relate } from './site.ts'
 
 /** The page that began a request. */
-export interface Initiator {
+interface Initiator {
   /** `null` for a sandboxed page. */
   origin: string
   policy: ReferrerPolicy

@@ -4,7 +4,7 @@ import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib'
 import { Agent, type Dispatcher, request } from 'undici'
 import { findHost } from './find-host.ts'
 
-export interface Outgoing {
+interface Outgoing {
   method: string
   url: URL
   headers: Record<string, string>

@@ -3,7 +3,7 @@
 import { isIP } from 'node:net'
 import { getDomain, getPublicSuffix } from 'tldts'
 
-export type SiteRelation = 'same-origin' | 'same-site' | 'cross-site'
+type SiteRelation = 'same-origin' | 'same-site' | 'cross-site'
 
 /**
  * `a` is an origin as `URL.origin` writes it. The text `null` means an opaque origin, which does not belong to any

@@ -14,7 +14,7 @@ export interface Asked {
   headers: Record<string, string>
 }
 
-export interface WindowOptions {
+interface WindowOptions {
   /** The time limit until a page has loaded and makes no more redirects. */
   patienceMs: number
   onExchange: (exchange: Exchange) => void

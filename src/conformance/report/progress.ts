@@ -4,7 +4,7 @@ import { countLine } from './report.ts'
 
 const everyMs = 5000
 
-export interface Progress {
+interface Progress {
   result(result: Result): void
   /** Ends the progress display, and clears its line on a terminal. */
   end(): void

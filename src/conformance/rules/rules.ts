@@ -12,7 +12,7 @@ export interface Subject {
 }
 
 /** Rules for the same reader. */
-export interface Audience {
+interface Audience {
   title: string
   subjects: Subject[]
 }

@@ -11,7 +11,7 @@ export interface Secret {
   isCookie: boolean
 }
 
-export interface Leak {
+interface Leak {
   what: string
   /** The text before the secret in its line, without other values that may be secret. */
   place: string

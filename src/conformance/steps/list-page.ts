@@ -7,7 +7,7 @@ import { describePage, expect } from '../findings.ts'
 import { makeApplication } from './applications.ts'
 import { isBareFailure, shownText } from './page-content.ts'
 
-export interface Visited {
+interface Visited {
   browser: Browser
   page: Page
 }
@@ -28,7 +28,7 @@ export async function visitUnder(
   return { browser, page }
 }
 
-export interface Compared extends Visited {
+interface Compared extends Visited {
   /** The page without the fault: `empty` before the visitor has an application, and `full` when the visitor has one. */
   empty: Page
   full: Page

@@ -4,7 +4,7 @@ import type { Browser, Page } from '../browser/browser.ts'
 import type { CheckContext } from '../context.ts'
 import { beginLogin, errorCallback, followCallback } from './callback.ts'
 
-export interface RefusedCallback {
+interface RefusedCallback {
   /** The name of the callback in messages. */
   what: string
   browser: Browser

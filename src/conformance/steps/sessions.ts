@@ -8,7 +8,7 @@ import type { Person } from '../platform.ts'
 import { beginLogin, followCallback } from './callback.ts'
 import { type ReadCookie, readSetCookie } from './set-cookies.ts'
 
-export interface SessionCookie {
+interface SessionCookie {
   /** The cookie as its last Set-Cookie line sets it. */
   cookie: ReadCookie
   exchange: Exchange

@@ -6,7 +6,7 @@ import { type CheckContext, readStart, type Start } from '../context.ts'
 import { errorCallback, followCallback } from './callback.ts'
 import { signOut } from './sign-out.ts'
 
-export interface BegunLogin {
+interface BegunLogin {
   /** How the login began. Completes the sentence that starts with `The login that began …`. */
   way: string
   start: Start
