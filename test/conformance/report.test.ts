@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { mock } from 'node:test'
 import t from 'tap'
 import { type Check, Failed, NotApplicable, Undecided } from '../../src/conformance/check.ts'
+import { checks } from '../../src/conformance/checks.ts'
 import { exitCodeOf } from '../../src/conformance/exit-code.ts'
 import { compareWithExpected } from '../../src/conformance/expected-failures.ts'
 import type { Platform } from '../../src/conformance/platform.ts'
@@ -14,6 +15,7 @@ import { toJunit } from '../../src/conformance/report/junit.ts'
 import { showProgress } from '../../src/conformance/report/progress.ts'
 import type { Report } from '../../src/conformance/report/report.ts'
 import { describeFailure, describeFailures, summarize } from '../../src/conformance/report/terminal.ts'
+import { rules } from '../../src/conformance/rules/rules.ts'
 import { type ChecksOptions, type Result, runChecks } from '../../src/conformance/run-checks.ts'
 import { readSettings } from '../../src/conformance/settings.ts'
 import type { LabStep } from '../../src/sandbox/lab/record/recorded.ts'
@@ -498,4 +500,17 @@ t.test('for each failure, every report shows the id, the source and the sentence
   t.match(toJunit(own), shown.replaceAll('"', '&quot;'))
   t.match(toHtml(own), shown.replaceAll('"', '&quot;'))
   t.match(JSON.parse(toJson(own)).checks[0].rule, { id: 'CL-03', level: 'MUST', source: 'RFC 9700, section 2.1' })
+})
+
+t.test('the failure in docs/conformance.md has the texts of its check and of its rule', async t => {
+  const example = readFileSync('docs/conformance.md', 'utf8')
+    .split('```')
+    .find(block => block.startsWith('text\nFAILED '))!
+  const check = checks.find(({ id }) => example.includes(`FAILED ${id} `))!
+  const { level } = rules[check.rule]
+  const result: Result = { ...check, level, verdict: 'failed', reason: '', evidence: [], durationMs: 0 }
+  const isText = (line: string) => /^(FAILED| {2}(Why|Rule|Fix):)/.test(line)
+  const expected = describeFailure(result, 'run').split('\n').filter(isText)
+  t.same(example.split('\n').filter(isText), expected)
+  t.equal(expected.length, 4)
 })
