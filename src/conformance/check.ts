@@ -33,7 +33,7 @@ export interface Check {
    * time.
    */
   isAlone?: boolean
-  /** True if the check itself restarts the client, and marks the client as stale. */
+  /** True if the check begins with a restart of the client. A stale client is then not restarted before the check. */
   restartsClient?: boolean
   /** The time limit in milliseconds, if 60 seconds are too few. A check that takes longer is undecided. */
   longestMs?: number

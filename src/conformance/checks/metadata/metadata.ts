@@ -39,12 +39,13 @@ async function needsMetadata(context: CheckContext): Promise<void> {
 
 /**
  * Restarts the client while its requests for the metadata document get the fault. Fails if the client does not start.
+ * The returned function tells whether a request has got the fault.
  */
 async function startUnder(
   context: CheckContext,
   fault: string,
   options: Record<string, unknown> = {},
-): Promise<{ fault: string }> {
+): Promise<() => boolean> {
   await needsMetadata(context)
   const { platform } = context
   const clientProcess = context.clientProcess!
@@ -67,24 +68,19 @@ async function startUnder(
       `The client was restarted while the metadata document had this fault. It did not answer within ${startMs / 1000} seconds.`,
     )
   }
-  const isMet = () => platform.steps.slice(before).some(step => isMetadata(step) && step.fault?.name === fault)
-  return {
-    get fault() {
-      return isMet() ? fault : ''
-    },
-  }
+  return () => platform.steps.slice(before).some(step => isMetadata(step) && step.fault?.name === fault)
 }
 
 /**
  * Ends the check if the client did not ask for the document while the fault was waiting. The check then cannot know how
  * the client handles the fault.
  */
-async function expectMet(context: CheckContext, met: { fault: string }): Promise<void> {
+async function expectMet(context: CheckContext, isMet: () => boolean): Promise<void> {
   await context.platform.settle()
   // If a fault leaves a request without an answer, the sandbox records the request only after the client has closed the
   // connection.
-  if (met.fault === '') await context.platform.settle(2500)
-  if (met.fault === '')
+  if (!isMet()) await context.platform.settle(2500)
+  if (!isMet())
     throw new NotApplicable(
       'the client does not ask for metadata when it starts or when a login begins. It may have kept the document from an earlier start',
     )
@@ -121,9 +117,9 @@ const failures: CheckDefinition[] = [
   needs: ['process', 'page'],
   ...alone,
   async run(context) {
-    const met = await startUnder(context, `metadata-${failure}`)
+    const isMet = await startUnder(context, `metadata-${failure}`)
     const begun = await context.visitUntilPortal(context.browser(), context.settings.login)
-    await expectMet(context, met)
+    await expectMet(context, isMet)
     expect(
       begun.stoppedAt !== undefined,
       `The client does not begin a login: it answers with ${describePage(begun)}.`,
@@ -160,12 +156,12 @@ const waits: CheckDefinition[] = [
   needs: ['process'],
   ...alone,
   async run(context) {
-    const met = await startUnder(context, `metadata-${failure}`)
+    const isMet = await startUnder(context, `metadata-${failure}`)
     const page = await context.visitUntilPortal(context.browser(), context.settings.login)
     const seconds = (waitedMs(page) / 1000).toFixed(1)
     expect(page.status !== 0, `The browser got no answer within ${seconds} seconds: ${page.fault}.`, page)
     expect(waitedMs(page) < longestWaitMs, `The login began only after ${seconds} seconds.`, page)
-    await expectMet(context, met)
+    await expectMet(context, isMet)
     if (waitedMs(page) >= slowLoginMs) {
       const second = await context.visitUntilPortal(context.browser(), context.settings.login)
       expect(
@@ -200,9 +196,9 @@ const others: CheckDefinition[] = [
     needs: ['process', 'page'],
     ...alone,
     async run(context) {
-      const met = await startUnder(context, 'metadata-half')
+      const isMet = await startUnder(context, 'metadata-half')
       await expectLogin(context, 'While the document is cut off in the middle, nobody can sign in.')
-      await expectMet(context, met)
+      await expectMet(context, isMet)
       for (const [fault, options] of broken) {
         await context.dropFaults()
         await context.order(fault, { times: 'always', state: undefined, ...(options && { options }) })
@@ -224,9 +220,9 @@ const others: CheckDefinition[] = [
         { code_challenge_methods_supported: 5, revocation_endpoint: ['a'] },
         { code_challenge_methods_supported: [null, 5], revocation_endpoint: true },
       ]) {
-        const met = await startUnder(context, 'metadata-members', { members })
+        const isMet = await startUnder(context, 'metadata-members', { members })
         const begun = await context.visitUntilPortal(context.browser(), context.settings.login)
-        await expectMet(context, met)
+        await expectMet(context, isMet)
         const what = JSON.stringify(members)
         expect(
           begun.stoppedAt !== undefined,
@@ -247,9 +243,9 @@ const others: CheckDefinition[] = [
     needs: ['process'],
     ...alone,
     async run(context) {
-      const met = await startUnder(context, 'metadata-503')
+      const isMet = await startUnder(context, 'metadata-503')
       await context.startLogin(context.browser())
-      await expectMet(context, met)
+      await expectMet(context, isMet)
       await context.dropFaults()
       const before = context.platform.steps.length
       const isRead = () =>
@@ -282,9 +278,9 @@ const others: CheckDefinition[] = [
     ...alone,
     async run(context) {
       const fault = 'metadata-redirect-302'
-      const met = await startUnder(context, fault)
+      const isMet = await startUnder(context, fault)
       await context.startLogin(context.browser())
-      await expectMet(context, met)
+      await expectMet(context, isMet)
       const trapped = requestAtTrap(context, fault)
       expect(!trapped, 'The client followed the redirect.', ...(trapped ? [trapped] : []))
     },
@@ -298,10 +294,10 @@ const others: CheckDefinition[] = [
     needs: ['process', 'page', 'logout'],
     ...alone,
     async run(context) {
-      const met = await startUnder(context, 'metadata-members', { members: { issuer: 'https://portal.example' } })
+      const isMet = await startUnder(context, 'metadata-members', { members: { issuer: 'https://portal.example' } })
       // A correct client revokes nothing here, so the check waits for the full time. The time is therefore short.
       const isRevoked = await revokes(context, 1)
-      await expectMet(context, met)
+      await expectMet(context, isMet)
       await context.dropFaults()
       if (!isRevoked) return
       await startUnder(context, 'metadata-404')
@@ -388,9 +384,9 @@ function elsewhere({ platform }: CheckContext, path: string) {
  */
 async function expectNotRemembered(context: CheckContext): Promise<void> {
   await context.dropFaults()
-  const met = await startUnder(context, 'metadata-pkce-missing')
+  const isMet = await startUnder(context, 'metadata-pkce-missing')
   await context.startLogin(context.browser())
-  await expectMet(context, met)
+  await expectMet(context, isMet)
   await context.dropFaults()
   await startUnder(context, 'metadata-404')
   const { url } = await context.startLogin(context.browser())
@@ -404,14 +400,14 @@ async function expectNotRemembered(context: CheckContext): Promise<void> {
  * signs the visitor out. Fails if the client redirects the browser to the other host, or sends a request to that host.
  */
 async function expectNothingThere(context: CheckContext, path: string, members: object): Promise<void> {
-  const met = await startUnder(context, 'metadata-members', { members })
+  const isMet = await startUnder(context, 'metadata-members', { members })
   const { otherSite } = context.platform
   const browser = context.browser()
   const isOther = (url: URL) => url.pathname.startsWith(path)
   const page = await browser.visit(context.url(context.settings.login), {
     stopAt: url => context.isPortal(url) || isOther(url),
   })
-  await expectMet(context, met)
+  await expectMet(context, isMet)
   const there = page.stoppedAt === undefined ? undefined : new URL(page.stoppedAt)
   expect(!there || !isOther(there), `The login begins at ${page.stoppedAt?.split('?')[0]}.`, page)
   if (!there) return
@@ -492,9 +488,9 @@ export const metadata: CheckDefinition[] = [
       const otherPort = new URL(portalUrl)
       otherPort.port = '9'
       for (const issuer of [`${portalUrl}.evil.example`, null, otherPort.origin]) {
-        const met = await startUnder(context, 'metadata-members', { members: { issuer } })
+        const isMet = await startUnder(context, 'metadata-members', { members: { issuer } })
         const isUsed = await usesPkce()
-        await expectMet(context, met)
+        await expectMet(context, isMet)
         await context.dropFaults()
         if (!isUsed) continue
         // A client may always use PKCE, or may remember the features of an earlier document.
@@ -527,10 +523,10 @@ export const metadata: CheckDefinition[] = [
       })
       const usesPkce = async () => (await context.startLogin(context.browser())).url.searchParams.has('code_challenge')
       const options = { status: 200, type: json, body: document, largeMiB: 32 }
-      const met = await startUnder(context, 'metadata-answer', options)
+      const isMet = await startUnder(context, 'metadata-answer', options)
       let what = 'a document of 32 MiB'
       let isUsed = await usesPkce()
-      await expectMet(context, met)
+      await expectMet(context, isMet)
       await context.dropFaults()
       if (!isUsed) {
         // A client that has refused the document asks for it again when the next login begins.
@@ -570,9 +566,9 @@ export const metadata: CheckDefinition[] = [
     needs: ['process', 'page'],
     ...alone,
     async run(context) {
-      const met = await startUnder(context, 'metadata-pkce-plain')
+      const isMet = await startUnder(context, 'metadata-pkce-plain')
       const { url, page } = await context.startLogin(context.browser())
-      await expectMet(context, met)
+      await expectMet(context, isMet)
       const method = url.searchParams.get('code_challenge_method') ?? 'plain'
       expect(!url.searchParams.has('code_challenge') || method === 'S256', `The method is ${method}.`, page)
       await expectLogin(context, 'Nobody can sign in.')
@@ -594,9 +590,9 @@ export const metadata: CheckDefinition[] = [
       needs: ['process'],
       ...alone,
       async run(context) {
-        const met = await startUnder(context, `metadata-${fault}`)
+        const isMet = await startUnder(context, `metadata-${fault}`)
         const { url, page } = await context.startLogin(context.browser())
-        await expectMet(context, met)
+        await expectMet(context, isMet)
         if (fault === '404' && url.searchParams.has('code_challenge')) await expectNotRemembered(context)
         expect(!url.searchParams.has('code_challenge'), 'The request that starts the login has a code_challenge.', page)
         const further = [...url.searchParams.keys()].filter(name => !startParameters.includes(name))
@@ -625,11 +621,11 @@ export const metadata: CheckDefinition[] = [
     ...alone,
     async run(context) {
       const methods = ['plain', 'S256', 'S512']
-      const met = await startUnder(context, 'metadata-members', {
+      const isMet = await startUnder(context, 'metadata-members', {
         members: { code_challenge_methods_supported: methods },
       })
       const { url, page } = await context.startLogin(context.browser())
-      await expectMet(context, met)
+      await expectMet(context, isMet)
       if (url.searchParams.get('code_challenge_method') === 'S256') return
       await context.dropFaults()
       await context.clientProcess!.restart()
@@ -655,10 +651,10 @@ export const metadata: CheckDefinition[] = [
         ['metadata-members', { members: { revocation_endpoint: null } }],
         ['metadata-404', {}],
       ] as const) {
-        const met = await startUnder(context, fault, options)
+        const isMet = await startUnder(context, fault, options)
         const browser = context.browser()
         const landed = await context.signIn(browser)
-        await expectMet(context, met)
+        await expectMet(context, isMet)
         if (!(await context.isSignedIn(browser)))
           throw new NotApplicable('nobody can sign in. Another check reports this')
         await signOut(context, browser, landed)
@@ -737,9 +733,9 @@ export const metadata: CheckDefinition[] = [
         ],
         ['metadata-404', {}, 'there is no metadata'],
       ] as const) {
-        const met = await startUnder(context, fault, options)
+        const isMet = await startUnder(context, fault, options)
         const { browser, callback } = await beginLogin(context)
-        await expectMet(context, met)
+        await expectMet(context, isMet)
         callback.searchParams.delete('iss')
         const page = await followCallback(context, browser, callback)
         expect(
@@ -760,9 +756,9 @@ export const metadata: CheckDefinition[] = [
     needs: ['process'],
     ...alone,
     async run(context) {
-      const met = await startUnder(context, 'metadata-iss-not-promised')
+      const isMet = await startUnder(context, 'metadata-iss-not-promised')
       const plain = await beginLogin(context)
-      await expectMet(context, met)
+      await expectMet(context, isMet)
       await followCallback(context, plain.browser, plain.callback)
       const known = (await context.codeExchanges()).length
       if (known === 0) throw new Undecided('The client makes no exchange for an unchanged callback either.')

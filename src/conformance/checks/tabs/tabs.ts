@@ -794,7 +794,6 @@ export const tabs: CheckDefinition[] = [
     fix: 'Keep the address of the portal, the client id and the redirect URI with the state of the login, and compare these values at the callback.',
     needs: ['process', 'page'],
     isAlone: true,
-    restartsClient: true,
     longestMs: 120_000,
     async run(context) {
       const { portalUrl } = context.platform
