@@ -6,7 +6,7 @@ import type { Page } from '../../src/conformance/browser/browser.ts'
 import { checks } from '../../src/conformance/checks.ts'
 import { waitedMs } from '../../src/conformance/findings.ts'
 import type { Result } from '../../src/conformance/run-checks.ts'
-import { answerWith, bodyWith, exchangeWith, headersWith, memoryOf, readable } from './clients/changes.ts'
+import { answerWith, bodyWith, exchangeWith, headersWith, readable } from './clients/changes.ts'
 import { buildClient } from './clients/client.ts'
 import { metadataReader } from './clients/mistakes/metadata.ts'
 import { mistakes } from './clients/mistakes.ts'
@@ -392,7 +392,7 @@ function keepingMetadata(): Partial<Parts> {
   return {
     ...metadataReader,
     async around(visit, next) {
-      const memory = memoryOf(visit)
+      const memory = visit.memory
       if (kept !== undefined && !memory.has('metadata')) memory.set('metadata', kept)
       const hasAsked = memory.has('hasAsked')
       if (visit.url.pathname === '/login') memory.set('hasAsked', true)
@@ -533,7 +533,7 @@ t.test(
       {
         async around(visit, next) {
           const answer = await next()
-          const memory = memoryOf(visit)
+          const memory = visit.memory
           const sent = visit.body + visit.url.search
           // Searches for plain strings, because a regular expression such as /a{25,}!/ would itself be slow for long
           // values.

@@ -25,18 +25,6 @@ export function bodyWith(change: (body: string, visit: Visit) => string): Partia
   return answerWith((answer, visit) => ({ ...answer, ...(answer.body && { body: change(answer.body, visit) }) }))
 }
 
-const memories = new WeakMap<Visit['memory'], Map<string, unknown>>()
-
-/**
- * Returns the data in the memory of one client process. Another instance does not have this data, and a restart deletes
- * it.
- */
-export function memoryOf({ memory }: Visit): Map<string, unknown> {
-  const found = memories.get(memory) ?? new Map()
-  memories.set(memory, found)
-  return found
-}
-
 /** Changes the query of the redirect to the portal. */
 export function startWith(change: (query: URLSearchParams, visit: Visit) => void): Partial<Parts> {
   return {
@@ -138,11 +126,11 @@ export const beginsAtPage = (change: (visit: Visit) => Record<string, string>) =
 export const usingUp = (isMet: (visit: Visit) => boolean) => ({
   async around(visit: Visit, next: () => Promise<Answer>) {
     const state = visit.query.get('state') ?? ''
-    if (isCallback(visit) && isMet(visit)) memoryOf(visit).set(`used ${state}`, true)
+    if (isCallback(visit) && isMet(visit)) visit.memory.set(`used ${state}`, true)
     return next()
   },
   findLogin: (visit: Visit, state: string) =>
-    memoryOf(visit).has(`used ${state}`) ? undefined : right.findLogin(visit, state),
+    visit.memory.has(`used ${state}`) ? undefined : right.findLogin(visit, state),
 })
 
 export const toHttps = (address: string) => address.replace(/^http:/, 'https:')

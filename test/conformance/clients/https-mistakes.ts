@@ -1,11 +1,11 @@
 // Mistakes that only a client over https can make. https.test.ts judges them, because the other tests use plain http.
 
-import { answerWith, headersWith, memoryOf } from './changes.ts'
+import { answerWith, headersWith } from './changes.ts'
 import { type Mistake, mistake } from './mistake.ts'
 import type { Visit } from './visit.ts'
 
 const hsts = (value: string) => headersWith(() => ({ 'strict-transport-security': value }))
-const isRefused = (visit: Visit) => memoryOf(visit).get('refused') === visit
+const isRefused = (visit: Visit) => visit.memory.get('refused') === visit
 
 export const httpsMistakes: Mistake[] = [
   mistake('no-hsts-behind-a-proxy', 'page-hsts', {
@@ -13,7 +13,7 @@ export const httpsMistakes: Mistake[] = [
   }),
   mistake('no-hsts-with-refusals', 'page-hsts', {
     ...answerWith((answer, visit) => {
-      if (answer.status >= 400) memoryOf(visit).set('refused', visit)
+      if (answer.status >= 400) visit.memory.set('refused', visit)
       return answer
     }),
     ...headersWith(visit => (isRefused(visit) ? { 'strict-transport-security': undefined } : {})),

@@ -1,5 +1,5 @@
 // Changes with which the small client asks the portal for the name of the visitor, and shows the name.
-import { answerWith, memoryOf } from './changes.ts'
+import { answerWith } from './changes.ts'
 import { type Parts, right } from './parts.ts'
 import { callApi, isRecord } from './platform.ts'
 import { cookieOf } from './requests.ts'
@@ -27,11 +27,11 @@ export const withNameInMemory = (
     const tokens = await right.exchange(visit, callback, login)
     const accessToken = await tokenOf(visit, tokens.accessToken)
     const name = await readName(visit, { accessToken, visitor: '', expiresAt: 0 }).catch(() => undefined)
-    memoryOf(visit).set(`name for ${tokens.accessToken}`, name)
+    visit.memory.set(`name for ${tokens.accessToken}`, name)
     return tokens
   },
   ...answerWith((answer, visit) => {
-    const name = memoryOf(visit).get(`name for ${right.readSession(visit)?.accessToken}`)
+    const name = visit.memory.get(`name for ${right.readSession(visit)?.accessToken}`)
     return name && answer.body ? { ...answer, body: `${answer.body}${write(`${name}`, visit)}` } : answer
   }),
 })

@@ -26,8 +26,6 @@ const random = () => randomBytes(32).toString('base64url')
 const loginPrefix = '__Host-login-'
 const longestCookie = 4096
 const yearSeconds = 400 * 86_400
-/** For each process, the query of the first callback of each login. */
-const uses = new WeakMap<object, Map<string, string>>()
 
 export const right = {
   // ---- Starting a login
@@ -100,9 +98,9 @@ export const right = {
   /** Whether this is the first callback of its login, or a repetition of the first callback. */
   isFirstUse({ memory, url }: Visit, state: string): boolean {
     const name = `callback ${state}`
-    const known = uses.get(memory)?.get(name)
+    const known = memory.get(name)
     if (known !== undefined) return known === url.search
-    uses.set(memory, (uses.get(memory) ?? new Map()).set(name, url.search))
+    memory.set(name, url.search)
     return true
   },
   forgetLogin(visit: Visit, state: string): void {

@@ -20,8 +20,11 @@ export interface Settings {
 export interface Visit {
   settings: Settings
   parts: Parts
-  /** The results of actions that are running or have just ended in this process, keyed by name. */
-  memory: Map<string, Promise<unknown>>
+  /**
+   * The data in the memory of this process, keyed by name. Another instance does not have this data, and a restart
+   * deletes it.
+   */
+  memory: Map<string, unknown>
   method: string
   /** The request target, unchanged. */
   target: string

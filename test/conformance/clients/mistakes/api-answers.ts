@@ -1,6 +1,6 @@
 // Clients that trust ids, texts, sizes or headers of the platform's answers.
 import { setTimeout as pause } from 'node:timers/promises'
-import { answerWith, bodyWith, memoryOf } from '../changes.ts'
+import { answerWith, bodyWith } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { page } from '../pages.ts'
 import { type Parts, right } from '../parts.ts'
@@ -33,10 +33,10 @@ function leadsTo(address: (id: string, visit: Visit) => string): Partial<Parts> 
   return {
     async send(visit, request) {
       const [status, answer] = await right.send(visit, request)
-      if (isCreation(request) && status === 201) memoryOf(visit).set('created', idOf(answer))
+      if (isCreation(request) && status === 201) visit.memory.set('created', idOf(answer))
       return [status, answer]
     },
-    created: visit => ({ status: 303, headers: { location: address(String(memoryOf(visit).get('created')), visit) } }),
+    created: visit => ({ status: 303, headers: { location: address(String(visit.memory.get('created')), visit) } }),
   }
 }
 
@@ -199,11 +199,11 @@ export const apiAnswers: Mistake[] = [
   ),
   mistake('cookie-jar-for-all-visitors', 'api-cookie-not-kept', {
     send(visit, request) {
-      const kept = memoryOf(visit).get('jar')
+      const kept = visit.memory.get('jar')
       const headers = { ...request.headers, ...(typeof kept === 'string' && { cookie: kept }) }
       return callWithHeaders(visit, { ...request, headers }, answered => {
         const [line] = answered.getSetCookie()
-        if (line) memoryOf(visit).set('jar', line.split(';')[0])
+        if (line) visit.memory.set('jar', line.split(';')[0])
       })
     },
   }),
@@ -212,11 +212,11 @@ export const apiAnswers: Mistake[] = [
       const [status, answer] = await right.send(visit, request)
       const data = isRecord(answer) && isRecord(answer.data) ? answer.data : {}
       const key = `description ${request.url}`
-      if (isOfApplications(request) && status === 200) memoryOf(visit).set(key, data.description)
+      if (isOfApplications(request) && status === 200) visit.memory.set(key, data.description)
       return [status, answer]
     },
     ...bodyWith((body, visit) => {
-      const text = memoryOf(visit).get(`description ${visit.settings.apiUrl}/apps/v1${visit.url.pathname.slice(13)}`)
+      const text = visit.memory.get(`description ${visit.settings.apiUrl}/apps/v1${visit.url.pathname.slice(13)}`)
       return text ? `${body}<p>${right.html(`${text}`)}</p>` : body
     }),
   }),
@@ -224,33 +224,33 @@ export const apiAnswers: Mistake[] = [
     async send(visit, request) {
       const answered = await right.send(visit, request)
       if (!isOfApplications(request) || answered[0] !== 200) return answered
-      memoryOf(visit).set('last', answered)
+      visit.memory.set('last', answered)
       await pause(10)
-      return memoryOf(visit).get('last') as [number, unknown]
+      return visit.memory.get('last') as [number, unknown]
     },
   }),
   mistake('older-answer-while-the-api-is-down', 'other-visitors-data-while-down', {
     async send(visit, request) {
       if (!isOfApplications(request)) return right.send(visit, request)
       const answered = await right.send(visit, request).catch((): [number, unknown] => [502, undefined])
-      if (answered[0] === 200) memoryOf(visit).set(request.url, answered)
-      return answered[0] < 500 ? answered : ((memoryOf(visit).get(request.url) as [number, unknown]) ?? answered)
+      if (answered[0] === 200) visit.memory.set(request.url, answered)
+      return answered[0] < 500 ? answered : ((visit.memory.get(request.url) as [number, unknown]) ?? answered)
     },
   }),
   mistake('last-list-of-anybody-while-the-api-is-down', 'other-visitors-data-while-down', {
     async send(visit, request) {
       if (!isList(request)) return right.send(visit, request)
       const answered = await right.send(visit, request).catch((): [number, unknown] => [502, undefined])
-      if (answered[0] === 200) memoryOf(visit).set('last list', answered)
-      return answered[0] < 500 ? answered : ((memoryOf(visit).get('last list') as [number, unknown]) ?? answered)
+      if (answered[0] === 200) visit.memory.set('last list', answered)
+      return answered[0] < 500 ? answered : ((visit.memory.get('last list') as [number, unknown]) ?? answered)
     },
   }),
   mistake('groups-of-the-last-visitor-shown-after-a-failure', 'other-visitors-data-while-down', {
     async send(visit, request) {
       if (!isOfGroups(request)) return right.send(visit, request)
       const answer = await right.send(visit, request).catch(() => undefined)
-      if (answer?.[0] === 200) memoryOf(visit).set('groups', answer)
-      return (memoryOf(visit).get('groups') as typeof answer) ?? answer ?? [502, undefined]
+      if (answer?.[0] === 200) visit.memory.set('groups', answer)
+      return (visit.memory.get('groups') as typeof answer) ?? answer ?? [502, undefined]
     },
   }),
   mistake('secret-as-html', 'secret-escaped', { created: (visit, text) => page(visit, 200, 'Created', `${text}`) }),

@@ -7,7 +7,6 @@ import {
   hashOf,
   headersWith,
   loginsOf,
-  memoryOf,
   readable,
   sessionWith,
 } from '../changes.ts'
@@ -68,12 +67,12 @@ const sessionsBy = (idOf: (visit: Visit, tokens: Tokens) => string, cookie = '__
     const visitor = right.visitorOf(tokens, visit)
     const session = { accessToken: tokens.accessToken, visitor, expiresAt: Date.now() + tokens.seconds * 1000 }
     const id = idOf(visit, tokens)
-    memoryOf(visit).set(`session ${id}`, session)
+    visit.memory.set(`session ${id}`, session)
     visit.setCookies.push(`${cookie}=${id}; ${right.sessionAttributes(tokens.seconds)}`)
     return session
   },
   readSession: (visit: Visit) =>
-    memoryOf(visit).get(`session ${visit.cookies.find(([name]) => name === cookie)?.[1]}`) as Session | undefined,
+    visit.memory.get(`session ${visit.cookies.find(([name]) => name === cookie)?.[1]}`) as Session | undefined,
   readRefresh: () => undefined,
 })
 
@@ -124,6 +123,13 @@ const bothTokensInOneCookie: Partial<Parts> = {
   readRefresh: visit => contentOf(visit)?.refreshToken as string | undefined,
 }
 
+/** Keeps the value of a cookie in the memory of the server. Returns its id, which is a number that counts up. */
+function keepInMemory({ memory }: Visit, name: string, value: unknown): number {
+  const id = Number(memory.get('last id') ?? 0) + 1
+  memory.set('last id', id).set(`${name} ${id}`, value)
+  return id
+}
+
 export const cookie: Mistake[] = [
   mistake(
     'session-without-httponly',
@@ -133,8 +139,8 @@ export const cookie: Mistake[] = [
   mistake('second-login-without-httponly', 'cookie-httponly', {
     keepSession(visit, tokens) {
       const session = right.keepSession(visit, tokens)
-      const [seen] = [memoryOf(visit).get(`seen ${session.visitor}`)]
-      memoryOf(visit).set(`seen ${session.visitor}`, true)
+      const [seen] = [visit.memory.get(`seen ${session.visitor}`)]
+      visit.memory.set(`seen ${session.visitor}`, true)
       if (seen && visit.url.pathname === '/exchangeToken')
         visit.setCookies = visit.setCookies.map(line => line.replace(' HttpOnly;', ''))
       return session
@@ -211,38 +217,32 @@ export const cookie: Mistake[] = [
   }),
   mistake('session-id-counted', 'cookie-unguessable', {
     seal(visit, name, value) {
-      const memory = memoryOf(visit)
-      const id = memory.size + 1
-      memory.set(`${name} ${id}`, value)
+      const id = keepInMemory(visit, name, value)
       return `${id}`
     },
-    unseal: (visit, name, text) => memoryOf(visit).get(`${name} ${text}`),
+    unseal: (visit, name, text) => visit.memory.get(`${name} ${text}`),
   }),
   mistake('session-id-readable', 'cookie-each-unguessable', {
     seal(visit, name, value) {
       if (name !== right.sessionCookie) return right.seal(visit, name, value)
-      const memory = memoryOf(visit)
-      const id = memory.size + 1
-      memory.set(`${name} ${id}`, value)
+      const id = keepInMemory(visit, name, value)
       return readable.write({ id })
     },
     unseal(visit, name, text) {
       if (name !== right.sessionCookie) return right.unseal(visit, name, text)
       const { id } = (readable.read(text) ?? {}) as { id?: unknown }
-      return memoryOf(visit).get(`${name} ${id}`)
+      return visit.memory.get(`${name} ${id}`)
     },
   }),
   mistake('session-id-counted-and-long', 'cookie-each-unguessable', {
     seal(visit, name, value) {
       if (name !== right.sessionCookie) return right.seal(visit, name, value)
-      const memory = memoryOf(visit)
-      const id = memory.size + 1
-      memory.set(`${name} ${id}`, value)
+      const id = keepInMemory(visit, name, value)
       return `session-of-the-client-in-this-house-no-${id}`
     },
     unseal: (visit, name, text) =>
       name === right.sessionCookie
-        ? memoryOf(visit).get(`${name} ${text.split('-').at(-1)}`)
+        ? visit.memory.get(`${name} ${text.split('-').at(-1)}`)
         : right.unseal(visit, name, text),
   }),
   mistake('refresh-cookie-until-the-browser-is-closed', 'cookie-refresh-age', {

@@ -1,7 +1,7 @@
 // Clients that send a wrong request for the exchange, or accept a token response that they must refuse.
 import { createHmac } from 'node:crypto'
 import { deflateSync, inflateSync } from 'node:zlib'
-import { exchangeWith, memoryOf, readable } from '../changes.ts'
+import { exchangeWith, readable } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { right } from '../parts.ts'
 import { callPortal, isRecord } from '../platform.ts'
@@ -86,22 +86,19 @@ export const exchange: Mistake[] = [
   mistake('last-verifier-for-every-login', 'exchange-verifier-own', {
     newVerifier(visit) {
       const verifier = right.newVerifier(visit)
-      memoryOf(visit).set('verifier', verifier)
+      visit.memory.set('verifier', verifier)
       return verifier
     },
     exchangeForm: (visit, callback, login) =>
-      right.exchangeForm(visit, callback, {
-        ...login,
-        verifier: `${memoryOf(visit).get('verifier') ?? login.verifier}`,
-      }),
+      right.exchangeForm(visit, callback, { ...login, verifier: `${visit.memory.get('verifier') ?? login.verifier}` }),
   }),
   mistake('no-redirect-uri-for-a-login-with-a-return-address', 'exchange-every-login', {
     startQuery(visit, state, verifier) {
-      memoryOf(visit).set(`returns ${state}`, visit.query.has('returnTo'))
+      visit.memory.set(`returns ${state}`, visit.query.has('returnTo'))
       return right.startQuery(visit, state, verifier)
     },
     ...exchangeWith((form, visit) => {
-      if (memoryOf(visit).get(`returns ${form.get('state')}`)) form.delete('redirect_uri')
+      if (visit.memory.get(`returns ${form.get('state')}`)) form.delete('redirect_uri')
     }),
   }),
   mistake(
@@ -265,12 +262,12 @@ export const exchange: Mistake[] = [
   mistake('state-of-any-login-that-began', 'token-answer-state-of-another-tab', {
     newState(visit) {
       const state = right.newState(visit)
-      memoryOf(visit).set(`began ${state}`, true)
+      visit.memory.set(`began ${state}`, true)
       return state
     },
     async exchange(visit, callback, login) {
       const answer = await callPortal(visit, '/api/exchangeToken', right.exchangeForm(visit, callback, login))
-      if (!memoryOf(visit).has(`began ${answer.state}`)) throw new Refusal(502, 'This answer is of another login.')
+      if (!visit.memory.has(`began ${answer.state}`)) throw new Refusal(502, 'This answer is of another login.')
       return right.readTokens(visit, answer)
     },
   }),
@@ -390,10 +387,10 @@ export const exchange: Mistake[] = [
     ['token-answer-no-refresh-token-expired', 'token-answer-no-refresh-token-refused'],
     {
       keepSession(visit, tokens) {
-        memoryOf(visit).set('signed in', true)
+        visit.memory.set('signed in', true)
         return right.keepSession(visit, tokens)
       },
-      readRefresh: visit => right.readRefresh(visit) ?? (memoryOf(visit).has('signed in') ? 'undefined' : undefined),
+      readRefresh: visit => right.readRefresh(visit) ?? (visit.memory.has('signed in') ? 'undefined' : undefined),
     },
   ),
   mistake('status-of-the-exchange-ignored', ['token-answer-status-400', 'token-answer-status-500'], {

@@ -1,5 +1,5 @@
 // Clients that read the metadata of the portal, and trust the document too much or cannot work without it.
-import { memoryOf } from '../changes.ts'
+
 import { type Mistake, mistake } from '../mistake.ts'
 import { page } from '../pages.ts'
 import { type Parts, right } from '../parts.ts'
@@ -20,7 +20,7 @@ interface Reading {
   otherwise(visit: Visit): Document
 }
 
-const known = (visit: Visit) => (memoryOf(visit).get('metadata') ?? {}) as Document
+const known = (visit: Visit) => (visit.memory.get('metadata') ?? {}) as Document
 
 const rightReading: Reading = {
   deadlineMs: 1000,
@@ -41,11 +41,11 @@ async function read(visit: Visit, { deadlineMs, most, redirects, isBelieved, oth
     const answer: unknown = JSON.parse(await right.readBody(response, most(response)))
     if (!response.ok || !isRecord(answer) || !isBelieved(answer, visit)) throw new Error('not the document')
     document = answer
-    memoryOf(visit).set('isRead', true)
+    visit.memory.set('isRead', true)
   } catch {
     document = otherwise(visit)
   }
-  memoryOf(visit).set('metadata', document)
+  visit.memory.set('metadata', document)
 }
 
 const takesPkce = (visit: Visit) => {
@@ -60,7 +60,7 @@ function readingMetadata(change: Partial<Reading> = {}, parts: Partial<Parts> = 
   const reading = { ...rightReading, ...change }
   return {
     async around(visit, next) {
-      const isNeeded = visit.url.pathname === '/login' && (reading.isAskedAgain || !memoryOf(visit).has('isRead'))
+      const isNeeded = visit.url.pathname === '/login' && (reading.isAskedAgain || !visit.memory.has('isRead'))
       if (isNeeded) await read(visit, reading)
       return next()
     },
@@ -171,8 +171,8 @@ export const metadata: Mistake[] = [
   mistake('metadata-asked-for-once', 'metadata-read-later', {
     ...metadataReader,
     async around(visit, next) {
-      const hasAsked = memoryOf(visit).has('hasAsked')
-      memoryOf(visit).set('hasAsked', true)
+      const hasAsked = visit.memory.has('hasAsked')
+      visit.memory.set('hasAsked', true)
       return hasAsked ? next() : metadataReader.around!(visit, next)
     },
   }),
@@ -313,7 +313,7 @@ export const metadata: Mistake[] = [
       {},
       {
         async revoke(visit, token) {
-          const isUnknown = !memoryOf(visit).has('isRead')
+          const isUnknown = !visit.memory.has('isRead')
           if (isUnknown || known(visit).revocation_endpoint !== undefined) await right.revoke(visit, token)
         },
       },

@@ -1,5 +1,5 @@
 // Clients that ask the portal for the name of the visitor, but handle the answer or a failure wrongly.
-import { memoryOf } from '../changes.ts'
+
 import { type Mistake, mistake } from '../mistake.ts'
 import { readName, withNameInCookie } from '../names.ts'
 import { right } from '../parts.ts'
@@ -54,8 +54,8 @@ function showing(change: Partial<typeof right>, write: (name: string) => string 
       const session = right.readSession(visit)
       if (!session || visit.url.pathname !== '/applications') return next()
       const known = `name of ${session.visitor} ${session.expiresAt}`
-      const name = memoryOf(visit).get(known) ?? (await readName(visit, session, change).catch(() => undefined))
-      if (name !== undefined) memoryOf(visit).set(known, name)
+      const name = visit.memory.get(known) ?? (await readName(visit, session, change).catch(() => undefined))
+      if (name !== undefined) visit.memory.set(known, name)
       const answer = await next()
       const isShown = name !== undefined && answer.body
       return isShown ? { ...answer, body: answer.body!.replace('<h1>', `<p>${write(String(name))}</p><h1>`) } : answer

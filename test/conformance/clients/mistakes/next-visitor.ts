@@ -1,6 +1,6 @@
 // Clients that show the data of a visitor to the next person at the same browser.
 import { randomUUID } from 'node:crypto'
-import { answerWith, hashOf, headersWith, memoryOf } from '../changes.ts'
+import { answerWith, hashOf, headersWith } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { withNameInCookie } from '../names.ts'
 import { type Parts, right } from '../parts.ts'
@@ -100,34 +100,34 @@ export const nextVisitor: Mistake[] = [
   }),
   mistake('secret-in-the-memory-of-the-server', 'next-visitor-secret-elsewhere', {
     created(visit, text) {
-      memoryOf(visit).set('made', text)
+      visit.memory.set('made', text)
       return { status: 303, headers: { location: '/applications' } }
     },
     ...answerWith((answer, visit) => {
-      const made = memoryOf(visit).get('made')
+      const made = visit.memory.get('made')
       if (!made || visit.method !== 'GET' || visit.url.pathname !== '/applications' || answer.status !== 200)
         return answer
-      memoryOf(visit).delete('made')
+      visit.memory.delete('made')
       return { ...answer, body: `${answer.body}<p>${visit.parts.html(`${made}`)}</p>` }
     }),
   }),
   mistake('secret-at-an-address-for-everybody', ['next-visitor-secret-elsewhere', 'next-visitor-new-secret'], {
     created(visit, text) {
       const id = randomUUID()
-      memoryOf(visit).set(id, text)
+      visit.memory.set(id, text)
       return { status: 303, headers: { location: `/applications?made=${id}` } }
     },
-    ...showsOnList(visit => memoryOf(visit).get(visit.query.get('made') ?? '')),
+    ...showsOnList(visit => visit.memory.get(visit.query.get('made') ?? '')),
   }),
   mistake('new-secret-shown-to-the-next-visitor', 'next-visitor-new-secret', {
     created(visit, text, visitor) {
       if (!visit.url.pathname.endsWith('/secret')) return right.created(visit, text, visitor)
-      memoryOf(visit).set('new secret', text)
+      visit.memory.set('new secret', text)
       return { status: 303, headers: { location: '/applications' } }
     },
     ...showsOnList(visit => {
-      const text = memoryOf(visit).get('new secret')
-      memoryOf(visit).delete('new secret')
+      const text = visit.memory.get('new secret')
+      visit.memory.delete('new secret')
       return text
     }),
   }),
@@ -137,25 +137,25 @@ export const nextVisitor: Mistake[] = [
     ...variesRefreshCookie,
   }),
   mistake('draft-in-the-memory-of-the-server', 'next-visitor-draft', {
-    keepDraft: visit => void memoryOf(visit).set('draft', visit.body),
-    draftOf: visit => new URLSearchParams((memoryOf(visit).get('draft') as string | undefined) ?? ''),
+    keepDraft: visit => void visit.memory.set('draft', visit.body),
+    draftOf: visit => new URLSearchParams((visit.memory.get('draft') as string | undefined) ?? ''),
   }),
   mistake('refused-form-for-whoever-comes', 'next-visitor-refused-form', {
     async send(visit, request) {
       const [status, answer] = await right.send(visit, request)
-      if (request.method === 'POST' && status === 422) memoryOf(visit).set('draft', visit.body)
+      if (request.method === 'POST' && status === 422) visit.memory.set('draft', visit.body)
       return [status, answer]
     },
-    draftOf: visit => new URLSearchParams((memoryOf(visit).get('draft') as string | undefined) ?? ''),
+    draftOf: visit => new URLSearchParams((visit.memory.get('draft') as string | undefined) ?? ''),
   }),
   ...[403, 500].map(kind =>
     mistake(`form-refused-with-${kind}-for-whoever-comes`, 'next-visitor-refused-form', {
       async send(visit, request) {
         const [status, answer] = await right.send(visit, request)
-        if (request.method === 'POST' && status === kind) memoryOf(visit).set('draft', visit.body)
+        if (request.method === 'POST' && status === kind) visit.memory.set('draft', visit.body)
         return [status, answer]
       },
-      draftOf: visit => new URLSearchParams((memoryOf(visit).get('draft') as string | undefined) ?? ''),
+      draftOf: visit => new URLSearchParams((visit.memory.get('draft') as string | undefined) ?? ''),
     }),
   ),
   ...(['name', 'redirectUris'] as const).map(field =>
@@ -165,10 +165,10 @@ export const nextVisitor: Mistake[] = [
       {
         formOf(visit, body) {
           const value = new URLSearchParams(body).get(field)
-          if (value === '' || value === 'x') memoryOf(visit).set('draft', body)
+          if (value === '' || value === 'x') visit.memory.set('draft', body)
           return body
         },
-        draftOf: visit => new URLSearchParams((memoryOf(visit).get('draft') as string | undefined) ?? ''),
+        draftOf: visit => new URLSearchParams((visit.memory.get('draft') as string | undefined) ?? ''),
       },
     ),
   ),
@@ -198,16 +198,16 @@ export const nextVisitor: Mistake[] = [
     'name-in-a-variable',
     'next-visitor-name-elsewhere',
     naming(
-      (visit, name) => memoryOf(visit).set('name', name),
-      visit => memoryOf(visit).get('name'),
+      (visit, name) => visit.memory.set('name', name),
+      visit => visit.memory.get('name'),
     ),
   ),
   mistake(
     'name-asked-only-once-for-all',
     'next-visitor-name-elsewhere',
     naming(
-      (visit, name) => memoryOf(visit).has('name') || memoryOf(visit).set('name', name),
-      visit => right.readSession(visit) && memoryOf(visit).get('name'),
+      (visit, name) => visit.memory.has('name') || visit.memory.set('name', name),
+      visit => right.readSession(visit) && visit.memory.get('name'),
     ),
   ),
   mistake(

@@ -1,5 +1,5 @@
 // Clients that expect claims in access tokens, although a token may be any text.
-import { answerWith, memoryOf } from '../changes.ts'
+import { answerWith } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { readName } from '../names.ts'
 import { right } from '../parts.ts'
@@ -79,12 +79,12 @@ export const opaqueTokens: Mistake[] = [
       const tokens = await right.exchange(visit, callback, login)
       const key = `name of ${claimsIn(tokens.accessToken)?.sub}`
       const session = { accessToken: tokens.accessToken, visitor: '', expiresAt: 0 }
-      if (!memoryOf(visit).has(key)) memoryOf(visit).set(key, await readName(visit, session).catch(() => undefined))
+      if (!visit.memory.has(key)) visit.memory.set(key, await readName(visit, session).catch(() => undefined))
       return tokens
     },
     ...answerWith((answer, visit) => {
       const session = right.readSession(visit)
-      const shown = session && memoryOf(visit).get(`name of ${claimsIn(session.accessToken)?.sub}`)
+      const shown = session && visit.memory.get(`name of ${claimsIn(session.accessToken)?.sub}`)
       return shown && answer.body ? { ...answer, body: `${answer.body}<p>${right.html(`${shown}`)}</p>` } : answer
     }),
   }),

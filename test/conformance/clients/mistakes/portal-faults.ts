@@ -1,6 +1,6 @@
 // Clients that handle a wrong, slow or missing answer of the portal to the exchange wrongly.
 import { askPortal, crashing, deadlineOfHeaders, unlimited } from '../call-changes.ts'
-import { memoryOf, notCaught } from '../changes.ts'
+import { notCaught } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { type Parts, right } from '../parts.ts'
 import { type Call, call, isRecord } from '../platform.ts'
@@ -274,7 +274,7 @@ export const portalFaults: Mistake[] = [
   mistake('refused-code-begins-anew', 'exchange-refused-no-loop', loops()),
   mistake('portal-given-up-for-ever', 'exchange-works-again', {
     async exchange(visit, callback, login) {
-      const memory = memoryOf(visit)
+      const memory = visit.memory
       if (memory.has('down')) throw new PlatformError(503)
       return right.exchange(visit, callback, login).catch((error: Error) => {
         memory.set('down', true)

@@ -46,7 +46,7 @@ function throws(act: () => unknown): boolean {
 export function inTurn(isWaitedFor: (visit: Visit) => boolean): Partial<typeof right> {
   return {
     async around(visit, next) {
-      const before = visit.memory.get('turn')
+      const before = visit.memory.get('turn') as Promise<unknown> | undefined
       const answer = Promise.resolve(before?.catch(() => undefined)).then(next)
       if (isWaitedFor(visit)) visit.memory.set('turn', answer)
       return answer

@@ -1,5 +1,5 @@
 // Clients whose mistakes only a real browser shows, because their pages run scripts.
-import { memoryOf } from '../changes.ts'
+
 import { type Mistake, mistake } from '../mistake.ts'
 import { right } from '../parts.ts'
 import { needsScript } from '../script-client.ts'
@@ -50,13 +50,13 @@ export const realBrowser: Mistake[] = [
       'content-security-policy': "default-src 'self'; connect-src *",
     }),
     keepSession(visit, tokens) {
-      memoryOf(visit).set('token', tokens.accessToken)
+      visit.memory.set('token', tokens.accessToken)
       return right.keepSession(visit, tokens)
     },
     async around(visit, next) {
       const answer = await needsScript.around(visit, next)
       if (visit.url.pathname !== '/client.js') return answer
-      const authorization = `Bearer ${memoryOf(visit).get('token')}`
+      const authorization = `Bearer ${visit.memory.get('token')}`
       const call = `fetch(${JSON.stringify(`${visit.settings.apiUrl}/apps/v1`)}, { headers: { authorization: ${JSON.stringify(authorization)} } }).catch(() => {})`
       return { ...answer, body: `${answer.body}\n;${call}` }
     },

@@ -1,5 +1,5 @@
 // Clients that renew a session wrongly: with a wrong request, too often, or without keeping the new tokens.
-import { contentOf, crashingRenewal, hashOf, memoryOf, renewing } from '../changes.ts'
+import { contentOf, crashingRenewal, hashOf, renewing } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { type Parts, right } from '../parts.ts'
 import { callPortal, isRecord } from '../platform.ts'
@@ -39,12 +39,12 @@ const againOn = (wanted: number): Partial<Parts> => ({
  */
 const loses = (isMeant: (value: unknown) => boolean): Partial<Parts> => ({
   readTokens(visit, answer) {
-    if (visit.url.pathname !== '/exchangeToken' && isMeant(answer.refresh_token)) memoryOf(visit).set('lost', true)
+    if (visit.url.pathname !== '/exchangeToken' && isMeant(answer.refresh_token)) visit.memory.set('lost', true)
     return right.readTokens(visit, answer)
   },
   keepSession(visit, tokens: Tokens) {
     const session = right.keepSession(visit, tokens)
-    if (!tokens.refreshToken && memoryOf(visit).delete('lost'))
+    if (!tokens.refreshToken && visit.memory.delete('lost'))
       visit.setCookies.push(`${right.refreshCookie}=; ${right.refreshAttributes(0)}`)
     return session
   },
@@ -92,12 +92,12 @@ export const renewal: Mistake[] = [
   mistake('new-lifetime-not-stored-by-a-renewal', 'refresh-delivered', {
     // A renewal does not change the end of the session. The session ends when the first access token expires.
     keepSession(visit, tokens) {
-      if (isCallback(visit)) memoryOf(visit).set(right.visitorOf(tokens, visit), Date.now() + tokens.seconds * 1000)
+      if (isCallback(visit)) visit.memory.set(right.visitorOf(tokens, visit), Date.now() + tokens.seconds * 1000)
       return right.keepSession(visit, tokens)
     },
     readSession(visit) {
       const session = right.readSession(visit)
-      const end = session && (memoryOf(visit).get(session.visitor) as number | undefined)
+      const end = session && (visit.memory.get(session.visitor) as number | undefined)
       return end !== undefined && end < Date.now() ? undefined : session
     },
   }),

@@ -1,6 +1,6 @@
 // Clients that sign a visitor out at the wrong request, incompletely, or without revoking the tokens.
 import { passingBack } from '../call-changes.ts'
-import { bodyWith, contentOf, hashOf, headersWith, laxSession, loginDeletion, memoryOf } from '../changes.ts'
+import { bodyWith, contentOf, hashOf, headersWith, laxSession, loginDeletion } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { type Parts, right } from '../parts.ts'
 import { isRecord } from '../platform.ts'
@@ -179,10 +179,10 @@ export const signingOut: Mistake[] = [
   mistake('token-of-the-login-revoked', 'logout-revokes-renewed-token', {
     keepSession(visit, tokens: Tokens) {
       const isLogin = visit.url.pathname === '/exchangeToken'
-      if (isLogin) memoryOf(visit).set('token of the login', tokens.refreshToken)
+      if (isLogin) visit.memory.set('token of the login', tokens.refreshToken)
       return right.keepSession(visit, tokens)
     },
-    tokenToRevoke: visit => memoryOf(visit).get('token of the login') as string,
+    tokenToRevoke: visit => visit.memory.get('token of the login') as string,
   }),
   mistake(
     'revocation-without-the-secret',
@@ -277,12 +277,12 @@ export const signingOut: Mistake[] = [
   }),
   mistake('only-the-instance-of-the-login-revokes', 'replica-sign-out-revokes', {
     keepSession(visit, tokens: Tokens) {
-      memoryOf(visit).set(`own ${tokens.refreshToken}`, true)
+      visit.memory.set(`own ${tokens.refreshToken}`, true)
       return right.keepSession(visit, tokens)
     },
     tokenToRevoke(visit) {
       const token = right.tokenToRevoke(visit)
-      return memoryOf(visit).has(`own ${token}`) ? token : undefined
+      return visit.memory.has(`own ${token}`) ? token : undefined
     },
   }),
   mistake('sign-out-deletes-every-cookie-of-the-request', 'logout-foreign-cookies', {

@@ -1,15 +1,6 @@
 // Clients that begin a login wrongly: with wrong parameters, a guessable state or verifier, or a wrong login cookie.
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
-import {
-  answerWith,
-  beginsAtPage,
-  exchangeWith,
-  hashOf,
-  loginDeletion,
-  memoryOf,
-  startWith,
-  toHttps,
-} from '../changes.ts'
+import { answerWith, beginsAtPage, exchangeWith, hashOf, loginDeletion, startWith, toHttps } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { right } from '../parts.ts'
 import { isCallback, isLogin } from '../requests.ts'
@@ -165,8 +156,8 @@ export const startingALogin: Mistake[] = [
     newState(visit) {
       const key = `state of ${visit.query.get('returnTo')}`
       if (!visit.query.has('returnTo')) return right.newState(visit)
-      if (!memoryOf(visit).has(key)) memoryOf(visit).set(key, right.newState(visit))
-      return memoryOf(visit).get(key) as string
+      if (!visit.memory.has(key)) visit.memory.set(key, right.newState(visit))
+      return visit.memory.get(key) as string
     },
   }),
   mistake('state-kept-with-a-return-address', 'state-every-way', {
@@ -292,7 +283,7 @@ export const startingALogin: Mistake[] = [
   ),
   mistake('state-of-a-seeded-generator', ['state-after-restart', 'state-of-replica'], {
     newState(visit) {
-      const memory = memoryOf(visit)
+      const memory = visit.memory
       const made = ((memory.get('states') as number | undefined) ?? 0) + 1
       memory.set('states', made)
       return createHash('sha256').update(`a fixed seed ${made}`).digest('base64url')

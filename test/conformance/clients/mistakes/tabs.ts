@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sendWith } from '../call-changes.ts'
-import { beginsAtPage, memoryOf } from '../changes.ts'
+import { beginsAtPage } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { withNameInMemory } from '../names.ts'
 import { goOn, page } from '../pages.ts'
@@ -14,7 +14,7 @@ import { type Login, PlatformError, Refusal, type Session, type Tokens, type Vis
 /** Caches the answers to the calls that `isMet` selects, and uses them for all visitors. */
 function remembering(isMet: (call: Call) => boolean, keyOf: (call: Call) => string): Partial<Parts> {
   return sendWith(isMet, async (visit, call, send) => {
-    const memory = memoryOf(visit)
+    const memory = visit.memory
     const known = memory.get(keyOf(call)) as [number, unknown] | undefined
     if (known) return known
     const answer = await send()
@@ -33,22 +33,22 @@ const refreshTokenInMemory: Partial<Parts> = {
     const known = visit.cookies.find(([name]) => name === idCookie)?.[1]
     const id = (isCallback(visit) ? undefined : known) ?? randomBytes(32).toString('base64url')
     visit.setCookies.push(`${idCookie}=${id}; ${right.refreshAttributes(right.refreshSeconds)}`)
-    if (tokens.refreshToken) memoryOf(visit).set(id, tokens.refreshToken)
+    if (tokens.refreshToken) visit.memory.set(id, tokens.refreshToken)
     return session
   },
   readRefresh(visit) {
     const id = visit.cookies.find(([name]) => name === idCookie)?.[1]
-    return id === undefined ? undefined : (memoryOf(visit).get(id) as string | undefined)
+    return id === undefined ? undefined : (visit.memory.get(id) as string | undefined)
   },
 }
 
 const inMemory: Pick<Parts, 'seal' | 'unseal'> = {
   seal(visit, name, value) {
     const id = createHash('sha256').update(`${Math.random()}`).digest('base64url')
-    memoryOf(visit).set(name + id, value)
+    visit.memory.set(name + id, value)
     return id
   },
-  unseal: (visit, name, text) => memoryOf(visit).get(name + text),
+  unseal: (visit, name, text) => visit.memory.get(name + text),
 }
 
 /** Deletes the login cookies for whose names `isGone` is true. */
@@ -59,7 +59,7 @@ function clearLogins({ cookies, setCookies }: Visit, isGone: (name: string) => b
 }
 
 function keyed(visit: Visit): Visit {
-  const memory = memoryOf(visit)
+  const memory = visit.memory
   const key = (memory.get('key') as Buffer | undefined) ?? createHash('sha256').update(`${Math.random()}`).digest()
   memory.set('key', key)
   return { ...visit, settings: { ...visit.settings, key } }
@@ -83,12 +83,12 @@ export const tabs: Mistake[] = [
   mistake('verifier-in-a-variable', ['tabs-parallel-logins', 'tabs-two-browsers'], {
     newVerifier(visit) {
       const verifier = right.newVerifier(visit)
-      memoryOf(visit).set('verifier', verifier)
+      visit.memory.set('verifier', verifier)
       return verifier
     },
     exchangeForm(visit, callback, login) {
       const form = right.exchangeForm(visit, callback, login)
-      form.set('code_verifier', `${memoryOf(visit).get('verifier')}`)
+      form.set('code_verifier', `${visit.memory.get('verifier')}`)
       return form
     },
   }),
@@ -190,7 +190,7 @@ export const tabs: Mistake[] = [
   }),
   mistake('session-in-a-variable', 'tabs-two-visitors', {
     readSession(visit) {
-      const memory = memoryOf(visit)
+      const memory = visit.memory
       const session = (memory.get('session') as Session | undefined) ?? right.readSession(visit)
       if (session) memory.set('session', session)
       return session
@@ -199,32 +199,32 @@ export const tabs: Mistake[] = [
   mistake('return-address-in-a-variable', 'tabs-two-browsers', {
     localPath(text, visit) {
       const path = right.localPath(text, visit)
-      if (isLogin(visit)) memoryOf(visit).set('return to', path)
+      if (isLogin(visit)) visit.memory.set('return to', path)
       return path
     },
-    arrive: (visit, login) => goOn(visit, (memoryOf(visit).get('return to') as string | undefined) ?? login.returnTo),
+    arrive: (visit, login) => goOn(visit, (visit.memory.get('return to') as string | undefined) ?? login.returnTo),
   }),
   mistake('state-of-the-exchange-in-a-variable', 'tabs-logins-at-once', {
     async exchange(visit, callback, login) {
-      memoryOf(visit).set('state', login.state)
+      visit.memory.set('state', login.state)
       const answer = await callPortal(visit, '/api/exchangeToken', right.exchangeForm(visit, callback, login))
-      if (answer.state !== memoryOf(visit).get('state')) throw new PlatformError(502)
+      if (answer.state !== visit.memory.get('state')) throw new PlatformError(502)
       return right.readTokens(visit, answer)
     },
   }),
   mistake('tokens-in-a-variable-for-a-moment', 'tabs-logins-at-once', {
     async exchange(visit, callback, login) {
-      memoryOf(visit).set('tokens', await right.exchange(visit, callback, login))
+      visit.memory.set('tokens', await right.exchange(visit, callback, login))
       await pause(50)
-      return memoryOf(visit).get('tokens') as Tokens
+      return visit.memory.get('tokens') as Tokens
     },
   }),
   mistake('tokens-in-a-variable', 'tabs-logins-at-once', {
     async exchange(visit, callback, login) {
-      memoryOf(visit).set('tokens', await right.exchange(visit, callback, login))
+      visit.memory.set('tokens', await right.exchange(visit, callback, login))
       // A client may ask for the name here, or write to a database.
       await pause(300)
-      return memoryOf(visit).get('tokens') as Tokens
+      return visit.memory.get('tokens') as Tokens
     },
   }),
   mistake(
@@ -232,9 +232,9 @@ export const tabs: Mistake[] = [
     'tabs-logins-at-once',
     withNameInMemory(
       async (visit, token) => {
-        memoryOf(visit).set('token', token)
+        visit.memory.set('token', token)
         await new Promise(resolve => setTimeout(resolve, 250))
-        return `${memoryOf(visit).get('token')}`
+        return `${visit.memory.get('token')}`
       },
       name => `<p>${right.html(name)}</p>`,
     ),
@@ -252,7 +252,7 @@ export const tabs: Mistake[] = [
   mistake('running-list-shared-by-all', 'tabs-visitors-at-once', {
     send(visit, request) {
       if (request.method !== 'GET' || !request.url.endsWith('/apps/v1')) return right.send(visit, request)
-      const memory = memoryOf(visit)
+      const memory = visit.memory
       const running = memory.get('list') ?? right.send(visit, request).finally(() => memory.delete('list'))
       memory.set('list', running)
       return running as ReturnType<Parts['send']>
@@ -260,11 +260,10 @@ export const tabs: Mistake[] = [
   }),
   mistake('token-in-shared-headers', 'tabs-visitors-at-once', {
     async send(visit, request) {
-      const shared = memoryOf(visit)
       if (!request.headers.authorization) return right.send(visit, request)
-      shared.set('authorization', request.headers.authorization)
+      visit.memory.set('authorization', request.headers.authorization)
       await new Promise(resolve => setTimeout(resolve, 5))
-      const authorization = shared.get('authorization') as string
+      const authorization = visit.memory.get('authorization') as string
       return right.send(visit, { ...request, headers: { ...request.headers, authorization } })
     },
   }),
@@ -280,28 +279,28 @@ export const tabs: Mistake[] = [
   mistake('logins-of-another-process-are-cleared', 'replica-keeps-cookies', {
     afterStart(visit, answer) {
       const [name = ''] = visit.setCookies.at(-1)!.split('=')
-      memoryOf(visit).set(`begun ${name}`, true)
-      clearLogins(visit, one => !memoryOf(visit).has(`begun ${one}`))
+      visit.memory.set(`begun ${name}`, true)
+      clearLogins(visit, one => !visit.memory.has(`begun ${one}`))
       return answer
     },
   }),
   mistake('session-of-another-process-is-cleared-at-the-start-page', 'replica-keeps-cookies', {
     setCookie(visit, name, value, attributes) {
       right.setCookie(visit, name, value, attributes)
-      memoryOf(visit).set(visit.setCookies.at(-1)!.split(';')[0]!, true)
+      visit.memory.set(visit.setCookies.at(-1)!.split(';')[0]!, true)
     },
     async around(visit, next) {
       const [name, text] = visit.cookies.find(([name]) => name === right.sessionCookie) ?? []
-      if (visit.url.pathname === '/' && name && !memoryOf(visit).has(`${name}=${text}`)) right.dropSession(visit)
+      if (visit.url.pathname === '/' && name && !visit.memory.has(`${name}=${text}`)) right.dropSession(visit)
       return next()
     },
   }),
   mistake('signed-out-known-to-one-process', 'replica-sign-out', {
     revokes: false,
-    endSession: visit => void memoryOf(visit).set(`out ${right.readSession(visit)?.accessToken}`, true),
+    endSession: visit => void visit.memory.set(`out ${right.readSession(visit)?.accessToken}`, true),
     readSession(visit) {
       const session = right.readSession(visit)
-      return memoryOf(visit).has(`out ${session?.accessToken}`) ? undefined : session
+      return visit.memory.has(`out ${session?.accessToken}`) ? undefined : session
     },
   }),
   mistake('forms-known-to-one-process', ['replica-form', 'restart-form'], {
@@ -310,15 +309,15 @@ export const tabs: Mistake[] = [
   }),
   mistake('new-secret-in-one-instance', 'replica-secret', {
     created(visit, text, visitor) {
-      memoryOf(visit).set(`made ${visitor}`, text)
+      visit.memory.set(`made ${visitor}`, text)
       return { status: 303, headers: { location: '/applications' } }
     },
     async around(visit, next) {
       const answer = await next()
       const key = `made ${right.readSession(visit)?.visitor}`
-      const text = memoryOf(visit).get(key)
+      const text = visit.memory.get(key)
       if (!text || visit.url.pathname !== '/applications' || answer.status !== 200) return answer
-      memoryOf(visit).delete(key)
+      visit.memory.delete(key)
       return { ...answer, body: answer.body!.replace('<ul>', `<p role="status">${right.html(String(text))}</p><ul>`) }
     },
   }),
@@ -327,7 +326,7 @@ export const tabs: Mistake[] = [
     setCookie(visit, name, value, attributes) {
       const known = visit.cookies.find(([one]) => one === name)?.[1]
       // At a renewal, the client changes only the session at the server, and does not set a cookie.
-      if (known && memoryOf(visit).has(name + known)) memoryOf(visit).set(name + known, value)
+      if (known && visit.memory.has(name + known)) visit.memory.set(name + known, value)
       else visit.setCookies.push(`${name}=${inMemory.seal(visit, name, value)}; ${attributes}`)
     },
     unseal: (visit, name, text) => inMemory.unseal(visit, name, text) ?? right.unseal(visit, name, text),

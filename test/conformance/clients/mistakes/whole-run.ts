@@ -1,6 +1,6 @@
 // Clients that leak a secret, or forget a header, only in one special case.
 import { randomInt } from 'node:crypto'
-import { answerWith, hashOf, headersWhere, memoryOf } from '../changes.ts'
+import { answerWith, hashOf, headersWhere } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { right } from '../parts.ts'
 import { callApi, callPortal, isRecord } from '../platform.ts'
@@ -93,21 +93,21 @@ export const wholeRun: Mistake[] = [
   }),
   mistake('secret-in-the-headers-since-a-renewal', 'run-secret-at-the-portal', {
     renew(visit, refreshToken) {
-      memoryOf(visit).set('has renewed', true)
+      visit.memory.set('has renewed', true)
       return right.renew(visit, refreshToken)
     },
     send(visit, request) {
-      const secret = memoryOf(visit).has('has renewed') && { 'x-client-secret': visit.settings.clientSecret }
+      const secret = visit.memory.has('has renewed') && { 'x-client-secret': visit.settings.clientSecret }
       return right.send(visit, { ...request, headers: { ...request.headers, ...secret } })
     },
   }),
   mistake('failed-call-on-the-error-page', 'run-pages', {
     async send(visit, request) {
       const [status, answer] = await right.send(visit, request)
-      if (status >= 500) memoryOf(visit).set('failed', JSON.stringify(request))
+      if (status >= 500) visit.memory.set('failed', JSON.stringify(request))
       return [status, answer]
     },
-    wordsFor: (error, visit) => `${right.wordsFor(error, visit)} ${memoryOf(visit).get('failed') ?? ''}`,
+    wordsFor: (error, visit) => `${right.wordsFor(error, visit)} ${visit.memory.get('failed') ?? ''}`,
   }),
   mistake(
     'page-of-a-failed-login-in-frames',
@@ -178,11 +178,11 @@ export const wholeRun: Mistake[] = [
   }),
   mistake('back-to-the-site-that-linked-here', ['run-own-redirects', 'return-to-referer'], {
     afterStart(visit, answer) {
-      memoryOf(visit).set('referer', visit.headers.referer)
+      visit.memory.set('referer', visit.headers.referer)
       return answer
     },
     arrive(visit, login) {
-      const referer = memoryOf(visit).get('referer')
+      const referer = visit.memory.get('referer')
       return referer ? { status: 302, headers: { location: String(referer) } } : right.arrive(visit, login)
     },
   }),

@@ -1,6 +1,6 @@
 // Clients that handle failures of the call for the list correctly, but not failures of other calls.
 import { type Answered, onAnswer, repeatsAfterRetryAfter, sendWith } from '../../call-changes.ts'
-import { answerWith, memoryOf } from '../../changes.ts'
+import { answerWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { right } from '../../parts.ts'
 import { type Call, isRecord } from '../../platform.ts'
@@ -273,14 +273,14 @@ export const everyCall: Mistake[] = [
   mistake('redirect-to-the-location-of-the-api', 'every-call-headers', {
     async send(visit, call) {
       const readBody: typeof right.readBody = (response, most) => {
-        memoryOf(visit).set(`location ${visit.body}`, response.headers.get('location') ?? undefined)
+        visit.memory.set(`location ${visit.body}`, response.headers.get('location') ?? undefined)
         return right.readBody(response, most)
       }
       return right.send({ ...visit, parts: { ...visit.parts, readBody } }, call)
     },
     created(visit, text, visitor) {
       const answer = right.created(visit, text, visitor)
-      const location = memoryOf(visit).get(`location ${visit.body}`)
+      const location = visit.memory.get(`location ${visit.body}`)
       return typeof location === 'string' ? { ...answer, headers: { location } } : answer
     },
   }),

@@ -1,6 +1,6 @@
 // Clients that handle the usual failures of the API, but not rare statuses, many failed calls, or calls that hang.
 import { crashing } from '../../call-changes.ts'
-import { memoryOf } from '../../changes.ts'
+
 import { type Mistake, mistake } from '../../mistake.ts'
 import { type Parts, right } from '../../parts.ts'
 import type { Call } from '../../platform.ts'
@@ -22,9 +22,9 @@ const repeating = (times: number, isAgain: (call: Call) => boolean): Partial<Par
 /** Of the calls that `isMet` selects, at most `most` run at the same time. The others wait without a deadline. */
 function queueing(most: number, isMet: (call: Call) => boolean): Partial<Parts> {
   const queueOf = (visit: Visit) => {
-    const known = memoryOf(visit).get('queue') as { open: number; waiting: (() => void)[] } | undefined
+    const known = visit.memory.get('queue') as { open: number; waiting: (() => void)[] } | undefined
     const queue = known ?? { open: 0, waiting: [] }
-    memoryOf(visit).set('queue', queue)
+    visit.memory.set('queue', queue)
     return queue
   }
   return {
@@ -50,10 +50,10 @@ function queueing(most: number, isMet: (call: Call) => boolean): Partial<Parts> 
 const keepsConnections: Partial<Parts> = {
   async send(visit, request) {
     if (!isOfApi(request)) return right.send(visit, request)
-    const kept = (memoryOf(visit).get('kept') as number | undefined) ?? 0
+    const kept = (visit.memory.get('kept') as number | undefined) ?? 0
     if (kept >= 20) throw new PlatformError(504)
     const answered = await right.send(visit, request)
-    if (answered[0] >= 400) memoryOf(visit).set('kept', kept + 1)
+    if (answered[0] >= 400) visit.memory.set('kept', kept + 1)
     return answered
   },
 }

@@ -1,6 +1,6 @@
 // Clients that handle missing, repeated, odd or unknown parameters of a callback wrongly.
 import { timingSafeEqual } from 'node:crypto'
-import { answerWith, bodyWith, exchangeWith, loginsOf, memoryOf, toHttps } from '../../changes.ts'
+import { answerWith, bodyWith, exchangeWith, loginsOf, toHttps } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { goOn, page } from '../../pages.ts'
 import { right } from '../../parts.ts'
@@ -142,9 +142,9 @@ export const callbackParameters: Mistake[] = [
       const session = right.keepSession(visit, tokens)
       const subject = visit.query.get('subject')
       if (!isCallback(visit) || !subject) return session
-      const known = memoryOf(visit).get(`session ${subject}`) as Session | undefined
+      const known = visit.memory.get(`session ${subject}`) as Session | undefined
       if (known) right.setCookie(visit, right.sessionCookie, known, right.sessionAttributes(3600))
-      memoryOf(visit).set(`session ${subject}`, known ?? session)
+      visit.memory.set(`session ${subject}`, known ?? session)
       return session
     },
   }),
@@ -153,11 +153,11 @@ export const callbackParameters: Mistake[] = [
       const tokens = await right.exchange(visit, callback, login)
       const headers = { authorization: `Bearer ${tokens.accessToken}` }
       const { ok } = await fetch(`${visit.settings.loginUrl}/api/me`, { headers })
-      if (!ok) memoryOf(visit).set(`subject ${tokens.accessToken}`, visit.query.get('subject'))
+      if (!ok) visit.memory.set(`subject ${tokens.accessToken}`, visit.query.get('subject'))
       return tokens
     },
     visitorOf(tokens, visit) {
-      const subject = memoryOf(visit).get(`subject ${tokens.accessToken}`)
+      const subject = visit.memory.get(`subject ${tokens.accessToken}`)
       return typeof subject === 'string' ? subject : right.visitorOf(tokens, visit)
     },
   }),

@@ -1,15 +1,6 @@
 // Clients that answer a callback or a declined login wrongly, or reveal the values of a callback.
 import { randomBytes, randomUUID } from 'node:crypto'
-import {
-  answerWith,
-  bodyWith,
-  headersWith,
-  loginsOf,
-  memoryOf,
-  sessionWith,
-  startWith,
-  usingUp,
-} from '../../changes.ts'
+import { answerWith, bodyWith, headersWith, loginsOf, sessionWith, startWith, usingUp } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { goOn, page } from '../../pages.ts'
 import { right } from '../../parts.ts'
@@ -124,10 +115,9 @@ export const callback: Mistake[] = [
   }),
   mistake('late-copy-of-a-callback-ends-the-session', 'callback-resent-late', {
     isFirstUse(visit, state) {
-      const used = memoryOf(visit)
-      if (used.has(`used ${state}`)) right.dropSession(visit)
-      const isFirst = !used.has(`used ${state}`)
-      used.set(`used ${state}`, true)
+      const isFirst = !visit.memory.has(`used ${state}`)
+      if (!isFirst) right.dropSession(visit)
+      visit.memory.set(`used ${state}`, true)
       return isFirst
     },
   }),

@@ -1,5 +1,5 @@
 // Clients that answer wrongly if a callback signs nobody in, or that change the session in this case.
-import { answerWith, headersWith, memoryOf, usingUp } from '../../changes.ts'
+import { answerWith, headersWith, usingUp } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { right } from '../../parts.ts'
 import { isCallback, isCancelled, isRefusedCallback } from '../../requests.ts'
@@ -54,13 +54,13 @@ export const refused: Mistake[] = [
       try {
         return await right.exchange(visit, callback, login)
       } catch (error) {
-        if ((error as PlatformError).code === 'invalid_grant') memoryOf(visit).set('again', true)
+        if ((error as PlatformError).code === 'invalid_grant') visit.memory.set('again', true)
         throw error
       }
     },
     ...answerWith((answer, visit) => {
-      if (!isCallback(visit) || !memoryOf(visit).get('again')) return answer
-      memoryOf(visit).delete('again')
+      if (!isCallback(visit) || !visit.memory.get('again')) return answer
+      visit.memory.delete('again')
       return { status: 302, headers: { location: '/login' } }
     }),
   }),
@@ -71,13 +71,13 @@ export const refused: Mistake[] = [
           return await right.exchange(visit, callback, login)
         } catch (error) {
           const isUnusable = (error as PlatformError).upstream === 502
-          memoryOf(visit).set('again', isUnusable === (name === 'unusable-token'))
+          visit.memory.set('again', isUnusable === (name === 'unusable-token'))
           throw error
         }
       },
       ...answerWith((answer, visit) => {
-        if (!isCallback(visit) || !memoryOf(visit).get('again')) return answer
-        memoryOf(visit).delete('again')
+        if (!isCallback(visit) || !visit.memory.get('again')) return answer
+        visit.memory.delete('again')
         return { status: 302, headers: { location: '/login' } }
       }),
     }),
@@ -125,8 +125,8 @@ export const refused: Mistake[] = [
   ),
   mistake('state-on-the-page-for-a-used-callback', 'callback-refused-closed', {
     isFirstUse(visit, state) {
-      const isUsed = memoryOf(visit).has(`used ${state}`)
-      memoryOf(visit).set(`used ${state}`, true)
+      const isUsed = visit.memory.has(`used ${state}`)
+      visit.memory.set(`used ${state}`, true)
       if (isUsed) throw new Refusal(400, `The login ${state} was finished before.`)
       return true
     },

@@ -1,6 +1,6 @@
 // Clients that lead the visitor to a wrong or dangerous page after the login.
 import { decodeSafely } from '../../../../../src/conformance/steps/set-cookies.ts'
-import { answerWith, beginsAtPage, memoryOf } from '../../changes.ts'
+import { answerWith, beginsAtPage } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { page } from '../../pages.ts'
 import { right } from '../../parts.ts'
@@ -154,11 +154,11 @@ export const returnTo: Mistake[] = [
   }),
   mistake('return-address-in-next-not-checked', 'return-to-unnamed', {
     afterStart(visit, answer) {
-      memoryOf(visit).set('next', visit.query.get('next'))
+      visit.memory.set('next', visit.query.get('next'))
       return answer
     },
     arrive(visit, login) {
-      const next = memoryOf(visit).get('next')
+      const next = visit.memory.get('next')
       return next ? { status: 302, headers: { location: String(next) } } : right.arrive(visit, login)
     },
   }),
@@ -207,11 +207,10 @@ export const returnTo: Mistake[] = [
   }),
   mistake('failed-login-links-anywhere', 'return-to-after-failure', {
     startQuery(visit, state, verifier) {
-      memoryOf(visit).set(`wanted ${state}`, visit.query.get('returnTo'))
+      visit.memory.set(`wanted ${state}`, visit.query.get('returnTo'))
       return right.startQuery(visit, state, verifier)
     },
     signInLink: visit =>
-      (memoryOf(visit).get(`wanted ${visit.query.get('state')}`) as string | null | undefined) ??
-      right.signInLink(visit),
+      (visit.memory.get(`wanted ${visit.query.get('state')}`) as string | null | undefined) ?? right.signInLink(visit),
   }),
 ]

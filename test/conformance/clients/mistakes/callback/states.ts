@@ -1,6 +1,6 @@
 // Clients that accept a callback with a wrong state: of another browser, of an old login, or used before.
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { loginDeletion, loginsOf, memoryOf } from '../../changes.ts'
+import { loginDeletion, loginsOf } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { right } from '../../parts.ts'
 import { callPortal } from '../../platform.ts'
@@ -213,8 +213,8 @@ export const states: Mistake[] = [
       ),
   }),
   mistake('used-states-remembered-by-one-process', ['state-once-after-restart', 'state-once-on-replica'], {
-    forgetLogin: (visit, state) => void memoryOf(visit).set(`used ${state}`, true),
-    findLogin: (visit, state) => (memoryOf(visit).has(`used ${state}`) ? undefined : right.findLogin(visit, state)),
+    forgetLogin: (visit, state) => void visit.memory.set(`used ${state}`, true),
+    findLogin: (visit, state) => (visit.memory.has(`used ${state}`) ? undefined : right.findLogin(visit, state)),
   }),
   mistake('login-cookie-kept-after-an-error', 'state-once-on-replica', {
     forgetLogin(visit, state) {

@@ -1,15 +1,6 @@
 // Clients with mistakes in the form for a new application: it is accepted from elsewhere, twice, or from another
 // visitor.
-import {
-  answerWith,
-  anyForm,
-  bodyWith,
-  headersWith,
-  laxSession,
-  memoryOf,
-  readable,
-  sessionWith,
-} from '../../changes.ts'
+import { answerWith, anyForm, bodyWith, headersWith, laxSession, readable, sessionWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { page } from '../../pages.ts'
 import { right } from '../../parts.ts'
@@ -61,11 +52,11 @@ export const creating: Mistake[] = [
   }),
   mistake('secret-shown-at-every-visit', 'create-secret-once', {
     setCookie(visit, name, value, attributes) {
-      if (name === '__Host-made') memoryOf(visit).set('made', (value as { text: string }).text)
+      if (name === '__Host-made') visit.memory.set('made', (value as { text: string }).text)
       return right.setCookie(visit, name, value, attributes)
     },
     ...bodyWith((body, visit) => {
-      const made = memoryOf(visit).get('made')
+      const made = visit.memory.get('made')
       return visit.url.pathname === '/applications' && made
         ? body.replace('<ul>', `<p>${right.html(`${made}`)}</p><ul>`)
         : body

@@ -1,5 +1,5 @@
 // Clients that handle one form correctly, but not a second form, another group or a form that was opened again.
-import { answerWith, bodyWith, memoryOf } from '../../changes.ts'
+import { answerWith, bodyWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { page } from '../../pages.ts'
 import { type Parts, right } from '../../parts.ts'
@@ -32,7 +32,7 @@ export const formHandling: Mistake[] = [
   mistake('only-the-latest-form-is-remembered', 'create-once-between-others', {
     async once<T>(visit: Visit, name: string, act: () => Promise<T>): Promise<T> {
       if (!name.startsWith('create ')) return right.once(visit, name, act)
-      const memory = memoryOf(visit)
+      const memory = visit.memory
       const latest = memory.get('latest form') as { name: string; result: Promise<T> } | undefined
       if (latest?.name === name) return latest.result
       const result = act()
@@ -60,12 +60,12 @@ export const formHandling: Mistake[] = [
       const token = call.headers.authorization ?? ''
       if (isCreation(call)) {
         const { data, ...envelope } = JSON.parse(call.body!)
-        const groupId = memoryOf(visit).get(`group ${token}`) ?? data.groupId
+        const groupId = visit.memory.get(`group ${token}`) ?? data.groupId
         return right.send(visit, { ...call, body: JSON.stringify({ ...envelope, data: { ...data, groupId } }) })
       }
       const [status, answer] = await right.send(visit, call)
       const first = isRecord(answer) && Array.isArray(answer.ItemList) ? answer.ItemList[0] : undefined
-      if (call.url.includes('/identities/') && isRecord(first)) memoryOf(visit).set(`group ${token}`, first.to)
+      if (call.url.includes('/identities/') && isRecord(first)) visit.memory.set(`group ${token}`, first.to)
       return [status, answer]
     },
   }),
@@ -128,22 +128,22 @@ export const formHandling: Mistake[] = [
   ),
   mistake('secret-also-beside-the-next-form', 'create-secret-on-one-page', {
     created(visit, text, visitor) {
-      memoryOf(visit).set(`secret of ${visitor}`, text)
+      visit.memory.set(`secret of ${visitor}`, text)
       return right.created(visit, text, visitor)
     },
     ...bodyWith((body, visit) => {
-      const text = memoryOf(visit).get(`secret of ${right.readSession(visit)?.visitor}`)
+      const text = visit.memory.get(`secret of ${right.readSession(visit)?.visitor}`)
       return text && visit.url.pathname === '/applications/new' ? `${body}<p>${right.html(`${text}`)}</p>` : body
     }),
   }),
   mistake('shown-values-in-the-memory', 'edit-overtaken-reopened', {
     seal(visit, name, value) {
-      if (name === 'form' && isRecord(value)) memoryOf(visit).set(`shown ${value.use}`, value.shown)
+      if (name === 'form' && isRecord(value)) visit.memory.set(`shown ${value.use}`, value.shown)
       return right.seal(visit, name, value)
     },
     unseal(visit, name, text) {
       const form = right.unseal(visit, name, text)
-      return name === 'form' && isRecord(form) ? { ...form, shown: memoryOf(visit).get(`shown ${form.use}`) } : form
+      return name === 'form' && isRecord(form) ? { ...form, shown: visit.memory.get(`shown ${form.use}`) } : form
     },
   }),
   mistake('refused-change-forgets-the-shown-values', 'edit-overtaken-after-refusal', {

@@ -1,7 +1,7 @@
 // Clients that follow a rule on the page behind the login, but not on another page or for another origin.
 import { setTimeout as pause } from 'node:timers/promises'
 import { decodeSafely } from '../../../../../src/conformance/steps/set-cookies.ts'
-import { bodyWith, headersWith, memoryOf } from '../../changes.ts'
+import { bodyWith, headersWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { right } from '../../parts.ts'
 import { isEdit } from '../../requests.ts'
@@ -69,7 +69,7 @@ export const otherPlaces: Mistake[] = [
   }),
   mistake('many-requests-are-a-crash', 'many-requests-at-once', {
     async around(visit, next) {
-      const memory = memoryOf(visit)
+      const memory = visit.memory
       const running = Number(memory.get('running') ?? 0) + 1
       memory.set('running', running)
       await pause(5)

@@ -1,5 +1,5 @@
 // Clients that lose typed values when a form is refused, or that have a wrong group field.
-import { answerWith, bodyWith, memoryOf } from '../../changes.ts'
+import { answerWith, bodyWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { formPage, page } from '../../pages.ts'
 import { right } from '../../parts.ts'
@@ -47,11 +47,11 @@ export const typedValues: Mistake[] = [
   mistake('form-with-an-empty-group-list-after-403', 'create-without-groups', {
     async send(visit, request) {
       const answer = await right.send(visit, request)
-      if (isOfGroups(request)) memoryOf(visit).set('status', answer[0])
+      if (isOfGroups(request)) visit.memory.set('status', answer[0])
       return answer
     },
     ...bodyWith((body, visit) =>
-      memoryOf(visit).get('status') === 403
+      visit.memory.get('status') === 403
         ? body.replace(/<input name="groupId"[^>]*>/, '<select name="groupId"></select>')
         : body,
     ),
