@@ -6,22 +6,22 @@ import type { Page } from '../../src/conformance/browser/browser.ts'
 import { checks } from '../../src/conformance/checks.ts'
 import { waitedMs } from '../../src/conformance/findings.ts'
 import type { Result } from '../../src/conformance/run-checks.ts'
+import { type Behaviour, correct } from './clients/behaviour.ts'
 import { answerWith, bodyWith, exchangeWith, headersWith, readable } from './clients/changes.ts'
 import { buildClient } from './clients/client.ts'
 import { metadataReader } from './clients/mistakes/metadata.ts'
 import { mistakes } from './clients/mistakes.ts'
 import { buildOtherClient, otherClientOptions } from './clients/other-client.ts'
 import { page } from './clients/pages.ts'
-import { type Parts, right } from './clients/parts.ts'
 import { type Login, Refusal } from './clients/visit.ts'
 import { openStage } from './support/stage.ts'
 
 const stage = await openStage()
 t.teardown(stage.close)
 
-async function judge(parts: Partial<Parts>, ...ids: string[]): Promise<Record<string, Result>> {
+async function judge(behaviour: Partial<Behaviour>, ...ids: string[]): Promise<Record<string, Result>> {
   const results = await stage.judgeRun(
-    settings => buildClient(settings, { ...right, ...parts }),
+    settings => buildClient(settings, { ...correct, ...behaviour }),
     checks.filter(({ id }) => ids.includes(id)),
   )
   t.equal(results.length, ids.length, 'every check is there')
@@ -32,7 +32,7 @@ t.test('if the API refuses a form, the advice in `fix` does not mention the refe
   const { 'create-works': result } = await judge(
     {
       send: (visit, request) =>
-        right.send(
+        correct.send(
           visit,
           request.method === 'POST' && request.url.endsWith('/apps/v1') ? { ...request, body: '{}' } : request,
         ),
@@ -75,7 +75,7 @@ t.test('a client that logs the state passes the check `log-cookies`, although a 
         return login.state
       },
       unsealLogin: (_visit, _name, text) => logins.get(text),
-      describe: ({ method, url }, status) => `${method} ${url.pathname}${url.search} ${status}`,
+      logLine: ({ method, url }, status) => `${method} ${url.pathname}${url.search} ${status}`,
     },
     'log-cookies',
     'log-state',
@@ -88,7 +88,7 @@ t.test('a client that logs the state passes the check `log-cookies`, although a 
 
 t.test('a client that logs a cookie fails the check `log-cookies`', async t => {
   const found = await judge(
-    { describe: ({ setCookies, url }, status) => `${url.pathname} ${status} ${setCookies.join(' ')}` },
+    { logLine: ({ setCookies, url }, status) => `${url.pathname} ${status} ${setCookies.join(' ')}` },
     'log-cookies',
   )
   t.equal(found['log-cookies']?.verdict, 'failed')
@@ -98,15 +98,15 @@ t.test(
   'a client that logs paths passes the check `log-form-tokens`, although a hidden form field contains the same path',
   async t => {
     const forms = new Map<string, unknown>()
-    const printsPath: Partial<Parts> = {
+    const printsPath: Partial<Behaviour> = {
       seal(visit, name, value) {
-        if (name !== 'form') return right.seal(visit, name, value)
+        if (name !== 'form') return correct.seal(visit, name, value)
         const path = `/applications/new/${forms.size}/of-this-visitor`
         forms.set(path, value)
         return path
       },
-      unseal: (visit, name, text) => (name === 'form' ? forms.get(text) : right.unseal(visit, name, text)),
-      describe: ({ url, body }, status) => `${url.pathname} ${new URLSearchParams(body).get('form')} ${status}`,
+      unseal: (visit, name, text) => (name === 'form' ? forms.get(text) : correct.unseal(visit, name, text)),
+      logLine: ({ url, body }, status) => `${url.pathname} ${new URLSearchParams(body).get('form')} ${status}`,
     }
     const found = await judge(printsPath, 'log-form-tokens', 'create-works')
     t.equal(found['create-works']?.verdict, 'passed')
@@ -117,7 +117,7 @@ t.test(
 t.test(
   'if the browser sends no login cookie with the callback, the advice of the check `login-works` quotes the attributes of this cookie',
   async t => {
-    const isStrict = { loginAttributes: right.loginAttributes.replace('Lax', 'Strict') }
+    const isStrict = { loginAttributes: correct.loginAttributes.replace('Lax', 'Strict') }
     const { 'login-works': result } = await judge(isStrict, 'login-works')
     t.match(result, { verdict: 'failed', fix: /sent no cookie with the callback.*SameSite=Strict.*SameSite=Lax/ })
   },
@@ -125,18 +125,18 @@ t.test(
 
 t.test('a client whose login path redirects signed-in visitors fails no check about a second login', async t => {
   const leadsOn = answerWith((answer, visit) =>
-    visit.url.pathname === '/login' && answer.status === 302 && right.readSession(visit)
-      ? { status: 302, headers: { location: right.localPath(visit.query.get('returnTo'), visit) } }
+    visit.url.pathname === '/login' && answer.status === 302 && correct.readSession(visit)
+      ? { status: 302, headers: { location: correct.localPath(visit.query.get('returnTo'), visit) } }
       : answer,
   )
   const ids = ['session-new', 'session-replaced', 'cookie-httponly', 'tabs-other-visitor', 'start-after-session-ended']
   for (const result of Object.values(await judge(leadsOn, ...ids))) t.match(result.verdict, /passed|not applicable/)
 })
 
-const tooLong = (status: number): Partial<Parts> => ({
+const tooLong = (status: number): Partial<Behaviour> => ({
   isNavigation(visit) {
     if (visit.url.search.length > 2000) throw new Refusal(status, 'That address is too long.')
-    return right.isNavigation(visit)
+    return correct.isNavigation(visit)
   },
 })
 
@@ -155,7 +155,7 @@ t.test(
   async t => {
     const found = await judge(
       {
-        arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
+        afterLogin: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
         comesFromElsewhere: () => false,
       },
       'login-works',
@@ -169,9 +169,9 @@ t.test(
   async t => {
     const found = await judge(
       {
-        arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
+        afterLogin: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
         comesFromElsewhere: () => false,
-        sessionAttributes: seconds => right.sessionAttributes(seconds).replace('Strict', 'Lax'),
+        sessionAttributes: seconds => correct.sessionAttributes(seconds).replace('Strict', 'Lax'),
       },
       'login-works',
       'login-lands-signed-in',
@@ -186,7 +186,7 @@ t.test(
   async t => {
     const found = await judge(
       {
-        arrive: (visit, login) =>
+        afterLogin: (visit, login) =>
           page(visit, 200, 'Welcome', `<script>location.replace(${JSON.stringify(login.returnTo)})</script>`),
       },
       'login-works',
@@ -225,7 +225,7 @@ t.test(
       {
         exchangeForm: (visit, callback, login) =>
           new URLSearchParams({
-            ...Object.fromEntries(right.exchangeForm(visit, callback, login)),
+            ...Object.fromEntries(correct.exchangeForm(visit, callback, login)),
             client_secret: createHash('sha256').update('wrong').digest('hex'),
           }),
       },
@@ -287,7 +287,7 @@ t.test(
 t.test(
   'if a client refuses every callback, the advice of the check `exchange-post` is about the refused callback, not about the address of the exchange',
   async t => {
-    const strict = right.loginAttributes.replace('Lax', 'Strict')
+    const strict = correct.loginAttributes.replace('Lax', 'Strict')
     const { 'exchange-post': result } = await judge({ loginAttributes: strict }, 'exchange-post')
     t.match(result, { verdict: 'failed', fix: 'The client refuses the callback' })
   },
@@ -320,15 +320,15 @@ t.test(
           // Makes each renewal slow, so that renewals of several checks would overlap if the checks did not wait for
           // each other.
           await wait(400)
-          const parts: Parts = {
-            ...visit.parts,
+          const behaviour: Behaviour = {
+            ...visit.behaviour,
             readTokens: (one, { access_token, ...answer }) =>
-              right.readTokens(one, {
+              correct.readTokens(one, {
                 ...answer,
                 access_token: typeof access_token === 'number' ? `${access_token}` : access_token,
               }),
           }
-          return right.renew({ ...visit, parts }, refreshToken)
+          return correct.renew({ ...visit, behaviour }, refreshToken)
         },
       },
       ...ids,
@@ -346,7 +346,7 @@ t.test(
   'if the application changed after a form was opened, and the client answers the form with a redirect, the finding contains both forms',
   async t => {
     const { 'edit-overtaken-kept': result } = await judge(
-      mistakes.find(({ name }) => name === 'overtaken-edit-looks-saved')!.parts,
+      mistakes.find(({ name }) => name === 'overtaken-edit-looks-saved')!.change,
       'edit-overtaken-kept',
     )
     t.match(result, { verdict: 'warned', reason: 'with a redirect, and then status 200' })
@@ -356,9 +356,9 @@ t.test(
 )
 
 /** Revokes the token five seconds after the answer to the visitor. */
-const revokesLater: Partial<Parts> = {
+const revokesLater: Partial<Behaviour> = {
   async revoke(visit, token) {
-    setTimeout(() => right.revoke(visit, token), 5000)
+    setTimeout(() => correct.revoke(visit, token), 5000)
   },
 }
 
@@ -387,16 +387,16 @@ t.test('if a client does not revoke tokens, the finding says how long the check 
 })
 
 /** Keeps the last valid metadata across restarts, and asks for the metadata only once after each start. */
-function keepingMetadata(): Partial<Parts> {
+function keepingMetadata(): Partial<Behaviour> {
   let kept: unknown
   return {
     ...metadataReader,
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const memory = visit.memory
       if (kept !== undefined && !memory.has('metadata')) memory.set('metadata', kept)
       const hasAsked = memory.has('hasAsked')
       if (visit.url.pathname === '/login') memory.set('hasAsked', true)
-      const answer = await (hasAsked ? next() : metadataReader.around!(visit, next))
+      const answer = await (hasAsked ? next() : metadataReader.aroundRequest!(visit, next))
       if (memory.has('isRead')) kept = memory.get('metadata')
       return answer
     },
@@ -426,7 +426,7 @@ t.test(
   async t => {
     const found = await judge(
       {
-        async around(visit, next) {
+        async aroundRequest(visit, next) {
           const isRefused = ['state', 'redirect_uri'].some(name => visit.query.has(name))
           return visit.url.pathname === '/login' && isRefused ? page(visit, 400, 'Wrong address', '') : next()
         },
@@ -505,8 +505,8 @@ t.test('if the form creates no application, the result of the check `create-once
 t.test(
   'if a client rewrites a redirect URI with a URL parser, the advice in `fix` does not recommend a parser',
   async t => {
-    const { parts } = mistakes.find(({ name }) => name === 'addresses-written-by-a-url-parser')!
-    const { 'create-addresses-accepted': result } = await judge(parts, 'create-addresses-accepted')
+    const { change } = mistakes.find(({ name }) => name === 'addresses-written-by-a-url-parser')!
+    const { 'create-addresses-accepted': result } = await judge(change, 'create-addresses-accepted')
     t.match(result, { verdict: 'failed', fix: 'exactly as it was typed' })
   },
 )
@@ -531,7 +531,7 @@ t.test(
   async t => {
     const found = await judge(
       {
-        async around(visit, next) {
+        async aroundRequest(visit, next) {
           const answer = await next()
           const memory = visit.memory
           const sent = visit.body + visit.url.search

@@ -4,21 +4,21 @@ import t from 'tap'
 import { checks } from '../../src/conformance/checks.ts'
 import { exitCodeOf } from '../../src/conformance/exit-code.ts'
 import type { Result } from '../../src/conformance/run-checks.ts'
+import { type Behaviour, correct } from './clients/behaviour.ts'
 import { startWith } from './clients/changes.ts'
 import { buildClient } from './clients/client.ts'
 import { page } from './clients/pages.ts'
-import { type Parts, right } from './clients/parts.ts'
 import { openStage } from './support/stage.ts'
 
 const nothing = { failed: [], nowPassing: [], unknown: [] }
 const stage = await openStage()
 t.teardown(stage.close)
-const withParts = (parts: Partial<Parts>) => (settings: Parameters<typeof buildClient>[0]) =>
-  buildClient(settings, { ...right, ...parts })
+const withBehaviour = (behaviour: Partial<Behaviour>) => (settings: Parameters<typeof buildClient>[0]) =>
+  buildClient(settings, { ...correct, ...behaviour })
 
-function judge(parts: Partial<Parts>, only: RegExp): Promise<Result[]> {
+function judge(behaviour: Partial<Behaviour>, only: RegExp): Promise<Result[]> {
   return stage.judgeRun(
-    withParts(parts),
+    withBehaviour(behaviour),
     checks.filter(({ id }) => only.test(id)),
   )
 }

@@ -6,15 +6,15 @@ import { checks } from '../../src/conformance/checks.ts'
 import type { Result } from '../../src/conformance/run-checks.ts'
 import { skip } from '../support/launch-chromium.ts'
 import { shareChromium } from '../support/open-page.ts'
+import { correct } from './clients/behaviour.ts'
 import { buildClient } from './clients/client.ts'
 import { judgePairs, listPairs, shuffle } from './clients/judge-mistakes.ts'
-import { right } from './clients/parts.ts'
 import { leaveToScript, needsScript } from './clients/script-client.ts'
 import type { Settings } from './clients/visit.ts'
 import { openStage } from './support/stage.ts'
 
 const inChromium = checks.filter(({ group }) => group === 'real-browser')
-const buildScriptClient = (settings: Settings) => buildClient(settings, { ...right, ...needsScript })
+const buildScriptClient = (settings: Settings) => buildClient(settings, { ...correct, ...needsScript })
 /**
  * Shares one Chromium with all tests. Its pages need less processor time than those of the Chromium that the command
  * starts.
@@ -47,7 +47,7 @@ t.test(
     for (const [at, task] of (['start', 'callback', 'pages'] as const).entries()) {
       const stage = await openStage([], { hasBrowser: false })
       t.teardown(stage.close)
-      const build = (settings: Settings) => buildClient(settings, { ...right, ...leaveToScript(task) })
+      const build = (settings: Settings) => buildClient(settings, { ...correct, ...leaveToScript(task) })
       const results = await stage.judgeRun(build, quarter(at + 1))
       t.same(results.filter(isBlamed).map(tell), [], `${task} (${again})`)
     }
@@ -90,7 +90,7 @@ t.test(
   async t => {
     const stage = await openStage([], shared)
     t.teardown(stage.close)
-    const results = await stage.judgeRun(settings => buildClient(settings, right), inChromium)
+    const results = await stage.judgeRun(settings => buildClient(settings, correct), inChromium)
     t.same(results.filter(({ verdict }) => verdict !== 'passed').map(tell), [])
   },
 )

@@ -1,6 +1,6 @@
 // Changes of how the small client calls the platform. Several mistakes need these changes.
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Parts, right } from './parts.ts'
+import { type Behaviour, correct } from './behaviour.ts'
 import { type Call, isRecord } from './platform.ts'
 import { isOfApi } from './requests.ts'
 import { PlatformError, Refusal, type Visit } from './visit.ts'
@@ -11,10 +11,10 @@ export type Answered = [status: number, answer: unknown]
 export function sendWith(
   isMet: (call: Call) => boolean,
   act: (visit: Visit, call: Call, send: () => Promise<Answered>) => Promise<Answered>,
-): Partial<Parts> {
+): Partial<Behaviour> {
   return {
     send(visit, call) {
-      const send = () => right.send(visit, call)
+      const send = () => correct.send(visit, call)
       return isMet(call) ? act(visit, call, send) : send()
     },
   }
@@ -28,11 +28,11 @@ export const onAnswer = (isMet: (call: Call) => boolean, change: (answered: Answ
 export const repeatsAfterRetryAfter = (isMet: (call: Call) => boolean) =>
   sendWith(isMet, async (visit, call) => {
     let seconds = Number.NaN
-    const readBody: Parts['readBody'] = (response, most) => {
+    const readBody: Behaviour['readBody'] = (response, most) => {
       seconds = Number(response.headers.get('retry-after') ?? 'none')
-      return right.readBody(response, most)
+      return correct.readBody(response, most)
     }
-    const ask = () => right.send({ ...visit, parts: { ...visit.parts, readBody } }, call)
+    const ask = () => correct.send({ ...visit, behaviour: { ...visit.behaviour, readBody } }, call)
     const answered = await ask()
     if (answered[0] < 400 || !(seconds <= 2)) return answered
     await pause(seconds * 1000)
@@ -40,11 +40,11 @@ export const repeatsAfterRetryAfter = (isMet: (call: Call) => boolean) =>
   })
 
 /** If `isMet` selects an answer, the client reads the whole answer without a limit. */
-export const unlimited = (isMet: (call: Call, status: number) => boolean): Partial<Parts> => ({
+export const unlimited = (isMet: (call: Call, status: number) => boolean): Partial<Behaviour> => ({
   send(visit, call) {
-    const readBody: Parts['readBody'] = (response, most) =>
-      isMet(call, response.status) ? response.text() : right.readBody(response, most)
-    return right.send({ ...visit, parts: { ...visit.parts, deadlineMs: 8000, readBody } }, call)
+    const readBody: Behaviour['readBody'] = (response, most) =>
+      isMet(call, response.status) ? response.text() : correct.readBody(response, most)
+    return correct.send({ ...visit, behaviour: { ...visit.behaviour, deadlineMs: 8000, readBody } }, call)
   },
 })
 
@@ -52,11 +52,11 @@ export const unlimited = (isMet: (call: Call, status: number) => boolean): Parti
 export const deadlineOfHeaders = (
   isLate: (call: Call, status: number) => boolean,
   isMet = isOfApi,
-): Partial<Parts> => ({
-  async send({ parts, ...visit }, call) {
-    if (!isMet(call)) return right.send({ parts, ...visit }, call)
+): Partial<Behaviour> => ({
+  async send({ behaviour, ...visit }, call) {
+    if (!isMet(call)) return correct.send({ behaviour, ...visit }, call)
     const over = new AbortController()
-    const timer = setTimeout(() => over.abort(), parts.deadlineMs)
+    const timer = setTimeout(() => over.abort(), behaviour.deadlineMs)
     try {
       const { method, url, headers, body } = call
       const response = await fetch(url, {
@@ -67,8 +67,11 @@ export const deadlineOfHeaders = (
         ...(body !== undefined && { body }),
       })
       if (isLate(call, response.status)) clearTimeout(timer)
-      const text = await parts.readBody(response, call.most)
-      return [response.status, text === '' ? undefined : parts.parse(text, response.headers.get('content-type') ?? '')]
+      const text = await behaviour.readBody(response, call.most)
+      return [
+        response.status,
+        text === '' ? undefined : behaviour.parse(text, response.headers.get('content-type') ?? ''),
+      ]
     } catch (error) {
       throw error instanceof PlatformError ? error : new PlatformError(504)
     } finally {
@@ -78,9 +81,9 @@ export const deadlineOfHeaders = (
 })
 
 /** If `act` throws an error, the client answers like a server that does not catch errors: `Internal Server Error`. */
-export const crashing = (act: (call: Call, answer: unknown, status: number) => unknown): Partial<Parts> => ({
+export const crashing = (act: (call: Call, answer: unknown, status: number) => unknown): Partial<Behaviour> => ({
   async send(visit, request) {
-    const answered = await right.send(visit, request)
+    const answered = await correct.send(visit, request)
     try {
       act(request, answered[1], answered[0])
     } catch {
@@ -96,18 +99,18 @@ export const crashing = (act: (call: Call, answer: unknown, status: number) => u
 })
 
 /** Copies the headers of the answers to the calls that `isMeant` selects into the answer to the browser. */
-export function passingBack(isMeant: (request: Call) => boolean): Partial<Parts> {
+export function passingBack(isMeant: (request: Call) => boolean): Partial<Behaviour> {
   const copied = new WeakMap<Visit['setCookies'], string>()
   return {
     send(visit, request) {
-      if (!isMeant(request)) return right.send(visit, request)
-      const readBody: Parts['readBody'] = (response, most) => {
+      if (!isMeant(request)) return correct.send(visit, request)
+      const readBody: Behaviour['readBody'] = (response, most) => {
         copied.set(visit.setCookies, response.headers.get('x-conformance-mark') ?? '')
-        return right.readBody(response, most)
+        return correct.readBody(response, most)
       }
-      return right.send({ ...visit, parts: { ...visit.parts, readBody } }, request)
+      return correct.send({ ...visit, behaviour: { ...visit.behaviour, readBody } }, request)
     },
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const answer = await next()
       const mark = copied.get(visit.setCookies)
       return mark ? { ...answer, headers: { ...answer.headers, 'x-conformance-mark': mark } } : answer
@@ -117,10 +120,10 @@ export function passingBack(isMeant: (request: Call) => boolean): Partial<Parts>
 
 /** Sends a form to the token endpoint. If the portal refuses the form, the client shows the error_description. */
 export async function askPortal(visit: Visit, form: URLSearchParams): Promise<Record<string, unknown>> {
-  const [status, answer] = await right.send(visit, {
+  const [status, answer] = await correct.send(visit, {
     method: 'POST',
     url: `${visit.settings.loginUrl}/api/exchangeToken`,
-    headers: right.portalHeaders(visit),
+    headers: correct.portalHeaders(visit),
     body: form.toString(),
     most: 65_536,
   })

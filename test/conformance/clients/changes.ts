@@ -1,14 +1,14 @@
 // Changes of the small client that several mistakes need.
 import { createHash } from 'node:crypto'
-import { keepLogin, type Parts, right } from './parts.ts'
+import { type Behaviour, correct, keepLogin } from './behaviour.ts'
 import { isRecord } from './platform.ts'
 import { cookieOf, isCallback } from './requests.ts'
 import type { Answer, Login, Visit } from './visit.ts'
 
 /** Throws an error before the client answers, so that the connection breaks. */
-export function crashIf(isMet: (visit: Visit) => boolean): Partial<Parts> {
+export function crashIf(isMet: (visit: Visit) => boolean): Partial<Behaviour> {
   return {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       if (isMet(visit)) throw new Error('not caught')
       return next()
     },
@@ -16,20 +16,20 @@ export function crashIf(isMet: (visit: Visit) => boolean): Partial<Parts> {
 }
 
 /** Changes every answer. */
-export function answerWith(change: (answer: Answer, visit: Visit) => Answer): Partial<Parts> {
-  return { around: async (visit, next) => change(await next(), visit) }
+export function answerWith(change: (answer: Answer, visit: Visit) => Answer): Partial<Behaviour> {
+  return { aroundRequest: async (visit, next) => change(await next(), visit) }
 }
 
 /** Changes the HTML of every page. */
-export function bodyWith(change: (body: string, visit: Visit) => string): Partial<Parts> {
+export function bodyWith(change: (body: string, visit: Visit) => string): Partial<Behaviour> {
   return answerWith((answer, visit) => ({ ...answer, ...(answer.body && { body: change(answer.body, visit) }) }))
 }
 
 /** Changes the query of the redirect to the portal. */
-export function startWith(change: (query: URLSearchParams, visit: Visit) => void): Partial<Parts> {
+export function startWith(change: (query: URLSearchParams, visit: Visit) => void): Partial<Behaviour> {
   return {
     startQuery(visit, state, verifier) {
-      const query = right.startQuery(visit, state, verifier)
+      const query = correct.startQuery(visit, state, verifier)
       change(query, visit)
       return query
     },
@@ -37,10 +37,10 @@ export function startWith(change: (query: URLSearchParams, visit: Visit) => void
 }
 
 /** Changes the fields of the exchange. */
-export function exchangeWith(change: (form: URLSearchParams, visit: Visit) => void): Partial<Parts> {
+export function exchangeWith(change: (form: URLSearchParams, visit: Visit) => void): Partial<Behaviour> {
   return {
     exchangeForm(visit, callback, login) {
-      const form = right.exchangeForm(visit, callback, login)
+      const form = correct.exchangeForm(visit, callback, login)
       change(form, visit)
       return form
     },
@@ -48,10 +48,10 @@ export function exchangeWith(change: (form: URLSearchParams, visit: Visit) => vo
 }
 
 /** Changes the headers of every answer. Leaves out a header whose value is undefined. */
-export function headersWith(change: (visit: Visit) => Record<string, string | undefined>): Partial<Parts> {
+export function headersWith(change: (visit: Visit) => Record<string, string | undefined>): Partial<Behaviour> {
   return {
     headers(visit) {
-      const headers = Object.entries({ ...right.headers(visit), ...change(visit) })
+      const headers = Object.entries({ ...correct.headers(visit), ...change(visit) })
       return Object.fromEntries(headers.filter(([, value]) => value !== undefined)) as Record<string, string>
     },
   }
@@ -61,7 +61,7 @@ export function headersWith(change: (visit: Visit) => Record<string, string | un
 export function headersWhere(
   isMeant: (answer: Answer, visit: Visit) => boolean,
   change: Record<string, string | undefined>,
-): Partial<Parts> {
+): Partial<Behaviour> {
   const meant = new WeakSet<Visit>()
   return {
     ...answerWith((answer, visit) => {
@@ -73,10 +73,10 @@ export function headersWhere(
 }
 
 /** Changes the attributes of both session cookies. */
-export function sessionWith(change: (attributes: string) => string): Partial<Parts> {
+export function sessionWith(change: (attributes: string) => string): Partial<Behaviour> {
   return {
-    sessionAttributes: seconds => change(right.sessionAttributes(seconds)),
-    refreshAttributes: seconds => change(right.refreshAttributes(seconds)),
+    sessionAttributes: seconds => change(correct.sessionAttributes(seconds)),
+    refreshAttributes: seconds => change(correct.refreshAttributes(seconds)),
   }
 }
 
@@ -107,30 +107,30 @@ export const loginDeletion = 'Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=0'
 /** The logins in the cookies of this browser. */
 export const loginsOf = (visit: Visit): Login[] =>
   visit.cookies
-    .map(([name, text]) => right.unsealLogin(visit, name, text) as Login | undefined)
+    .map(([name, text]) => correct.unsealLogin(visit, name, text) as Login | undefined)
     .filter(login => login?.verifier !== undefined)
     .map(login => login!)
 
 /** If a page needs a session, the client redirects from this page to the portal without using the login path. */
 export const beginsAtPage = (change: (visit: Visit) => Record<string, string>) => ({
   askToSignIn(visit: Visit) {
-    const state = right.newState(visit)
-    const verifier = right.newVerifier(visit)
+    const state = correct.newState(visit)
+    const verifier = correct.newVerifier(visit)
     keepLogin(visit, { state, verifier, returnTo: visit.url.pathname + visit.url.search, at: Date.now() })
-    const location = `${visit.settings.loginUrl}/?${right.startQuery(visit, state, verifier)}`
+    const location = `${visit.settings.loginUrl}/?${correct.startQuery(visit, state, verifier)}`
     return { status: 302, headers: { location, ...change(visit) } }
   },
 })
 
 /** Uses up the state of each callback that `isMet` selects, although the client refuses this callback. */
 export const usingUp = (isMet: (visit: Visit) => boolean) => ({
-  async around(visit: Visit, next: () => Promise<Answer>) {
+  async aroundRequest(visit: Visit, next: () => Promise<Answer>) {
     const state = visit.query.get('state') ?? ''
     if (isCallback(visit) && isMet(visit)) visit.memory.set(`used ${state}`, true)
     return next()
   },
   findLogin: (visit: Visit, state: string) =>
-    visit.memory.has(`used ${state}`) ? undefined : right.findLogin(visit, state),
+    visit.memory.has(`used ${state}`) ? undefined : correct.findLogin(visit, state),
 })
 
 export const toHttps = (address: string) => address.replace(/^http:/, 'https:')
@@ -140,23 +140,24 @@ export const laxSession = sessionWith(text => text.replace('Strict', 'Lax'))
 
 /** The content of the session cookie, even if the session has expired. */
 export function contentOf(visit: Visit): Record<string, unknown> | undefined {
-  const text = cookieOf(visit, right.sessionCookie)
-  const content = text && right.unseal(visit, right.sessionCookie, text)
+  const text = cookieOf(visit, correct.sessionCookie)
+  const content = text && correct.unseal(visit, correct.sessionCookie, text)
   return isRecord(content) ? content : undefined
 }
 
-/** Changes parts of the client, but only for renewals. */
-export function renewing(change: Partial<Parts>): Partial<Parts> {
+/** Changes the client, but only for renewals. */
+export function renewing(change: Partial<Behaviour>): Partial<Behaviour> {
   return {
-    renew: (visit, refreshToken) => right.renew({ ...visit, parts: { ...visit.parts, ...change } }, refreshToken),
+    renew: (visit, refreshToken) =>
+      correct.renew({ ...visit, behaviour: { ...visit.behaviour, ...change } }, refreshToken),
   }
 }
 
 /** If a renewal fails, the connection to the visitor breaks. */
-export const crashingRenewal: Partial<Parts> = {
+export const crashingRenewal: Partial<Behaviour> = {
   async renew(visit, refreshToken) {
     try {
-      return await right.renew(visit, refreshToken)
+      return await correct.renew(visit, refreshToken)
     } catch {
       throw new TypeError('Cannot read properties of undefined')
     }

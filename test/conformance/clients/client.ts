@@ -1,7 +1,8 @@
-// The small client: a correct client of the platform, written with node:http and sealed cookies. Tests replace one of
-// its parts with a faulty part (mistakes.ts).
+// The small client: a correct client of the platform, written with node:http and sealed cookies. Tests replace a
+// part of its behaviour with a mistake (mistakes.ts).
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { type Behaviour, correct, keepLogin } from './behaviour.ts'
 import {
   applicationPage,
   editPage,
@@ -14,98 +15,97 @@ import {
   removePage,
   signOutForm,
 } from './pages.ts'
-import { keepLogin, type Parts, right } from './parts.ts'
 import { callApi, isRecord } from './platform.ts'
 import { type Answer, PlatformError, Refusal, type Session, type Settings, type Visit } from './visit.ts'
 
 type Handler = (visit: Visit) => Promise<Answer>
 
 /** Returns a server that does not listen yet. */
-export function buildClient(settings: Settings, parts: Parts = right): Server {
+export function buildClient(settings: Settings, behaviour: Behaviour = correct): Server {
   const memory: Visit['memory'] = new Map()
-  const server = createServer({ requestTimeout: 20_000, ...parts.serverOptions }, async (request, response) => {
+  const server = createServer({ requestTimeout: 20_000, ...behaviour.serverOptions }, async (request, response) => {
     try {
-      const visit = readVisit(request, { settings, parts, memory })
+      const visit = readVisit(request, { settings, behaviour, memory })
       response.on('close', () => {
-        if (!response.writableFinished) parts.onLeft(server, visit)
+        if (!response.writableFinished) behaviour.onLeft(server, visit)
       })
-      const answer = await parts.around(visit, () => answerTo(visit, request))
+      const answer = await behaviour.aroundRequest(visit, () => answerTo(visit, request))
       response.writeHead(answer.status, {
-        ...parts.headers(visit),
+        ...behaviour.headers(visit),
         ...answer.headers,
         ...(visit.setCookies.length > 0 && { 'set-cookie': visit.setCookies }),
       })
       response.end(visit.method === 'HEAD' ? undefined : answer.body)
-      settings.print(parts.describe(visit, answer.status))
+      settings.print(behaviour.logLine(visit, answer.status))
     } catch (error) {
-      parts.onCrash(error, response)
+      behaviour.onCrash(error, response)
     }
   })
   // The answer to a request that the HTTP parser refuses.
   server.on('clientError', (error, socket) => {
-    if (!socket.writable) parts.onLost(server)
+    if (!socket.writable) behaviour.onLost(server)
     if (!socket.writable) return void socket.destroy()
-    const headers = { connection: 'close', 'content-length': '0', ...parts.parserHeaders(error) }
+    const headers = { connection: 'close', 'content-length': '0', ...behaviour.parserHeaders(error) }
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
-    socket.end(`HTTP/1.1 ${parts.parserStatus}\r\n${lines.join('\r\n')}\r\n\r\n`)
+    socket.end(`HTTP/1.1 ${behaviour.parserStatus}\r\n${lines.join('\r\n')}\r\n\r\n`)
   })
   return server
 }
 
-function readVisit(request: IncomingMessage, common: Pick<Visit, 'settings' | 'parts' | 'memory'>): Visit {
+function readVisit(request: IncomingMessage, common: Pick<Visit, 'settings' | 'behaviour' | 'memory'>): Visit {
   const { method = 'GET', headers, url: target = '/' } = request
   // Puts the client's address before the path. Otherwise, URL.parse would read a path that begins with two slashes as
   // an address on another host.
   const url = URL.parse(target.startsWith('/') ? common.settings.publicUrl + target : target) ?? new URL('http://none/')
-  const cookies = common.parts.readCookies(headers.cookie ?? '')
+  const cookies = common.behaviour.readCookies(headers.cookie ?? '')
   return { ...common, method, headers, target, url, query: url.searchParams, cookies, body: '', setCookies: [] }
 }
 
 async function answerTo(visit: Visit, request: IncomingMessage): Promise<Answer> {
-  const { parts } = visit
+  const { behaviour } = visit
   try {
     const [methods, handler] = routeOf(visit)
     if (!methods.includes(visit.method)) {
       const refusal = page(visit, 405, 'Method not allowed', '')
       return { ...refusal, headers: { ...refusal.headers, allow: methods.join(', ') } }
     }
-    if (visit.method === 'POST') visit.body = parts.formOf(visit, await readForm(visit, request))
+    if (visit.method === 'POST') visit.body = behaviour.formOf(visit, await readForm(visit, request))
     return await handler(visit)
   } catch (error) {
-    if (!(error instanceof Refusal)) parts.note(visit, `failed: ${(error as Error).name}`)
-    const link = visit.url.pathname === '/exchangeToken' ? parts.signInLink(visit) : '/login'
-    const words = `<p>${parts.html(parts.wordsFor(error, visit))}</p><a href="${parts.html(link)}">Sign in</a> <a href="/">Start</a>`
-    return page(visit, parts.statusFor(error), 'That did not work', words + signOutForm)
+    if (!(error instanceof Refusal)) behaviour.logMessage(visit, `failed: ${(error as Error).name}`)
+    const link = visit.url.pathname === '/exchangeToken' ? behaviour.signInLink(visit) : '/login'
+    const words = `<p>${behaviour.html(behaviour.wordsFor(error, visit))}</p><a href="${behaviour.html(link)}">Sign in</a> <a href="/">Start</a>`
+    return page(visit, behaviour.statusFor(error), 'That did not work', words + signOutForm)
   }
 }
 
-function routeOf({ parts, url: { pathname } }: Visit): [string[], Handler] {
+function routeOf({ behaviour, url: { pathname } }: Visit): [string[], Handler] {
   if (pathname === '/') return [['GET', 'HEAD'], home]
-  if (pathname === '/login') return [parts.startMethods, startLogin]
-  if (pathname === '/exchangeToken') return [parts.callbackMethods, finishLogin]
+  if (pathname === '/login') return [behaviour.startMethods, startLogin]
+  if (pathname === '/exchangeToken') return [behaviour.callbackMethods, finishLogin]
   if (pathname === '/cancelled') return [['GET'], cancelled]
-  if (pathname === '/logout') return [parts.signOutMethods, signOut]
+  if (pathname === '/logout') return [behaviour.signOutMethods, signOut]
   if (pathname === '/applications') return [['GET', 'POST'], visit => (visit.method === 'POST' ? create : list)(visit)]
   if (pathname === '/applications/new') return [['GET'], newApplication]
   const [, , id = '', action] = pathname.split('/')
   if (pathname === `/applications/${id}/${action}` && action !== undefined && Object.hasOwn(actions, action))
     return actions[action as keyof typeof actions](id)
   if (pathname.startsWith('/applications/')) return [['GET'], details]
-  return [['GET'], async visit => page(visit, 404, 'Not found', `${parts.notFound(visit)}<a href="/">Start</a>`)]
+  return [['GET'], async visit => page(visit, 404, 'Not found', `${behaviour.notFound(visit)}<a href="/">Start</a>`)]
 }
 
 /** Reads the body of a form. Before that, refuses a form from another site. */
 async function readForm(visit: Visit, request: IncomingMessage): Promise<string> {
-  const { parts, headers } = visit
-  if (!parts.isFromHere(visit)) throw new Refusal(403, 'This form was not sent from a page of this site.')
+  const { behaviour, headers } = visit
+  if (!behaviour.isFromHere(visit)) throw new Refusal(403, 'This form was not sent from a page of this site.')
   // A GET request has no content type. Only a faulty client reads a form from it.
-  if (request.method === 'POST' && !parts.isFormType(visit, headers['content-type'] ?? ''))
+  if (request.method === 'POST' && !behaviour.isFormType(visit, headers['content-type'] ?? ''))
     throw new Refusal(415, 'This page accepts only forms.')
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > parts.longestBody) throw new Refusal(413, 'This form is too large.')
+    if (size > behaviour.longestBody) throw new Refusal(413, 'This form is too large.')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()
@@ -119,36 +119,36 @@ const cancelled: Handler = async visit =>
     visit,
     200,
     'You did not sign in',
-    `<p>Nothing was given to this application.</p><a href="${visit.parts.html(visit.parts.signInLink(visit))}">Sign in</a>`,
+    `<p>Nothing was given to this application.</p><a href="${visit.behaviour.html(visit.behaviour.signInLink(visit))}">Sign in</a>`,
   )
 
 const startLogin: Handler = async visit => {
-  const { parts, query } = visit
-  if (!parts.isNavigation(visit)) throw new Refusal(403, 'Signing in works only in a window of its own.')
-  const [state, verifier] = [parts.newState(visit), parts.newVerifier(visit)]
-  const start = `${parts.portalStart(visit)}?${parts.startQuery(visit, state, verifier)}`
-  keepLogin(visit, { state, verifier, returnTo: parts.localPath(query.get('returnTo'), visit), at: Date.now() })
-  return parts.afterStart(visit, { status: 302, headers: { location: start } })
+  const { behaviour, query } = visit
+  if (!behaviour.isNavigation(visit)) throw new Refusal(403, 'Signing in works only in a window of its own.')
+  const [state, verifier] = [behaviour.newState(visit), behaviour.newVerifier(visit)]
+  const start = `${behaviour.portalStart(visit)}?${behaviour.startQuery(visit, state, verifier)}`
+  keepLogin(visit, { state, verifier, returnTo: behaviour.localPath(query.get('returnTo'), visit), at: Date.now() })
+  return behaviour.afterStart(visit, { status: 302, headers: { location: start } })
 }
 
 const finishLogin: Handler = async visit => {
-  const { parts, query } = visit
-  if (!parts.isNavigation(visit)) throw new Refusal(403, 'Signing in works only in a window of its own.')
-  await parts.beforeState(visit)
-  const state = parts.one(query, 'state')
-  const login = parts.findLogin(visit, state)
+  const { behaviour, query } = visit
+  if (!behaviour.isNavigation(visit)) throw new Refusal(403, 'Signing in works only in a window of its own.')
+  await behaviour.beforeState(visit)
+  const state = behaviour.singleParameter(query, 'state')
+  const login = behaviour.findLogin(visit, state)
   if (!login) throw new Refusal(400, 'This login was not begun in this browser, or it has ended. Are cookies allowed?')
-  parts.forgetLogin(visit, state)
-  if (!parts.isFirstUse(visit, state)) throw new Refusal(400, 'This login was finished before.')
-  parts.checkError(visit)
-  parts.checkClient(visit)
-  const callback = parts.readCallback(visit)
+  behaviour.forgetLogin(visit, state)
+  if (!behaviour.isFirstUse(visit, state)) throw new Refusal(400, 'This login was finished before.')
+  behaviour.checkError(visit)
+  behaviour.checkClient(visit)
+  const callback = behaviour.readCallback(visit)
   // Makes one exchange for each callback, even if the browser repeats the request after its connection has broken.
-  const tokens = await parts.once(visit, `exchange ${state} ${callback.code}`, () =>
-    parts.exchange(visit, callback, login),
+  const tokens = await behaviour.shareCall(visit, `exchange ${state} ${callback.code}`, () =>
+    behaviour.exchange(visit, callback, login),
   )
-  parts.keepSession(visit, tokens)
-  return parts.arrive(visit, login)
+  behaviour.keepSession(visit, tokens)
+  return behaviour.afterLogin(visit, login)
 }
 
 /**
@@ -156,26 +156,27 @@ const finishLogin: Handler = async visit => {
  * sign in.
  */
 async function openSession(visit: Visit): Promise<Session | undefined> {
-  return visit.parts.readSession(visit) ?? (await renewSession(visit))
+  return visit.behaviour.readSession(visit) ?? (await renewSession(visit))
 }
 
 async function renewSession(visit: Visit): Promise<Session | undefined> {
-  const { parts } = visit
-  const refreshToken = parts.readRefresh(visit)
+  const { behaviour } = visit
+  const refreshToken = behaviour.readRefresh(visit)
   if (refreshToken === undefined) return undefined
   try {
-    return parts.keepSession(visit, await parts.renew(visit, refreshToken))
+    return behaviour.keepSession(visit, await behaviour.renew(visit, refreshToken))
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
-    if (!parts.isForGood(error)) throw new Refusal(503, 'Your session cannot be renewed just now. Please try again.')
-    parts.dropSession(visit)
+    if (!behaviour.isPermanentRefusal(error))
+      throw new Refusal(503, 'Your session cannot be renewed just now. Please try again.')
+    behaviour.dropSession(visit)
     return undefined
   }
 }
 
 function askToSignIn(visit: Visit): Answer {
-  if (!visit.parts.comesFromElsewhere(visit)) return visit.parts.askToSignIn(visit)
-  return goOn(visit, visit.parts.localPath(visit.url.pathname + visit.url.search, visit))
+  if (!visit.behaviour.comesFromElsewhere(visit)) return visit.behaviour.askToSignIn(visit)
+  return goOn(visit, visit.behaviour.localPath(visit.url.pathname + visit.url.search, visit))
 }
 
 /**
@@ -183,15 +184,15 @@ function askToSignIn(visit: Visit): Answer {
  * call also fails, the client asks the visitor to sign in.
  */
 async function ask(visit: Visit, session: Session, method: string, path: string, content?: object): Promise<unknown> {
-  const { parts } = visit
+  const { behaviour } = visit
   let [status, answer] = await callApi(visit, session, method, path, content)
-  for (let renewals = 0; status === 401 && renewals < parts.mostRenewals; renewals++) {
+  for (let renewals = 0; status === 401 && renewals < behaviour.mostRenewals; renewals++) {
     const renewed = await renewSession(visit)
     if (!renewed) break
     ;[status, answer] = await callApi(visit, renewed, method, path, content)
   }
   if (status === 401) {
-    parts.dropSession(visit)
+    behaviour.dropSession(visit)
     throw new Refusal(401, 'Your session has ended. Please sign in again.')
   }
   if (status === 403) throw new Refusal(403, 'The platform does not allow you to do that.')
@@ -210,20 +211,20 @@ function problemsIn(answer: unknown): string {
 const list: Handler = async visit => {
   const session = await openSession(visit)
   if (!session) return askToSignIn(visit)
-  const applications = visit.parts.readList(await ask(visit, session, 'GET', '/apps/v1'))
+  const applications = visit.behaviour.readList(await ask(visit, session, 'GET', '/apps/v1'))
   const kept = visit.cookies.find(([name]) => name === '__Host-made')?.[1]
-  const made = kept && visit.parts.unseal(visit, '__Host-made', kept)
-  const isOwn = isRecord(made) && visit.parts.isHandOverOf(made, session.visitor)
+  const made = kept && visit.behaviour.unseal(visit, '__Host-made', kept)
+  const isOwn = isRecord(made) && visit.behaviour.isHandOverOf(made, session.visitor)
   if (kept) visit.setCookies.push('__Host-made=; Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=0')
   return listPage(visit, applications, isOwn ? `${made.text}` : '')
 }
 
 const details: Handler = async visit => {
-  const path = visit.parts.applicationPath(visit.url.pathname.slice('/applications/'.length))
+  const path = visit.behaviour.applicationPath(visit.url.pathname.slice('/applications/'.length))
   if (!path) throw new Refusal(404, 'There is no such application.')
   const session = await openSession(visit)
   if (!session) return askToSignIn(visit)
-  const [application] = visit.parts.readList({ ItemList: [await ask(visit, session, 'GET', path)] })
+  const [application] = visit.behaviour.readList({ ItemList: [await ask(visit, session, 'GET', path)] })
   const id = application?.id ?? ''
   return applicationPage(visit, id, application?.name ?? '(no name)', newForm(visit, session.visitor, `secret ${id}`))
 }
@@ -252,13 +253,13 @@ function edit(id: string): [string[], Handler] {
     return editPage(visit, 200, id, { token, groups: [], values, problem: '' })
   }
   const save: Handler = async visit => {
-    const { parts } = visit
+    const { behaviour } = visit
     const path = pathOf(visit, id)
     const session = await requireSession(visit)
     const values = new URLSearchParams(visit.body)
     const form = readOwnForm(visit, session, `edit ${id}`)
     const stored = `${await valuesOf(visit, session, path)}`
-    if (!parts.isUnchanged(`${form.shown}`, stored)) {
+    if (!behaviour.isUnchanged(`${form.shown}`, stored)) {
       const token = newForm(visit, session.visitor, `edit ${id}`, stored)
       const problem = 'Somebody else has changed this application. Nothing was saved.'
       return editPage(visit, 409, id, { token, groups: [], values, problem })
@@ -282,7 +283,7 @@ function remove(id: string): [string[], Handler] {
       const path = pathOf(visit, id)
       const session = visit.method === 'POST' ? await requireSession(visit) : await openSession(visit)
       if (!session) return askToSignIn(visit)
-      if (visit.method === 'GET' && visit.parts.asksBeforeRemoving)
+      if (visit.method === 'GET' && visit.behaviour.asksBeforeRemoving)
         return removePage(visit, id, newForm(visit, session.visitor, `remove ${id}`))
       if (visit.method === 'POST') readOwnForm(visit, session, `remove ${id}`)
       await ask(visit, session, 'DELETE', path)
@@ -295,14 +296,14 @@ function newSecret(id: string): [string[], Handler] {
   return [
     ['POST'],
     async visit => {
-      const { parts } = visit
+      const { behaviour } = visit
       const path = pathOf(visit, id)
       const session = await requireSession(visit)
       const form = readOwnForm(visit, session, `secret ${id}`)
-      const made = await parts.once(visit, `secret ${form.id}`, () =>
+      const made = await behaviour.shareCall(visit, `secret ${form.id}`, () =>
         ask(visit, session, 'POST', `${path}/refreshSecret`),
       )
-      return parts.created(visit, `New client secret ${parts.secretIn(made)}`, session.visitor)
+      return behaviour.created(visit, `New client secret ${behaviour.secretIn(made)}`, session.visitor)
     },
   ]
 }
@@ -310,8 +311,8 @@ function newSecret(id: string): [string[], Handler] {
 const actions = { edit, remove, secret: newSecret }
 
 /** Returns the path of the application at the API. Refuses an invalid id. */
-function pathOf({ parts, method }: Visit, id: string): string {
-  const path = method === 'POST' ? parts.postedPath(id) : parts.applicationPath(id)
+function pathOf({ behaviour, method }: Visit, id: string): string {
+  const path = method === 'POST' ? behaviour.postedPath(id) : behaviour.applicationPath(id)
   if (!path) throw new Refusal(404, 'There is no such application.')
   return path
 }
@@ -323,11 +324,11 @@ async function requireSession(visit: Visit): Promise<Session> {
 }
 
 function readOwnForm(visit: Visit, session: Session, use: string): Record<string, unknown> {
-  const { parts } = visit
-  const form = parts.unseal(visit, 'form', new URLSearchParams(visit.body).get('form') ?? '')
-  if (!isRecord(form) || !parts.isUseOf(form, use))
+  const { behaviour } = visit
+  const form = behaviour.unseal(visit, 'form', new URLSearchParams(visit.body).get('form') ?? '')
+  if (!isRecord(form) || !behaviour.isUseOf(form, use))
     throw new Refusal(400, 'This form is not one of ours. Please open it again.')
-  if (!parts.isFormOf(form, session.visitor)) throw new Refusal(409, 'Somebody else is signed in now.')
+  if (!behaviour.isFormOf(form, session.visitor)) throw new Refusal(409, 'Somebody else is signed in now.')
   return form
 }
 
@@ -342,7 +343,7 @@ async function groupsOf(visit: Visit, session: Session): Promise<Group[]> {
 
 /** `use`: the only action for which the form is valid. `shown`: the values that the form shows when it is opened. */
 function newForm(visit: Visit, visitor: string, use = 'create', shown = ''): string {
-  return visit.parts.seal(visit, 'form', { id: randomUUID(), visitor, use, shown })
+  return visit.behaviour.seal(visit, 'form', { id: randomUUID(), visitor, use, shown })
 }
 
 const newApplication: Handler = async visit => {
@@ -350,26 +351,26 @@ const newApplication: Handler = async visit => {
   if (!session) return askToSignIn(visit)
   const groups = await groupsOf(visit, session)
   const token = newForm(visit, session.visitor)
-  return formPage(visit, 200, { token, groups, values: visit.parts.draftOf(visit), problem: '' })
+  return formPage(visit, 200, { token, groups, values: visit.behaviour.draftOf(visit), problem: '' })
 }
 
 const create: Handler = async visit => {
-  const { parts } = visit
+  const { behaviour } = visit
   const values = new URLSearchParams(visit.body)
   const session = await openSession(visit)
   const view = { token: values.get('form') ?? '', groups: [], values }
-  if (!session) parts.keepDraft(visit)
+  if (!session) behaviour.keepDraft(visit)
   if (!session) return formPage(visit, 401, { ...view, problem: 'Your session has ended; nothing was created.' })
-  const form = parts.unseal(visit, 'form', view.token)
-  if (!isRecord(form) || !parts.isUseOf(form, 'create'))
+  const form = behaviour.unseal(visit, 'form', view.token)
+  if (!isRecord(form) || !behaviour.isUseOf(form, 'create'))
     throw new Refusal(400, 'This form is not one of ours. Please open it again.')
-  if (!parts.isFormOf(form, session.visitor)) throw new Refusal(409, 'Somebody else is signed in now.')
+  if (!behaviour.isFormOf(form, session.visitor)) throw new Refusal(409, 'Somebody else is signed in now.')
   try {
     // Makes one call for each form id, even if the browser repeats the form or the first call has failed.
-    const made = await parts.once(visit, `create ${form.id}`, () =>
+    const made = await behaviour.shareCall(visit, `create ${form.id}`, () =>
       ask(visit, session, 'POST', '/apps/v1', envelope(values)),
     )
-    return parts.created(visit, credentialsIn(visit, made), session.visitor)
+    return behaviour.created(visit, credentialsIn(visit, made), session.visitor)
   } catch (error) {
     if (!(error instanceof Refusal) || error.status !== 422) throw error
     return formPage(visit, 422, { ...view, token: newForm(visit, session.visitor), problem: error.message })
@@ -384,17 +385,17 @@ function envelope(values: URLSearchParams): object {
 }
 
 /** Returns the text with the client secret, for the only page that shows this secret. */
-function credentialsIn({ parts }: Visit, made: unknown): string {
+function credentialsIn({ behaviour }: Visit, made: unknown): string {
   const client = isRecord(made) && isRecord(made.client) ? made.client : {}
   const secrets = Array.isArray(client.clientSecrets) ? client.clientSecrets.join(' ') : ''
-  return `Created. Client ID ${parts.clientIdIn(client)}, client secret ${secrets}`
+  return `Created. Client ID ${behaviour.clientIdIn(client)}, client secret ${secrets}`
 }
 
 const signOut: Handler = async visit => {
-  const { parts } = visit
-  const token = parts.tokenToRevoke(visit)
-  if (token) parts.noteSignOut(visit, token)
-  parts.endSession(visit)
-  if (parts.revokes && token) await parts.revoke(visit, token)
-  return parts.signedOut(visit)
+  const { behaviour } = visit
+  const token = behaviour.tokenToRevoke(visit)
+  if (token) behaviour.noteSignOut(visit, token)
+  behaviour.endSession(visit)
+  if (behaviour.revokes && token) await behaviour.revoke(visit, token)
+  return behaviour.signedOut(visit)
 }

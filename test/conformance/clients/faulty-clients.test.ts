@@ -6,6 +6,7 @@ import t from 'tap'
 import { checks } from '../../../src/conformance/checks.ts'
 import { rules } from '../../../src/conformance/rules/rules.ts'
 import { openStage } from '../support/stage.ts'
+import { correct } from './behaviour.ts'
 import { buildFaultyClient } from './faulty-client.ts'
 import { judgePairs, listPairs, shuffle } from './judge-mistakes.ts'
 import { mistakes } from './mistakes.ts'
@@ -31,6 +32,15 @@ t.test('every mistake has a unique name, and names checks that exist', async t =
   )
   for (const { name, checks } of mistakes) t.ok(checks.length > 0, `${name} names a check`)
   t.ok(listPairs().length >= mistakes.length)
+})
+
+t.test('every mistake replaces only functions and values that the small client has', async t => {
+  for (const { name, change } of mistakes)
+    t.same(
+      Object.keys(change).filter(key => !(key in correct)),
+      [],
+      `${name} changes the small client`,
+    )
 })
 
 t.test('in a sample of the table of faulty clients, every check finds its mistake', async t => {

@@ -1,13 +1,13 @@
 // The type of a mistake: a change that makes the small client break a rule.
-import type { Parts } from './parts.ts'
+import type { Behaviour } from './behaviour.ts'
 
 /**
- * A small client with a mistake. `checks`: the ids of the checks that must find the mistake. `parts`: the faulty parts.
+ * A small client with a mistake. `checks`: the ids of the checks that must find the mistake. `change`: the faulty behaviour.
  */
-export type Mistake = { name: string; checks: string[]; parts: Partial<Parts> }
+export type Mistake = { name: string; checks: string[]; change: Partial<Behaviour> }
 
-export const mistake = (name: string, checks: string | string[], parts: Partial<Parts>): Mistake => ({
+export const mistake = (name: string, checks: string | string[], change: Partial<Behaviour>): Mistake => ({
   name,
   checks: [checks].flat(),
-  parts,
+  change,
 })

@@ -1,6 +1,7 @@
 // Changes with which the small client asks the portal for the name of the visitor, and shows the name.
+
+import { type Behaviour, correct } from './behaviour.ts'
 import { answerWith } from './changes.ts'
-import { type Parts, right } from './parts.ts'
 import { callApi, isRecord } from './platform.ts'
 import { cookieOf } from './requests.ts'
 import { type Callback, type Login, PlatformError, type Session, type Visit } from './visit.ts'
@@ -9,11 +10,11 @@ import { type Callback, type Login, PlatformError, type Session, type Visit } fr
 export async function readName(
   visit: Visit,
   session: Session,
-  change: Partial<Parts> = {},
+  change: Partial<Behaviour> = {},
 ): Promise<string | undefined> {
-  const parts = { ...visit.parts, deadlineMs: 1000, ...change }
+  const behaviour = { ...visit.behaviour, deadlineMs: 1000, ...change }
   const settings = { ...visit.settings, apiUrl: visit.settings.loginUrl }
-  const [status, person] = await callApi({ ...visit, parts, settings }, session, 'GET', '/api/me')
+  const [status, person] = await callApi({ ...visit, behaviour, settings }, session, 'GET', '/api/me')
   if (status !== 200) throw new PlatformError(status)
   return isRecord(person) && typeof person.firstName === 'string' ? person.firstName : undefined
 }
@@ -24,14 +25,14 @@ export const withNameInMemory = (
   write: (name: string, visit: Visit) => string,
 ) => ({
   async exchange(visit: Visit, callback: Callback, login: Login) {
-    const tokens = await right.exchange(visit, callback, login)
+    const tokens = await correct.exchange(visit, callback, login)
     const accessToken = await tokenOf(visit, tokens.accessToken)
     const name = await readName(visit, { accessToken, visitor: '', expiresAt: 0 }).catch(() => undefined)
     visit.memory.set(`name for ${tokens.accessToken}`, name)
     return tokens
   },
   ...answerWith((answer, visit) => {
-    const name = visit.memory.get(`name for ${right.readSession(visit)?.accessToken}`)
+    const name = visit.memory.get(`name for ${correct.readSession(visit)?.accessToken}`)
     return name && answer.body ? { ...answer, body: `${answer.body}${write(`${name}`, visit)}` } : answer
   }),
 })
@@ -42,11 +43,11 @@ export const withNameInMemory = (
  */
 export function withNameInCookie(
   read: (visit: Visit, ask: () => Promise<string>) => Promise<string | undefined>,
-): Partial<Parts> {
+): Partial<Behaviour> {
   const cookie = '__Host-name'
   return {
     async exchange(visit, callback, login) {
-      const tokens = await right.exchange(visit, callback, login)
+      const tokens = await correct.exchange(visit, callback, login)
       const ask = async () => {
         const answer = await fetch(`${visit.settings.loginUrl}/api/me`, {
           headers: { authorization: `Bearer ${tokens.accessToken}` },
@@ -59,16 +60,16 @@ export function withNameInCookie(
       const name = await read(visit, ask)
       if (name !== undefined)
         visit.setCookies.push(
-          `${cookie}=${right.seal(visit, cookie, name)}; Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=86400`,
+          `${cookie}=${correct.seal(visit, cookie, name)}; Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=86400`,
         )
       return tokens
     },
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const answer = await next()
       const sealed = cookieOf(visit, cookie)
-      const name = sealed && right.unseal(visit, cookie, sealed)
+      const name = sealed && correct.unseal(visit, cookie, sealed)
       if (!name || !answer.body || visit.url.pathname !== '/applications') return answer
-      return { ...answer, body: answer.body.replace('<h1>', `<p>${right.html(String(name))}</p><h1>`) }
+      return { ...answer, body: answer.body.replace('<h1>', `<p>${correct.html(String(name))}</p><h1>`) }
     },
   }
 }

@@ -17,8 +17,8 @@ export const fields = [
   'defaultScopes',
 ] as const
 
-export function page({ parts }: Visit, status: number, title: string, main: string): Answer {
-  const name = parts.html(title)
+export function page({ behaviour }: Visit, status: number, title: string, main: string): Answer {
+  const name = behaviour.html(title)
   const body = `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${name}</title></head><body><h1>${name}</h1>${main}</body></html>`
   return { status, headers: { 'content-type': 'text/html; charset=utf-8' }, body }
 }
@@ -28,7 +28,7 @@ export function page({ parts }: Visit, status: number, title: string, main: stri
  * navigation would still count as begun by the portal's site.
  */
 export function goOn(visit: Visit, path: string): Answer {
-  const to = visit.parts.html(path)
+  const to = visit.behaviour.html(path)
   const answer = page(visit, 200, 'One moment', `<a href="${to}">Continue</a>`)
   answer.body = answer.body!.replace('<title>', `<meta http-equiv="refresh" content="0;url=${to}"><title>`)
   answer.headers!['referrer-policy'] = 'no-referrer'
@@ -38,21 +38,21 @@ export function goOn(visit: Visit, path: string): Answer {
 export const signOutForm = '<form method="post" action="/logout"><button>Sign out</button></form>'
 
 export function listPage(visit: Visit, applications: Application[], made: string): Answer {
-  const { html } = visit.parts
-  const items = applications.map(application => `<li>${visit.parts.itemOf(visit, application)}</li>`)
+  const { html } = visit.behaviour
+  const items = applications.map(application => `<li>${visit.behaviour.itemOf(visit, application)}</li>`)
   const news = made && `<p role="status">${html(made)}</p>`
   const links = '<a href="/applications/new">New application</a>'
   return page(visit, 200, 'Applications', `${news}<ul>${items.join('')}</ul>${links}${signOutForm}`)
 }
 
 export function formPage(visit: Visit, status: number, { token, groups, values, problem }: FormView): Answer {
-  const { html } = visit.parts
+  const { html } = visit.behaviour
   const chosen = html(values.get('groupId') ?? groups[0]?.id ?? '')
   const main = [
     problem && `<p role="alert">${html(problem)} <a href="/login" target="_blank">Sign in</a></p>`,
     `<form method="post" action="/applications"><input type="hidden" name="form" value="${html(token)}">`,
     `<label>groupId <input name="groupId" value="${chosen}" list="groups"></label>`,
-    `<datalist id="groups">${groups.map(visit.parts.groupOption).join('')}</datalist>`,
+    `<datalist id="groups">${groups.map(visit.behaviour.groupOption).join('')}</datalist>`,
     ...inputsOf(visit, values),
     `<button>Create</button></form>${signOutForm}`,
   ]
@@ -60,12 +60,12 @@ export function formPage(visit: Visit, status: number, { token, groups, values, 
 }
 
 function inputsOf(visit: Visit, values: URLSearchParams): string[] {
-  const { parts } = visit
+  const { behaviour } = visit
   return fields.map(name => {
-    const value = parts.keptValue(name, values.get(name) ?? '')
+    const value = behaviour.keptValue(name, values.get(name) ?? '')
     return name === 'description'
-      ? `<label>${name} <textarea name="${name}">${parts.html(value)}</textarea></label>`
-      : `<label>${name} <input name="${name}" value="${parts.attribute(visit, value)}"></label>`
+      ? `<label>${name} <textarea name="${name}">${behaviour.html(value)}</textarea></label>`
+      : `<label>${name} <input name="${name}" value="${behaviour.attribute(visit, value)}"></label>`
   })
 }
 
@@ -86,13 +86,13 @@ export function removePage(visit: Visit, id: string, token: string): Answer {
   return page(visit, 200, 'Remove this application?', form + signOutForm)
 }
 
-function actionForm({ parts }: Visit, action: string, token: string, button: string): string {
-  const hidden = `<input type="hidden" name="form" value="${parts.html(token)}">`
+function actionForm({ behaviour }: Visit, action: string, token: string, button: string): string {
+  const hidden = `<input type="hidden" name="form" value="${behaviour.html(token)}">`
   return `<form method="post" action="${action}">${hidden}<button>${button}</button></form>`
 }
 
 export function editPage(visit: Visit, status: number, id: string, { token, values, problem }: FormView): Answer {
-  const { html } = visit.parts
+  const { html } = visit.behaviour
   const main = [
     problem && `<p role="alert">${html(problem)}</p>`,
     `<form method="post" action="/applications/${encodeURIComponent(id)}/edit">`,

@@ -1,22 +1,28 @@
 // How the small client calls the login portal and the application API.
-import type { Parts } from './parts.ts'
+import type { Behaviour } from './behaviour.ts'
 import { PlatformError, type Session, type Visit } from './visit.ts'
 
 export type Call = { method: string; url: string; headers: Record<string, string>; body?: string; most: number }
 
 /** Calls the platform. Returns the status and the parsed answer. Throws a PlatformError if no usable answer arrives. */
-export async function call(parts: Parts, { method, url, headers, body, most }: Call): Promise<[number, unknown]> {
+export async function call(
+  behaviour: Behaviour,
+  { method, url, headers, body, most }: Call,
+): Promise<[number, unknown]> {
   try {
     const response = await fetch(url, {
       method,
       headers,
-      redirect: parts.redirects,
-      signal: AbortSignal.timeout(parts.deadlineMs),
+      redirect: behaviour.redirects,
+      signal: AbortSignal.timeout(behaviour.deadlineMs),
       ...(body !== undefined && { body }),
     })
-    if (response.headers.has('content-encoding') && !parts.unpacks) throw new PlatformError(502)
-    const text = await parts.readBody(response, most)
-    return [response.status, text === '' ? undefined : parts.parse(text, response.headers.get('content-type') ?? '')]
+    if (response.headers.has('content-encoding') && !behaviour.unpacks) throw new PlatformError(502)
+    const text = await behaviour.readBody(response, most)
+    return [
+      response.status,
+      text === '' ? undefined : behaviour.parse(text, response.headers.get('content-type') ?? ''),
+    ]
   } catch (error) {
     if (error instanceof PlatformError) throw error
     throw new PlatformError((error as Error).name === 'TimeoutError' ? 504 : 502)
@@ -25,23 +31,23 @@ export async function call(parts: Parts, { method, url, headers, body, most }: C
 
 /** Sends a form to the portal: the exchange, a renewal or a revocation. */
 export async function callPortal(visit: Visit, path: string, form: URLSearchParams): Promise<Record<string, unknown>> {
-  const { parts, settings } = visit
-  const [status, answer] = await parts.send(visit, {
+  const { behaviour, settings } = visit
+  const [status, answer] = await behaviour.send(visit, {
     method: 'POST',
-    url: parts.portalUrl(visit, path, form),
-    headers: parts.portalHeaders(visit),
-    body: parts.encode(form),
+    url: behaviour.portalUrl(visit, path, form),
+    headers: behaviour.portalHeaders(visit),
+    body: behaviour.encode(form),
     most: 65_536,
   })
   const fields = isRecord(answer) ? answer : {}
   if (status === 200 && (isRecord(answer) || path === '/api/revokeToken')) return fields
-  parts.note(visit, `${settings.loginUrl}${path} answered ${status}`)
+  behaviour.logMessage(visit, `${settings.loginUrl}${path} answered ${status}`)
   throw new PlatformError(status, typeof fields.error === 'string' ? fields.error : '')
 }
 
 /** Calls the API, and returns the answer whatever its status is. */
 export function callApi(visit: Visit, session: Session, method: string, path: string, content?: object) {
-  return visit.parts.send(visit, {
+  return visit.behaviour.send(visit, {
     method,
     url: `${visit.settings.apiUrl}${path}`,
     headers: {

@@ -4,12 +4,12 @@ import t from 'tap'
 import { checks } from '../../../src/conformance/checks.ts'
 import type { Result } from '../../../src/conformance/run-checks.ts'
 import { openStage } from '../support/stage.ts'
+import { correct } from './behaviour.ts'
 import { crashIf } from './changes.ts'
 import { buildClient } from './client.ts'
 import { buildFaultyClient } from './faulty-client.ts'
 import { metadataReader } from './mistakes/metadata.ts'
 import { inTurn } from './mistakes/raw-requests.ts'
-import { right } from './parts.ts'
 
 const isBlamed = ({ verdict }: Result) => verdict !== 'passed' && verdict !== 'not applicable'
 const tell = ({ id, verdict, reason }: Result) => `${id} ${verdict}: ${reason}`
@@ -26,7 +26,7 @@ t.test('a correct client that reads the metadata of the portal fails no metadata
   const stage = await openStage()
   t.teardown(stage.close)
   const results = await stage.judge(
-    settings => buildClient(settings, { ...right, ...metadataReader }),
+    settings => buildClient(settings, { ...correct, ...metadataReader }),
     checks.filter(({ group }) => group === 'metadata'),
   )
   t.same(results.filter(isBlamed).map(tell), [])
@@ -37,7 +37,7 @@ t.test('a client that keeps its random state unchanged in a cookie passes the ch
   const stage = await openStage()
   t.teardown(stage.close)
   const results = await stage.judge(
-    settings => buildClient(settings, { ...right, sealLogin: (_visit, _name, { state }) => state }),
+    settings => buildClient(settings, { ...correct, sealLogin: (_visit, _name, { state }) => state }),
     checks.filter(({ id }) => id === 'state-not-of-time'),
   )
   t.same(
@@ -52,7 +52,7 @@ t.test(
     const stage = await openStage()
     t.teardown(stage.close)
     const results = await stage.judge(
-      settings => buildClient(settings, { ...right, ...inTurn(() => true) }),
+      settings => buildClient(settings, { ...correct, ...inTurn(() => true) }),
       checks.filter(({ id }) => id === 'raw-body-unfinished'),
     )
     t.match(results, [{ verdict: 'undecided', reason: /one request at a time/ }])
@@ -76,7 +76,7 @@ t.test('if a client closes the connection after an invalid request target, no ch
   const stage = await openStage()
   t.teardown(stage.close)
   const results = await stage.judge(
-    settings => buildClient(settings, { ...right, ...crashIf(({ target }) => target === '%') }),
+    settings => buildClient(settings, { ...correct, ...crashIf(({ target }) => target === '%') }),
     checks.filter(({ id }) => id.startsWith('raw-escapes')),
   )
   t.same(results.filter(isBlamed).map(tell), [])

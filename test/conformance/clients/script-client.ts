@@ -1,7 +1,8 @@
 // The small client with pages that need JavaScript: scripts open the portal, leave the callback, load the list, send
 // the form and sign out. In a browser that runs scripts, this client is correct.
+
+import { type Behaviour, correct } from './behaviour.ts'
 import { page } from './pages.ts'
-import { type Parts, right } from './parts.ts'
 import type { Answer, Visit } from './visit.ts'
 
 const scriptPath = '/client.js'
@@ -47,7 +48,7 @@ function taskPage(visit: Visit, task: 'go' | 'load', to = ''): Answer {
     'One moment',
     `<noscript>Please allow JavaScript.</noscript><script src="${scriptPath}"></script>`,
   )
-  const data = `data-task="${task}" data-to="${visit.parts.html(to)}"`
+  const data = `data-task="${task}" data-to="${visit.behaviour.html(to)}"`
   return {
     ...answer,
     // Without this header, the next request would contain the address of the callback in its Referer.
@@ -59,18 +60,18 @@ function taskPage(visit: Visit, task: 'go' | 'load', to = ''): Answer {
 type Task = 'start' | 'callback' | 'pages'
 
 /**
- * Returns the parts of a client that leaves the tasks to a script. The client does all other tasks like the small
+ * Returns the behaviour of a client that leaves the tasks to a script. The client does all other tasks like the small
  * client.
  */
 export function leaveToScript(...tasks: Task[]) {
   return {
     headers: visit => ({
-      ...right.headers(visit),
-      'content-security-policy': `${right.headers(visit)['content-security-policy']}; script-src 'self'; connect-src 'self'`,
+      ...correct.headers(visit),
+      'content-security-policy': `${correct.headers(visit)['content-security-policy']}; script-src 'self'; connect-src 'self'`,
     }),
-    arrive: (visit, login) =>
-      tasks.includes('callback') ? taskPage(visit, 'go', login.returnTo) : right.arrive(visit, login),
-    async around(visit, next) {
+    afterLogin: (visit, login) =>
+      tasks.includes('callback') ? taskPage(visit, 'go', login.returnTo) : correct.afterLogin(visit, login),
+    async aroundRequest(visit, next) {
       const { pathname } = visit.url
       if (pathname === scriptPath)
         return { status: 200, headers: { 'content-type': 'text/javascript; charset=utf-8' }, body: script }
@@ -80,7 +81,7 @@ export function leaveToScript(...tasks: Task[]) {
       const isStart = tasks.includes('start') && pathname === '/login' && answer.status === 302
       return isStart ? taskPage(visit, 'go', answer.headers!.location) : answer
     },
-  } satisfies Partial<Parts>
+  } satisfies Partial<Behaviour>
 }
 
 export const needsScript = leaveToScript('start', 'callback', 'pages')

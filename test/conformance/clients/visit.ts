@@ -1,6 +1,6 @@
 // The types of a request to the small client and of its answer.
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Parts } from './parts.ts'
+import type { Behaviour } from './behaviour.ts'
 
 export interface Settings {
   /** Origins, without a trailing slash. */
@@ -19,7 +19,7 @@ export interface Settings {
 
 export interface Visit {
   settings: Settings
-  parts: Parts
+  behaviour: Behaviour
   /**
    * The data in the memory of this process, keyed by name. Another instance does not have this data, and a restart
    * deletes it.

@@ -1,9 +1,9 @@
 // Clients that trust ids, texts, sizes or headers of the platform's answers.
 import { setTimeout as pause } from 'node:timers/promises'
+import { type Behaviour, correct } from '../behaviour.ts'
 import { answerWith, bodyWith } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { page } from '../pages.ts'
-import { type Parts, right } from '../parts.ts'
 import { type Call, call, isRecord } from '../platform.ts'
 import { isCreation, isList, isOfGroups } from '../requests.ts'
 import { PlatformError, Refusal, type Visit } from '../visit.ts'
@@ -16,10 +16,10 @@ function callWithHeaders(
 ): Promise<[number, unknown]> {
   return call(
     {
-      ...visit.parts,
+      ...visit.behaviour,
       readBody(response, most) {
         hear(response.headers, response.status)
-        return right.readBody(response, most)
+        return correct.readBody(response, most)
       },
     },
     request,
@@ -29,10 +29,10 @@ function callWithHeaders(
 const idOf = (made: unknown) => (isRecord(made) ? made['@id'] : undefined)
 
 /** After creating an application, the client redirects to an address that contains the id from the API's answer. */
-function leadsTo(address: (id: string, visit: Visit) => string): Partial<Parts> {
+function leadsTo(address: (id: string, visit: Visit) => string): Partial<Behaviour> {
   return {
     async send(visit, request) {
-      const [status, answer] = await right.send(visit, request)
+      const [status, answer] = await correct.send(visit, request)
       if (isCreation(request) && status === 201) visit.memory.set('created', idOf(answer))
       return [status, answer]
     },
@@ -40,7 +40,7 @@ function leadsTo(address: (id: string, visit: Visit) => string): Partial<Parts> 
   }
 }
 
-const rawErrors: Partial<Parts> = {
+const rawErrors: Partial<Behaviour> = {
   parse: text => {
     try {
       return JSON.parse(text)
@@ -49,15 +49,15 @@ const rawErrors: Partial<Parts> = {
     }
   },
   async send(visit, request) {
-    const [status, answer] = await right.send(visit, request)
+    const [status, answer] = await correct.send(visit, request)
     if (!isList(request) || status < 400 || status === 401) return [status, answer]
     throw new Refusal(502, typeof answer === 'string' ? answer : JSON.stringify(answer))
   },
 }
 
-const rawMessages: Partial<Parts> = { html: text => text.replace(/"/g, '&quot;') }
+const rawMessages: Partial<Behaviour> = { html: text => text.replace(/"/g, '&quot;') }
 
-const unpacked: Partial<Parts> = { unpacks: true, deadlineMs: 7000, readBody: response => response.text() }
+const unpacked: Partial<Behaviour> = { unpacks: true, deadlineMs: 7000, readBody: response => response.text() }
 
 const depthOf = (value: unknown): number => (Array.isArray(value) ? 1 + Math.max(0, ...value.map(depthOf)) : 0)
 
@@ -68,12 +68,12 @@ const depthOf = (value: unknown): number => (Array.isArray(value) ? 1 + Math.max
 const headersOf = new WeakMap<Visit['cookies'], Headers>()
 
 /** Sends headers of the platform to the browser: all headers of the last answer that `isMet` selects. */
-const passesHeadersOnIf = (isMet: (call: Call, status: number) => boolean): Partial<Parts> => ({
+const passesHeadersOnIf = (isMet: (call: Call, status: number) => boolean): Partial<Behaviour> => ({
   send: (visit, request) =>
     callWithHeaders(visit, request, (headers, status) => {
       if (isMet(request, status)) headersOf.set(visit.cookies, headers)
     }),
-  async around(visit, next) {
+  async aroundRequest(visit, next) {
     const answer = await next()
     const own = ['content-type', 'content-length', 'content-encoding', 'transfer-encoding', 'connection', 'set-cookie']
     const headers = headersOf.get(visit.cookies) ?? new Headers()
@@ -86,7 +86,7 @@ const passesHeadersOnIf = (isMet: (call: Call, status: number) => boolean): Part
 })
 
 /** Copies one header of the last answer of the API. */
-const answerWithHeader = (name: string): Partial<Parts> => ({
+const answerWithHeader = (name: string): Partial<Behaviour> => ({
   send: (visit, request) => callWithHeaders(visit, request, headers => headersOf.set(visit.cookies, headers)),
   ...answerWith((answer, { cookies }) => {
     const value = headersOf.get(cookies)?.get(name)
@@ -101,32 +101,33 @@ const isOfApplications = ({ method, url }: Call) => method === 'GET' && url.incl
 
 export const apiAnswers: Mistake[] = [
   mistake('id-is-the-link', 'list-id-path', {
-    itemOf: ({ parts }, { id, name }) => `<a href="${parts.html(id)}">${parts.html(name)}</a>`,
+    itemOf: ({ behaviour }, { id, name }) => `<a href="${behaviour.html(id)}">${behaviour.html(name)}</a>`,
   }),
   mistake('id-pasted-into-a-call', ['list-id-path', 'list-id-query'], {
     applicationPath: id => `/apps/v1/${decodeURIComponent(id)}`,
   }),
   mistake('id-pasted-into-a-page', 'list-id-markup', {
-    itemOf: ({ parts }, { id, name }) => `<b title="${id}">${parts.html(name)}</b>`,
+    itemOf: ({ behaviour }, { id, name }) => `<b title="${id}">${behaviour.html(name)}</b>`,
   }),
   mistake('long-id-is-a-crash', 'list-id-long', {
     itemOf(visit, application) {
       if (application.id.length > 1000) throw new RangeError('too long')
-      return right.itemOf(visit, application)
+      return correct.itemOf(visit, application)
     },
   }),
   mistake('id-taken-for-a-text', 'list-id-type', {
     readList(answer) {
       for (const item of (answer as { ItemList: Record<string, string>[] }).ItemList) item['@id']!.toLowerCase()
-      return right.readList(answer)
+      return correct.readList(answer)
     },
   }),
   mistake('id-pasted-into-a-link', 'list-id-link', {
-    itemOf: ({ parts }, { id, name }) => `<a href="/applications/${parts.html(id)}">${parts.html(name)}</a>`,
+    itemOf: ({ behaviour }, { id, name }) =>
+      `<a href="/applications/${behaviour.html(id)}">${behaviour.html(name)}</a>`,
   }),
   mistake('percent-sign-of-an-id-in-a-link', 'list-id-link', {
-    itemOf: ({ parts }, { id, name }) =>
-      `<a href="/applications/${parts.html(id.replace(/[^\w%-]/g, encodeURIComponent))}">${parts.html(name)}</a>`,
+    itemOf: ({ behaviour }, { id, name }) =>
+      `<a href="/applications/${behaviour.html(id.replace(/[^\w%-]/g, encodeURIComponent))}">${behaviour.html(name)}</a>`,
   }),
   mistake(
     'id-pasted-into-a-form',
@@ -134,7 +135,7 @@ export const apiAnswers: Mistake[] = [
     bodyWith(body =>
       body.replace(
         /(action="\/applications\/)([^"]*)(\/secret")/,
-        (_, before, id, after) => before + right.html(decodeURIComponent(id)) + after,
+        (_, before, id, after) => before + correct.html(decodeURIComponent(id)) + after,
       ),
     ),
   ),
@@ -152,24 +153,24 @@ export const apiAnswers: Mistake[] = [
   mistake('groups-read-without-bound', 'every-call-large-refused', {
     send: (visit, request) => {
       const isGroups = request.url.includes('/links')
-      return call({ ...visit.parts, ...(isGroups && { readBody: response => response.text() }) }, request)
+      return call({ ...visit.behaviour, ...(isGroups && { readBody: response => response.text() }) }, request)
     },
   }),
   mistake('application-unpacked-without-bound', 'every-call-gzip-bomb', {
     send: (visit, request) => {
       const isDetails = request.method === 'GET' && request.url.includes('/apps/v1/')
-      const parts = { ...visit.parts, unpacks: true, readBody: (response: Response) => response.text() }
-      return call(isDetails ? parts : visit.parts, request)
+      const behaviour = { ...visit.behaviour, unpacks: true, readBody: (response: Response) => response.text() }
+      return call(isDetails ? behaviour : visit.behaviour, request)
     },
   }),
   mistake('name-unpacked-without-bound', 'name-gzip-bomb', {
     unpacks: true,
     readBody: response => response.text(),
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const answer = await next()
-      const session = right.readSession(visit)
+      const session = correct.readSession(visit)
       if (!session || visit.url.pathname !== '/applications') return answer
-      const [, me] = await right.send(visit, {
+      const [, me] = await correct.send(visit, {
         method: 'GET',
         url: `${visit.settings.loginUrl}/api/me`,
         headers: { authorization: `Bearer ${session.accessToken}` },
@@ -181,7 +182,7 @@ export const apiAnswers: Mistake[] = [
   mistake('list-walked-level-by-level', 'list-deep', {
     readList(answer) {
       if (isRecord(answer)) depthOf(answer.ItemList)
-      return right.readList(answer)
+      return correct.readList(answer)
     },
   }),
   mistake('api-error-is-markup', 'list-error-escaped', { ...rawErrors, html: text => text }),
@@ -209,7 +210,7 @@ export const apiAnswers: Mistake[] = [
   }),
   mistake('descriptions-kept-for-all', 'other-visitors-data', {
     async send(visit, request) {
-      const [status, answer] = await right.send(visit, request)
+      const [status, answer] = await correct.send(visit, request)
       const data = isRecord(answer) && isRecord(answer.data) ? answer.data : {}
       const key = `description ${request.url}`
       if (isOfApplications(request) && status === 200) visit.memory.set(key, data.description)
@@ -217,12 +218,12 @@ export const apiAnswers: Mistake[] = [
     },
     ...bodyWith((body, visit) => {
       const text = visit.memory.get(`description ${visit.settings.apiUrl}/apps/v1${visit.url.pathname.slice(13)}`)
-      return text ? `${body}<p>${right.html(`${text}`)}</p>` : body
+      return text ? `${body}<p>${correct.html(`${text}`)}</p>` : body
     }),
   }),
   mistake('last-answer-in-a-global-variable', 'other-visitors-data-at-once', {
     async send(visit, request) {
-      const answered = await right.send(visit, request)
+      const answered = await correct.send(visit, request)
       if (!isOfApplications(request) || answered[0] !== 200) return answered
       visit.memory.set('last', answered)
       await pause(10)
@@ -231,24 +232,24 @@ export const apiAnswers: Mistake[] = [
   }),
   mistake('older-answer-while-the-api-is-down', 'other-visitors-data-while-down', {
     async send(visit, request) {
-      if (!isOfApplications(request)) return right.send(visit, request)
-      const answered = await right.send(visit, request).catch((): [number, unknown] => [502, undefined])
+      if (!isOfApplications(request)) return correct.send(visit, request)
+      const answered = await correct.send(visit, request).catch((): [number, unknown] => [502, undefined])
       if (answered[0] === 200) visit.memory.set(request.url, answered)
       return answered[0] < 500 ? answered : ((visit.memory.get(request.url) as [number, unknown]) ?? answered)
     },
   }),
   mistake('last-list-of-anybody-while-the-api-is-down', 'other-visitors-data-while-down', {
     async send(visit, request) {
-      if (!isList(request)) return right.send(visit, request)
-      const answered = await right.send(visit, request).catch((): [number, unknown] => [502, undefined])
+      if (!isList(request)) return correct.send(visit, request)
+      const answered = await correct.send(visit, request).catch((): [number, unknown] => [502, undefined])
       if (answered[0] === 200) visit.memory.set('last list', answered)
       return answered[0] < 500 ? answered : ((visit.memory.get('last list') as [number, unknown]) ?? answered)
     },
   }),
   mistake('groups-of-the-last-visitor-shown-after-a-failure', 'other-visitors-data-while-down', {
     async send(visit, request) {
-      if (!isOfGroups(request)) return right.send(visit, request)
-      const answer = await right.send(visit, request).catch(() => undefined)
+      if (!isOfGroups(request)) return correct.send(visit, request)
+      const answer = await correct.send(visit, request).catch(() => undefined)
       if (answer?.[0] === 200) visit.memory.set('groups', answer)
       return (visit.memory.get('groups') as typeof answer) ?? answer ?? [502, undefined]
     },
@@ -256,7 +257,7 @@ export const apiAnswers: Mistake[] = [
   mistake('secret-as-html', 'secret-escaped', { created: (visit, text) => page(visit, 200, 'Created', `${text}`) }),
   mistake('refused-change-with-raw-messages', 'change-error-escaped', {
     async send(visit, request) {
-      const [status, answer] = await right.send(visit, request)
+      const [status, answer] = await correct.send(visit, request)
       if (request.method === 'PUT' && status === 422) rawTexts.set(visit.cookies, JSON.stringify(answer))
       return [status, answer]
     },
@@ -275,11 +276,13 @@ export const apiAnswers: Mistake[] = [
         throw new PlatformError(502, (error as Error).message)
       }
     },
-    wordsFor: (error, visit) => (error instanceof PlatformError && error.code) || right.wordsFor(error, visit),
+    wordsFor: (error, visit) => (error instanceof PlatformError && error.code) || correct.wordsFor(error, visit),
   }),
   mistake('unexpected-type-shown', 'failures-in-own-words', {
     readList: answer =>
-      (answer as { ItemList: Record<string, never>[] }).ItemList.flatMap(item => right.readList({ ItemList: [item] })),
-    wordsFor: (error, visit) => (error instanceof TypeError ? error.message : right.wordsFor(error, visit)),
+      (answer as { ItemList: Record<string, never>[] }).ItemList.flatMap(item =>
+        correct.readList({ ItemList: [item] }),
+      ),
+    wordsFor: (error, visit) => (error instanceof TypeError ? error.message : correct.wordsFor(error, visit)),
   }),
 ]

@@ -1,5 +1,6 @@
 // Clients that set session cookies wrongly, or that trust or misread the cookies of a request.
 import { createCipheriv, createDecipheriv } from 'node:crypto'
+import { type Behaviour, correct } from '../behaviour.ts'
 import {
   answerWith,
   beginsAtPage,
@@ -11,7 +12,6 @@ import {
   sessionWith,
 } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
-import { type Parts, right } from '../parts.ts'
 import { isCallback, isLogin } from '../requests.ts'
 import { Refusal, type Session, type Tokens, type Visit } from '../visit.ts'
 
@@ -38,7 +38,7 @@ const parsers: Record<string, (header: string) => [string, string][]> = {
     }),
   prototype(header) {
     const lists: Record<string, string[]> = {}
-    for (const [name, value] of right.readCookies(header)) {
+    for (const [name, value] of correct.readCookies(header)) {
       lists[name] ??= []
       lists[name].push(value)
     }
@@ -46,15 +46,15 @@ const parsers: Record<string, (header: string) => [string, string][]> = {
   },
   bytes(header) {
     new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(header, 'latin1'))
-    return right.readCookies(header)
+    return correct.readCookies(header)
   },
-  long: header => (header.length > 4000 ? [] : right.readCookies(header)),
+  long: header => (header.length > 4000 ? [] : correct.readCookies(header)),
   quotes: header =>
-    right
+    correct
       .readCookies(header)
       .map(([name, value]) => [name, value.startsWith('"') ? (JSON.parse(value) as string) : value]),
   duplicate(header) {
-    const cookies = right.readCookies(header)
+    const cookies = correct.readCookies(header)
     const names = cookies.map(([name]) => name)
     if (names.some((name, at) => names.indexOf(name) !== at)) throw new Error('duplicate key')
     return cookies
@@ -64,11 +64,11 @@ const parsers: Record<string, (header: string) => [string, string][]> = {
 /** Keeps the sessions in the memory of the server. The cookie contains the id that `idOf` computes. */
 const sessionsBy = (idOf: (visit: Visit, tokens: Tokens) => string, cookie = '__Host-sid') => ({
   keepSession(visit: Visit, tokens: Tokens) {
-    const visitor = right.visitorOf(tokens, visit)
+    const visitor = correct.visitorOf(tokens, visit)
     const session = { accessToken: tokens.accessToken, visitor, expiresAt: Date.now() + tokens.seconds * 1000 }
     const id = idOf(visit, tokens)
     visit.memory.set(`session ${id}`, session)
-    visit.setCookies.push(`${cookie}=${id}; ${right.sessionAttributes(tokens.seconds)}`)
+    visit.setCookies.push(`${cookie}=${id}; ${correct.sessionAttributes(tokens.seconds)}`)
     return session
   },
   readSession: (visit: Visit) =>
@@ -80,44 +80,44 @@ const sessionsBy = (idOf: (visit: Visit, tokens: Tokens) => string, cookie = '__
 const partLength = 3500
 
 const isUnreadable = (visit: Visit, name: string) =>
-  visit.cookies.some(([key, text]) => key === name && right.unseal(visit, name, text) === undefined)
+  visit.cookies.some(([key, text]) => key === name && correct.unseal(visit, name, text) === undefined)
 
 const mostParts = 2
 
 const longestPart = 3800
 
 /** Splits each session cookie into parts, and forgets to delete the parts that a smaller session does not need. */
-const splitWithoutCleaning: Partial<Parts> = {
+const splitWithoutCleaning: Partial<Behaviour> = {
   setCookie(visit, name, value, attributes) {
-    const parts = right.seal(visit, name, value).match(new RegExp(`.{1,${longestPart}}`, 'g')) ?? []
+    const parts = correct.seal(visit, name, value).match(new RegExp(`.{1,${longestPart}}`, 'g')) ?? []
     if (parts.length > mostParts) throw new Refusal(502, 'The platform sent more data than two cookies can keep.')
     for (const [at, part] of parts.entries()) visit.setCookies.push(`${name}.${at}=${part}; ${attributes}`)
   },
   readCookies(header) {
-    const cookies = right.readCookies(header)
-    const joined = [right.sessionCookie, right.refreshCookie].flatMap((name): [string, string][] => {
+    const cookies = correct.readCookies(header)
+    const joined = [correct.sessionCookie, correct.refreshCookie].flatMap((name): [string, string][] => {
       const parts = [0, 1].map(at => cookies.find(([key]) => key === `${name}.${at}`)?.[1] ?? '')
       return parts[0] ? [[name, parts.join('')]] : []
     })
     return [...cookies.filter(([name]) => !/\.\d$/.test(name)), ...joined]
   },
   dropSession({ setCookies }) {
-    for (const name of [right.sessionCookie, right.refreshCookie])
-      for (const at of [0, 1]) setCookies.push(`${name}.${at}=; ${right.sessionAttributes(0)}`)
+    for (const name of [correct.sessionCookie, correct.refreshCookie])
+      for (const at of [0, 1]) setCookies.push(`${name}.${at}=; ${correct.sessionAttributes(0)}`)
   },
 }
 
 /** Keeps both tokens in one cookie, which expires together with the access token. */
-const bothTokensInOneCookie: Partial<Parts> = {
+const bothTokensInOneCookie: Partial<Behaviour> = {
   keepSession(visit, tokens) {
     const kept = isCallback(visit) ? undefined : contentOf(visit)?.refreshToken
     const session: Session & { refreshToken: unknown } = {
       accessToken: tokens.accessToken,
-      visitor: right.visitorOf(tokens, visit),
+      visitor: correct.visitorOf(tokens, visit),
       expiresAt: Date.now() + tokens.seconds * 1000,
       refreshToken: tokens.refreshToken ?? kept,
     }
-    right.setCookie(visit, right.sessionCookie, session, right.sessionAttributes(tokens.seconds))
+    correct.setCookie(visit, correct.sessionCookie, session, correct.sessionAttributes(tokens.seconds))
     return session
   },
   readRefresh: visit => contentOf(visit)?.refreshToken as string | undefined,
@@ -138,7 +138,7 @@ export const cookie: Mistake[] = [
   ),
   mistake('second-login-without-httponly', 'cookie-httponly', {
     keepSession(visit, tokens) {
-      const session = right.keepSession(visit, tokens)
+      const session = correct.keepSession(visit, tokens)
       const [seen] = [visit.memory.get(`seen ${session.visitor}`)]
       visit.memory.set(`seen ${session.visitor}`, true)
       if (seen && visit.url.pathname === '/exchangeToken')
@@ -173,17 +173,17 @@ export const cookie: Mistake[] = [
   }),
   mistake('session-without-prefix', 'cookie-prefix', { sessionCookie: 'session', refreshCookie: 'refresh' }),
   mistake('session-for-a-month', 'cookie-max-age', {
-    sessionAttributes: seconds => right.sessionAttributes(seconds && 2_592_000),
+    sessionAttributes: seconds => correct.sessionAttributes(seconds && 2_592_000),
   }),
   mistake('session-in-milliseconds', 'cookie-max-age', {
-    sessionAttributes: seconds => right.sessionAttributes(seconds * 1000),
+    sessionAttributes: seconds => correct.sessionAttributes(seconds * 1000),
   }),
   mistake('session-without-max-age', 'cookie-max-age', {
     sessionAttributes: seconds =>
-      seconds ? right.sessionAttributes(seconds).replace(/; Max-Age=\d+/, '') : right.sessionAttributes(0),
+      seconds ? correct.sessionAttributes(seconds).replace(/; Max-Age=\d+/, '') : correct.sessionAttributes(0),
   }),
   mistake('session-for-ten-years', 'cookie-age-in-bounds', {
-    sessionAttributes: seconds => right.sessionAttributes(seconds && 315_360_000),
+    sessionAttributes: seconds => correct.sessionAttributes(seconds && 315_360_000),
   }),
   mistake(
     'host-prefix-without-secure',
@@ -202,14 +202,14 @@ export const cookie: Mistake[] = [
     ],
     {
       setCookie(visit, name, value, attributes) {
-        visit.setCookies.push(`${name}=${visit.parts.seal(visit, name, value)}; ${attributes}`)
+        visit.setCookies.push(`${name}=${visit.behaviour.seal(visit, name, value)}; ${attributes}`)
       },
     },
   ),
   mistake('login-refuses-large-tokens-with-a-crash', 'cookie-size-9-kb', {
     setCookie(visit, name, value, attributes) {
       try {
-        right.setCookie(visit, name, value, attributes)
+        correct.setCookie(visit, name, value, attributes)
       } catch (error) {
         throw error instanceof Refusal ? new RangeError('cookie too large') : error
       }
@@ -224,34 +224,34 @@ export const cookie: Mistake[] = [
   }),
   mistake('session-id-readable', 'cookie-each-unguessable', {
     seal(visit, name, value) {
-      if (name !== right.sessionCookie) return right.seal(visit, name, value)
+      if (name !== correct.sessionCookie) return correct.seal(visit, name, value)
       const id = keepInMemory(visit, name, value)
       return readable.write({ id })
     },
     unseal(visit, name, text) {
-      if (name !== right.sessionCookie) return right.unseal(visit, name, text)
+      if (name !== correct.sessionCookie) return correct.unseal(visit, name, text)
       const { id } = (readable.read(text) ?? {}) as { id?: unknown }
       return visit.memory.get(`${name} ${id}`)
     },
   }),
   mistake('session-id-counted-and-long', 'cookie-each-unguessable', {
     seal(visit, name, value) {
-      if (name !== right.sessionCookie) return right.seal(visit, name, value)
+      if (name !== correct.sessionCookie) return correct.seal(visit, name, value)
       const id = keepInMemory(visit, name, value)
       return `session-of-the-client-in-this-house-no-${id}`
     },
     unseal: (visit, name, text) =>
-      name === right.sessionCookie
+      name === correct.sessionCookie
         ? visit.memory.get(`${name} ${text.split('-').at(-1)}`)
-        : right.unseal(visit, name, text),
+        : correct.unseal(visit, name, text),
   }),
   mistake('refresh-cookie-until-the-browser-is-closed', 'cookie-refresh-age', {
-    refreshAttributes: seconds => right.refreshAttributes(seconds).replace(/; Max-Age=[1-9]\d*/, ''),
+    refreshAttributes: seconds => correct.refreshAttributes(seconds).replace(/; Max-Age=[1-9]\d*/, ''),
   }),
   mistake('refresh-cookie-as-long-as-the-access-token', 'cookie-refresh-age', { refreshSeconds: 3600 }),
   mistake('refresh-cookie-ends-with-the-access-token', ['cookie-refresh-age', 'refresh-works'], {
     keepSession(visit, tokens) {
-      const session = right.keepSession(visit, tokens)
+      const session = correct.keepSession(visit, tokens)
       visit.setCookies = visit.setCookies.map(line =>
         line.startsWith('__Host-refresh=') ? line.replace(/Max-Age=\d+/, `Max-Age=${tokens.seconds}`) : line,
       )
@@ -265,23 +265,23 @@ export const cookie: Mistake[] = [
   }),
   mistake('tampered-session-is-a-crash', ['cookie-tampered', 'cookie-cut'], {
     unseal(visit, name, text) {
-      const value = right.unseal(visit, name, text)
+      const value = correct.unseal(visit, name, text)
       if (value === undefined) throw new Error('Unsupported state or unable to authenticate data')
       return value
     },
   }),
   mistake('quoted-session-cookie-is-a-crash', 'cookie-cut', {
     readCookies: header =>
-      right
+      correct
         .readCookies(header)
         .map(([name, value]) => [
           name,
-          name === right.sessionCookie && value.startsWith('"') ? (JSON.parse(value) as string) : value,
+          name === correct.sessionCookie && value.startsWith('"') ? (JSON.parse(value) as string) : value,
         ]),
     onCrash: (_error, response) => void response.writeHead(500).end(),
   }),
   mistake('malformed-cookie-is-a-crash', 'cookie-hostile-percent', {
-    readCookies: header => right.readCookies(header).map(([name, value]) => [name, decodeURIComponent(value)]),
+    readCookies: header => correct.readCookies(header).map(([name, value]) => [name, decodeURIComponent(value)]),
     onCrash: (_error, response) => void response.writeHead(500).end(),
   }),
   ...Object.entries(parsers).map(([id, readCookies]) =>
@@ -292,74 +292,74 @@ export const cookie: Mistake[] = [
   mistake('odd-cookie-at-the-login-is-a-crash', 'cookie-hostile-elsewhere', {
     newState(visit) {
       for (const [, value] of visit.cookies) decodeURIComponent(value)
-      return right.newState(visit)
+      return correct.newState(visit)
     },
   }),
   mistake('garbage-login-cookie-is-a-crash', 'login-cookie-garbage', {
     unsealLogin(visit, name, text) {
-      const login = right.unsealLogin(visit, name, text)
+      const login = correct.unsealLogin(visit, name, text)
       if (login === undefined) throw new TypeError("Cannot read properties of undefined (reading 'at')")
       return login
     },
   }),
   mistake('broken-login-cookie-is-a-crash-at-the-callback', 'login-cookie-garbage', {
     findLogin(visit, state) {
-      const text = visit.cookies.find(([name]) => name === right.loginCookie(state))?.[1]
-      if (text !== undefined && !right.unsealLogin(visit, right.loginCookie(state), text))
+      const text = visit.cookies.find(([name]) => name === correct.loginCookie(state))?.[1]
+      if (text !== undefined && !correct.unsealLogin(visit, correct.loginCookie(state), text))
         throw new TypeError('cannot read the login')
-      return right.findLogin(visit, state)
+      return correct.findLogin(visit, state)
     },
   }),
   mistake('second-login-cookie-is-a-crash', 'login-cookie-duplicate', {
     findLogin(visit, state) {
-      if (visit.cookies.filter(([name]) => name === right.loginCookie(state)).length > 1)
+      if (visit.cookies.filter(([name]) => name === correct.loginCookie(state)).length > 1)
         throw new TypeError('the cookie is a list')
-      return right.findLogin(visit, state)
+      return correct.findLogin(visit, state)
     },
   }),
   mistake('one-broken-login-cookie-spoils-all', 'login-other-cookies-broken', {
     findLogin(visit, state) {
       const names = visit.cookies.filter(([name]) => name.startsWith('__Host-login-'))
-      return loginsOf(visit).length === names.length ? right.findLogin(visit, state) : undefined
+      return loginsOf(visit).length === names.length ? correct.findLogin(visit, state) : undefined
     },
   }),
   mistake('first-cookie-of-a-name-only', 'cookie-planted', {
     sessionCookie: 'session',
     refreshCookie: 'refresh',
-    readCookies: header => [...new Map(right.readCookies(header).reverse())],
+    readCookies: header => [...new Map(correct.readCookies(header).reverse())],
   }),
   mistake('one-seal-for-all-cookies', ['cookie-roles', 'cookie-roles-swapped'], {
-    seal: (visit, _name, value) => right.seal(visit, 'cookie', value),
-    unseal: (visit, _name, text) => right.unseal(visit, 'cookie', text),
-    sealLogin: (visit, _name, login) => right.seal(visit, 'cookie', login),
-    unsealLogin: (visit, _name, text) => right.unseal(visit, 'cookie', text),
+    seal: (visit, _name, value) => correct.seal(visit, 'cookie', value),
+    unseal: (visit, _name, text) => correct.unseal(visit, 'cookie', text),
+    sealLogin: (visit, _name, login) => correct.seal(visit, 'cookie', login),
+    unsealLogin: (visit, _name, text) => correct.unseal(visit, 'cookie', text),
     readSession: visit => {
-      const text = visit.cookies.find(([name]) => name === visit.parts.sessionCookie)?.[1]
-      const value = text ? (visit.parts.unseal(visit, '', text) as Record<string, unknown> | undefined) : undefined
+      const text = visit.cookies.find(([name]) => name === visit.behaviour.sessionCookie)?.[1]
+      const value = text ? (visit.behaviour.unseal(visit, '', text) as Record<string, unknown> | undefined) : undefined
       return value && { accessToken: String(value.accessToken), visitor: 'me', expiresAt: 0 }
     },
   }),
   mistake('sign-out-with-an-unreadable-cookie-is-a-crash', 'cookie-cut-elsewhere', {
     tokenToRevoke(visit) {
-      if (isUnreadable(visit, right.refreshCookie)) throw new TypeError('Cannot read properties of undefined')
-      return right.tokenToRevoke(visit)
+      if (isUnreadable(visit, correct.refreshCookie)) throw new TypeError('Cannot read properties of undefined')
+      return correct.tokenToRevoke(visit)
     },
   }),
   mistake('callback-with-an-unreadable-session-is-a-crash', 'cookie-cut-elsewhere', {
     async beforeState(visit) {
-      if (isUnreadable(visit, right.sessionCookie)) throw new TypeError('Cannot read properties of undefined')
+      if (isUnreadable(visit, correct.sessionCookie)) throw new TypeError('Cannot read properties of undefined')
     },
   }),
   mistake('unreadable-message-is-a-crash', 'cookie-others-cut', {
     unseal(visit, name, text) {
-      const content = right.unseal(visit, name, text)
+      const content = correct.unseal(visit, name, text)
       if (name === '__Host-made' && content === undefined) throw new TypeError('Cannot read properties of undefined')
       return content
     },
   }),
   mistake('cookie-measured-without-its-name', 'cookie-size-limit', {
     setCookie(visit, name, value, attributes) {
-      const text = right.seal(visit, name, value)
+      const text = correct.seal(visit, name, value)
       if (text.length > 4096) throw new Refusal(502, 'The platform sent more data than a browser can keep in a cookie.')
       visit.setCookies.push(`${name}=${text}; ${attributes}`)
     },
@@ -371,7 +371,7 @@ export const cookie: Mistake[] = [
   ),
   mistake('visitor-in-a-readable-cookie', 'cookie-data-sealed', {
     keepSession(visit, tokens) {
-      const session = right.keepSession(visit, tokens)
+      const session = correct.keepSession(visit, tokens)
       const who = readable.write({ user: session.visitor })
       visit.setCookies.push(`__Host-who=${who}; Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=3600`)
       return session
@@ -386,9 +386,9 @@ export const cookie: Mistake[] = [
     'session-set-again-on-the-start-page',
     'cookie-only-where-it-changes',
     answerWith((answer, visit) => {
-      const text = visit.cookies.find(([name]) => name === right.sessionCookie)?.[1]
+      const text = visit.cookies.find(([name]) => name === correct.sessionCookie)?.[1]
       if (text && visit.url.pathname === '/')
-        visit.setCookies.push(`${right.sessionCookie}=${text}; ${right.sessionAttributes(3600)}`)
+        visit.setCookies.push(`${correct.sessionCookie}=${text}; ${correct.sessionAttributes(3600)}`)
       return answer
     }),
   ),
@@ -415,38 +415,43 @@ export const cookie: Mistake[] = [
     headersWith(visit => (isLogin(visit) ? { 'cache-control': 'private, max-age=60' } : {})),
   ),
   mistake('page-with-renewed-cookies-kept-by-browsers', 'cookie-answers-not-kept', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const answer = await next()
-      const isRenewed = visit.setCookies.some(line => line.startsWith(`${right.sessionCookie}=`))
+      const isRenewed = visit.setCookies.some(line => line.startsWith(`${correct.sessionCookie}=`))
       if (isCallback(visit) || !isRenewed) return answer
       return { ...answer, headers: { ...answer.headers, 'cache-control': 'private, max-age=0' } }
     },
   }),
   mistake('renewed-session-without-httponly', 'cookie-attributes-after-renewal', {
     setCookie: (visit, name, value, attributes) =>
-      right.setCookie(visit, name, value, isCallback(visit) ? attributes : attributes.replace(' HttpOnly;', '')),
+      correct.setCookie(visit, name, value, isCallback(visit) ? attributes : attributes.replace(' HttpOnly;', '')),
   }),
   mistake('renewed-session-without-samesite', 'cookie-attributes-after-renewal', {
     setCookie: (visit, name, value, attributes) =>
-      right.setCookie(visit, name, value, isCallback(visit) ? attributes : attributes.replace(' SameSite=Strict;', '')),
+      correct.setCookie(
+        visit,
+        name,
+        value,
+        isCallback(visit) ? attributes : attributes.replace(' SameSite=Strict;', ''),
+      ),
   }),
   mistake('cookies-renewed-by-a-form-without-http-only', 'cookie-attributes-after-renewal', {
     keepSession(visit, tokens) {
-      const session = right.keepSession(visit, tokens)
+      const session = correct.keepSession(visit, tokens)
       if (visit.method === 'POST') visit.setCookies = visit.setCookies.map(line => line.replace('; HttpOnly', ''))
       return session
     },
   }),
   mistake('session-in-as-many-cookies-as-it-needs', 'cookie-total-size', {
     setCookie(visit, name, value, attributes) {
-      const text = visit.parts.seal(visit, name, value)
+      const text = visit.behaviour.seal(visit, name, value)
       for (let at = 0; at * partLength < text.length; at++)
         visit.setCookies.push(
           `${at ? `${name}-${at}` : name}=${text.slice(at * partLength, (at + 1) * partLength)}; ${attributes}`,
         )
     },
     readCookies(header) {
-      const all = right.readCookies(header)
+      const all = correct.readCookies(header)
       return all.map(([name, value]) => {
         const rest = all.filter(([other]) => new RegExp(`^${name}-\\d$`).test(other)).map(([, text]) => text)
         return [name, name.startsWith('__Host-login') ? value : [value, ...rest].join('')]
@@ -471,9 +476,9 @@ export const cookie: Mistake[] = [
     sessionsBy(() => hashOf(`${Date.now()}`)),
   ),
   mistake('long-cookie-header-refused', 'cookie-large-neighbours', {
-    readCookies: header => (header.length > 4096 ? [] : right.readCookies(header)),
+    readCookies: header => (header.length > 4096 ? [] : correct.readCookies(header)),
   }),
   mistake('very-long-cookie-header-ignored', 'cookie-very-large-neighbours', {
-    readCookies: header => (header.length > 8192 ? [] : right.readCookies(header)),
+    readCookies: header => (header.length > 8192 ? [] : correct.readCookies(header)),
   }),
 ]

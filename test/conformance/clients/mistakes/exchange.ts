@@ -1,15 +1,15 @@
 // Clients that send a wrong request for the exchange, or accept a token response that they must refuse.
 import { createHmac } from 'node:crypto'
 import { deflateSync, inflateSync } from 'node:zlib'
+import { correct } from '../behaviour.ts'
 import { exchangeWith, readable } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
-import { right } from '../parts.ts'
 import { callPortal, isRecord } from '../platform.ts'
 import { PlatformError, Refusal, type Visit } from '../visit.ts'
 
 function tokenSetIn(visit: Visit): string {
-  const text = visit.setCookies.find(line => line.startsWith(right.sessionCookie))?.match(/=([^;]*)/)?.[1] ?? ''
-  return (right.unseal(visit, right.sessionCookie, text) as { accessToken: string }).accessToken
+  const text = visit.setCookies.find(line => line.startsWith(correct.sessionCookie))?.match(/=([^;]*)/)?.[1] ?? ''
+  return (correct.unseal(visit, correct.sessionCookie, text) as { accessToken: string }).accessToken
 }
 
 const basic = ({ settings }: Visit) =>
@@ -58,23 +58,23 @@ export const exchange: Mistake[] = [
   mistake('secret-twice', 'exchange-one-authentication', {
     portalHeaders({ settings }) {
       const basic = Buffer.from(`${settings.clientId}:${settings.clientSecret}`).toString('base64')
-      return { ...right.portalHeaders({} as never), authorization: `Basic ${basic}` }
+      return { ...correct.portalHeaders({} as never), authorization: `Basic ${basic}` }
     },
   }),
   mistake('secret-in-a-header-of-the-exchange', 'exchange-one-authentication', {
-    portalHeaders: visit => ({ ...right.portalHeaders(visit), 'x-client-secret': visit.settings.clientSecret }),
+    portalHeaders: visit => ({ ...correct.portalHeaders(visit), 'x-client-secret': visit.settings.clientSecret }),
   }),
   mistake('exchange-tried-again-with-basic', 'exchange-one-authentication', {
     async send(visit, request) {
-      const answer = await right.send(visit, request)
+      const answer = await correct.send(visit, request)
       if (answer[0] !== 401 || !request.url.endsWith('/api/exchangeToken')) return answer
-      return right.send(visit, { ...request, headers: { ...request.headers, authorization: basic(visit) } })
+      return correct.send(visit, { ...request, headers: { ...request.headers, authorization: basic(visit) } })
     },
   }),
   mistake('exchange-twice', 'exchange-once', {
     async exchange(visit, callback, login) {
-      const tokens = await right.exchange(visit, callback, login)
-      await callPortal(visit, '/api/exchangeToken', right.exchangeForm(visit, callback, login)).catch(() => {})
+      const tokens = await correct.exchange(visit, callback, login)
+      await callPortal(visit, '/api/exchangeToken', correct.exchangeForm(visit, callback, login)).catch(() => {})
       return tokens
     },
   }),
@@ -85,17 +85,20 @@ export const exchange: Mistake[] = [
   ),
   mistake('last-verifier-for-every-login', 'exchange-verifier-own', {
     newVerifier(visit) {
-      const verifier = right.newVerifier(visit)
+      const verifier = correct.newVerifier(visit)
       visit.memory.set('verifier', verifier)
       return verifier
     },
     exchangeForm: (visit, callback, login) =>
-      right.exchangeForm(visit, callback, { ...login, verifier: `${visit.memory.get('verifier') ?? login.verifier}` }),
+      correct.exchangeForm(visit, callback, {
+        ...login,
+        verifier: `${visit.memory.get('verifier') ?? login.verifier}`,
+      }),
   }),
   mistake('no-redirect-uri-for-a-login-with-a-return-address', 'exchange-every-login', {
     startQuery(visit, state, verifier) {
       visit.memory.set(`returns ${state}`, visit.query.has('returnTo'))
-      return right.startQuery(visit, state, verifier)
+      return correct.startQuery(visit, state, verifier)
     },
     ...exchangeWith((form, visit) => {
       if (visit.memory.get(`returns ${form.get('state')}`)) form.delete('redirect_uri')
@@ -124,18 +127,18 @@ export const exchange: Mistake[] = [
   mistake('token-in-the-query', 'token-in-header', {
     send(visit, request) {
       const token = request.headers.authorization?.slice('Bearer '.length)
-      return right.send(visit, token ? { ...request, url: `${request.url}?for=${token}` } : request)
+      return correct.send(visit, token ? { ...request, url: `${request.url}?for=${token}` } : request)
     },
   }),
   mistake('browser-headers-to-the-api', 'api-call-own-headers', {
     send(visit, request) {
       const sent = Object.entries(visit.headers).filter(([name]) => name.startsWith('x-') || name === 'cookie')
-      return right.send(visit, { ...request, headers: { ...Object.fromEntries(sent), ...request.headers } as never })
+      return correct.send(visit, { ...request, headers: { ...Object.fromEntries(sent), ...request.headers } as never })
     },
   }),
   mistake('token-of-the-browser-at-the-api', 'api-call-own-headers', {
     send: (visit, call) =>
-      right.send(visit, {
+      correct.send(visit, {
         ...call,
         headers: {
           ...call.headers,
@@ -144,16 +147,16 @@ export const exchange: Mistake[] = [
       }),
   }),
   mistake('token-in-the-address', 'tokens-not-in-browser', {
-    arrive: (visit, login) => ({
+    afterLogin: (visit, login) => ({
       status: 303,
       headers: { location: `${login.returnTo}#access_token=${tokenSetIn(visit)}` },
     }),
-    sessionAttributes: seconds => right.sessionAttributes(seconds).replace('Strict', 'Lax'),
-    refreshAttributes: seconds => right.refreshAttributes(seconds).replace('Strict', 'Lax'),
+    sessionAttributes: seconds => correct.sessionAttributes(seconds).replace('Strict', 'Lax'),
+    refreshAttributes: seconds => correct.refreshAttributes(seconds).replace('Strict', 'Lax'),
   }),
   mistake('token-for-scripts', 'tokens-not-in-browser', {
     setCookie(visit, name, value, attributes) {
-      right.setCookie(visit, name, value, attributes)
+      correct.setCookie(visit, name, value, attributes)
       const { accessToken } = value as { accessToken?: string }
       if (accessToken) visit.setCookies.push(`access_token=${accessToken}; Path=/; Secure; SameSite=Strict`)
     },
@@ -164,13 +167,13 @@ export const exchange: Mistake[] = [
   }),
   mistake('session-is-the-token', 'tokens-sealed', {
     seal: (visit, name, value) =>
-      name === visit.parts.sessionCookie
+      name === visit.behaviour.sessionCookie
         ? (value as { accessToken: string }).accessToken
-        : right.seal(visit, name, value),
+        : correct.seal(visit, name, value),
     unseal: (visit, name, text) =>
-      name === visit.parts.sessionCookie
+      name === visit.behaviour.sessionCookie
         ? { accessToken: text, visitor: 'me', expiresAt: Date.now() + 60_000 }
-        : right.unseal(visit, name, text),
+        : correct.unseal(visit, name, text),
   }),
   mistake('session-packed-and-signed', 'tokens-sealed', {
     seal(visit, _name, value) {
@@ -218,7 +221,7 @@ export const exchange: Mistake[] = [
     {
       isToken: (token): token is string => typeof token === 'string',
       readTokens: (visit, answer) =>
-        right.readTokens(visit, { ...answer, access_token: encodeURI(`${answer.access_token}`) }),
+        correct.readTokens(visit, { ...answer, access_token: encodeURI(`${answer.access_token}`) }),
     },
   ),
   mistake(
@@ -261,14 +264,14 @@ export const exchange: Mistake[] = [
   }),
   mistake('state-of-any-login-that-began', 'token-answer-state-of-another-tab', {
     newState(visit) {
-      const state = right.newState(visit)
+      const state = correct.newState(visit)
       visit.memory.set(`began ${state}`, true)
       return state
     },
     async exchange(visit, callback, login) {
-      const answer = await callPortal(visit, '/api/exchangeToken', right.exchangeForm(visit, callback, login))
+      const answer = await callPortal(visit, '/api/exchangeToken', correct.exchangeForm(visit, callback, login))
       if (!visit.memory.has(`began ${answer.state}`)) throw new Refusal(502, 'This answer is of another login.')
-      return right.readTokens(visit, answer)
+      return correct.readTokens(visit, answer)
     },
   }),
   mistake('token-type-in-one-case', 'token-answer-lowercase-type', { isBearer: type => type === 'Bearer' }),
@@ -278,7 +281,7 @@ export const exchange: Mistake[] = [
   mistake('refresh-token-needed', 'token-answer-no-refresh-token', {
     readTokens(visit, answer) {
       if (!answer.refresh_token) throw new Refusal(502, 'The portal gave no refresh token.')
-      return right.readTokens(visit, answer)
+      return correct.readTokens(visit, answer)
     },
   }),
   mistake(
@@ -286,33 +289,33 @@ export const exchange: Mistake[] = [
     ['null', 'number', 'with-newline'].map(what => `token-answer-refresh-token-${what}`),
     {
       seal: (visit, name, value) =>
-        name === right.refreshCookie
+        name === correct.refreshCookie
           ? `${(value as { refreshToken: unknown }).refreshToken}`
-          : right.seal(visit, name, value),
+          : correct.seal(visit, name, value),
       unseal: (visit, name, text) =>
-        name === right.refreshCookie
+        name === correct.refreshCookie
           ? { refreshToken: text, endsAt: Date.now() + 60_000 }
-          : right.unseal(visit, name, text),
+          : correct.unseal(visit, name, text),
       readTokens: (visit, answer) => ({
-        ...right.readTokens(visit, answer),
+        ...correct.readTokens(visit, answer),
         refreshToken: answer.refresh_token === undefined ? undefined : `${answer.refresh_token}`,
       }),
     },
   ),
   mistake('null-is-a-refresh-token', 'token-answer-refresh-token-null', {
     readTokens(visit, answer) {
-      const tokens = right.readTokens(visit, answer)
+      const tokens = correct.readTokens(visit, answer)
       return answer.refresh_token === null ? { ...tokens, refreshToken: `${answer.refresh_token}` } : tokens
     },
   }),
   mistake('empty-refresh-token-hangs-up', 'token-answer-refresh-token-empty', {
     readTokens(visit, answer) {
       if (answer.refresh_token === '') throw new RangeError('The refresh token has no first part.')
-      return right.readTokens(visit, answer)
+      return correct.readTokens(visit, answer)
     },
     statusFor(error) {
       if (error instanceof RangeError) throw error
-      return right.statusFor(error)
+      return correct.statusFor(error)
     },
   }),
   mistake('expires-in-nan', 'token-answer-expires-in-missing', { lifetime: value => Number(value) }),
@@ -333,7 +336,7 @@ export const exchange: Mistake[] = [
   mistake(
     'lifetime-as-it-came',
     ['decimal', 'long', 'exponent'].map(id => `token-answer-expires-in-${id}`),
-    { lifetime: value => (typeof value === 'number' && value > 0 ? value : right.lifetime(value)) },
+    { lifetime: value => (typeof value === 'number' && value > 0 ? value : correct.lifetime(value)) },
   ),
   mistake(
     'expires-in-of-another-type-hangs-up',
@@ -341,16 +344,16 @@ export const exchange: Mistake[] = [
     {
       lifetime(value) {
         if (typeof value === 'object' || value === '') throw new RangeError('This value is no number.')
-        return right.lifetime(value)
+        return correct.lifetime(value)
       },
       statusFor(error) {
         if (error instanceof RangeError) throw error
-        return right.statusFor(error)
+        return correct.statusFor(error)
       },
     },
   ),
   mistake('expires-in-true-is-a-number', 'token-answer-expires-in-converted', {
-    lifetime: value => right.lifetime(value === true ? 1 : value),
+    lifetime: value => correct.lifetime(value === true ? 1 : value),
   }),
   mistake('lifetime-made-up', ['token-answer-over-zero', 'token-answer-over-negative'], {
     lifetime: value => (Number(value) > 0 ? Number(value) : 3600),
@@ -359,13 +362,13 @@ export const exchange: Mistake[] = [
     readTokens(visit, answer) {
       const known = ['access_token', 'token_type', 'expires_in', 'refresh_token', 'scope', 'state']
       if (Object.keys(answer).some(name => !known.includes(name))) throw new Refusal(502, 'Not as agreed.')
-      return right.readTokens(visit, answer)
+      return correct.readTokens(visit, answer)
     },
   }),
   mistake('token-answer-without-scope-refused', 'token-answer-without-scope', {
     readTokens(visit, answer) {
       if (typeof answer.scope !== 'string') throw new PlatformError(502)
-      return right.readTokens(visit, answer)
+      return correct.readTokens(visit, answer)
     },
   }),
   mistake('only-the-first-piece-of-an-answer-read', 'token-answer-in-pieces', {
@@ -376,7 +379,7 @@ export const exchange: Mistake[] = [
   }),
   mistake('first-value-of-a-doubled-name', 'token-answer-doubled-names', {
     parse(text, type) {
-      const answer = right.parse(text, type)
+      const answer = correct.parse(text, type)
       if (!isRecord(answer)) return answer
       const first = Object.keys(answer).map(name => [name, new RegExp(`"${name}":"([^"]*)"`).exec(text)?.[1]])
       return { ...answer, ...Object.fromEntries(first.filter(([, value]) => value !== undefined)) }
@@ -388,14 +391,14 @@ export const exchange: Mistake[] = [
     {
       keepSession(visit, tokens) {
         visit.memory.set('signed in', true)
-        return right.keepSession(visit, tokens)
+        return correct.keepSession(visit, tokens)
       },
-      readRefresh: visit => right.readRefresh(visit) ?? (visit.memory.has('signed in') ? 'undefined' : undefined),
+      readRefresh: visit => correct.readRefresh(visit) ?? (visit.memory.has('signed in') ? 'undefined' : undefined),
     },
   ),
   mistake('status-of-the-exchange-ignored', ['token-answer-status-400', 'token-answer-status-500'], {
     async send(visit, request) {
-      const [status, answer] = await right.send(visit, request)
+      const [status, answer] = await correct.send(visit, request)
       return [request.url.endsWith('/api/exchangeToken') ? 200 : status, answer]
     },
   }),

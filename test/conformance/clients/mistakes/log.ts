@@ -1,19 +1,20 @@
 // Clients that print a secret or a personal text.
+
+import { correct } from '../behaviour.ts'
 import { answerWith } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
-import { right } from '../parts.ts'
 import { type Call, isRecord } from '../platform.ts'
 import { isEdit } from '../requests.ts'
 import type { Visit } from '../visit.ts'
 
 const printed = (name: string, checks: string | string[], what: (visit: Visit) => string) =>
-  mistake(name, checks, { describe: (visit, status) => `${visit.method} ${what(visit)} ${status}` })
+  mistake(name, checks, { logLine: (visit, status) => `${visit.method} ${what(visit)} ${status}` })
 
 /** Makes a call. If the call fails and `isMeant` is true, the client prints the whole call. */
 async function printFailed(visit: Visit, request: Call, isMeant: boolean): Promise<[number, unknown]> {
   const print = () => isMeant && visit.settings.print(`failed: ${JSON.stringify(request)}`)
   try {
-    const answered = await right.send(visit, request)
+    const answered = await correct.send(visit, request)
     if (answered[0] >= 400 || !isRecord(answered[1])) print()
     return answered
   } catch (error) {
@@ -39,35 +40,35 @@ export const log: Mistake[] = [
   mistake('exchange-printed', 'log-client-secret', {
     send(visit, request) {
       if (request.method === 'POST') visit.settings.print(`${request.url} ${request.body}`)
-      return right.send(visit, request)
+      return correct.send(visit, request)
     },
   }),
   mistake('tokens-printed', 'log-tokens', {
     readTokens(visit, answer) {
       visit.settings.print(`tokens: ${JSON.stringify(answer)}`)
-      return right.readTokens(visit, answer)
+      return correct.readTokens(visit, answer)
     },
   }),
   mistake('calls-printed', 'log-tokens', {
     send(visit, request) {
       visit.settings.print(`${request.method} ${request.url} ${JSON.stringify(request.headers)}`)
-      return right.send(visit, request)
+      return correct.send(visit, request)
     },
   }),
   printed('cookies-printed', 'log-cookies', ({ url, headers }) => `${url.pathname} ${headers.cookie}`),
   printed('set-cookies-printed', 'log-cookies', ({ url, setCookies }) => `${url.pathname} ${setCookies.join(' ')}`),
   mistake('address-of-a-callback-with-a-wrong-method-printed', 'log-refused-callback', {
-    describe: (visit, status) => `${visit.method} ${status === 405 ? visit.target : visit.url.pathname} ${status}`,
+    logLine: (visit, status) => `${visit.method} ${status === 405 ? visit.target : visit.url.pathname} ${status}`,
   }),
   mistake('address-of-a-callback-in-a-frame-printed', 'log-refused-callback', {
-    describe: (visit, status) => `${visit.method} ${status === 403 ? visit.target : visit.url.pathname} ${status}`,
+    logLine: (visit, status) => `${visit.method} ${status === 403 ? visit.target : visit.url.pathname} ${status}`,
   }),
   mistake('referer-of-each-request-printed', 'log-referer', {
-    describe: (visit, status) => `${visit.method} ${visit.url.pathname} ${status} "${visit.headers.referer ?? '-'}"`,
+    logLine: (visit, status) => `${visit.method} ${visit.url.pathname} ${status} "${visit.headers.referer ?? '-'}"`,
   }),
   mistake('failed-exchange-printed', 'log-failed-exchange', {
     async send(visit, request) {
-      const [status, answer] = await right.send(visit, request)
+      const [status, answer] = await correct.send(visit, request)
       if (status >= 400) visit.settings.print(`failed: ${JSON.stringify(request)}`)
       return [status, answer]
     },
@@ -75,13 +76,13 @@ export const log: Mistake[] = [
   mistake('refused-tokens-printed', 'log-refused-tokens', {
     async exchange(visit, callback, login) {
       let answer: unknown
-      const send = async (...call: Parameters<typeof right.send>): ReturnType<typeof right.send> => {
-        const answered = await right.send(...call)
+      const send = async (...call: Parameters<typeof correct.send>): ReturnType<typeof correct.send> => {
+        const answered = await correct.send(...call)
         answer = answered[1]
         return answered
       }
       try {
-        return await right.exchange({ ...visit, parts: { ...visit.parts, send } }, callback, login)
+        return await correct.exchange({ ...visit, behaviour: { ...visit.behaviour, send } }, callback, login)
       } catch (error) {
         visit.settings.print(`refused: ${JSON.stringify(answer)}`)
         throw error
@@ -91,7 +92,7 @@ export const log: Mistake[] = [
   mistake('refused-renewal-printed', 'log-refused-renewal', {
     readTokens(visit, answer) {
       try {
-        return right.readTokens(visit, answer)
+        return correct.readTokens(visit, answer)
       } catch (error) {
         visit.settings.print(`refused: ${JSON.stringify(answer)}`)
         throw error
@@ -113,12 +114,12 @@ export const log: Mistake[] = [
   mistake('credentials-printed', 'log-created-secret', {
     created(visit, made, visitor) {
       visit.settings.print(`created: ${made}`)
-      return right.created(visit, made, visitor)
+      return correct.created(visit, made, visitor)
     },
   }),
   mistake('answers-of-the-platform-printed', ['log-created-secret', 'log-texts-of-the-api'], {
     async send(visit, request) {
-      const [status, answer] = await right.send(visit, request)
+      const [status, answer] = await correct.send(visit, request)
       if (isRecord(answer)) visit.settings.print(JSON.stringify(answer))
       return [status, answer]
     },
@@ -136,7 +137,7 @@ export const log: Mistake[] = [
   mistake('refused-form-printed', 'log-refused-form', {
     wordsFor(error, visit) {
       if (visit.body) visit.settings.print(`form refused: ${visit.body}`)
-      return right.wordsFor(error, visit)
+      return correct.wordsFor(error, visit)
     },
   }),
   printed('line-of-a-page-query-printed', 'log-one-line', ({ url, query }) =>
@@ -166,12 +167,12 @@ export const log: Mistake[] = [
     mistake(`${name}-of-a-callback-printed`, 'log-one-line-callback', {
       forgetLogin(visit, state) {
         visit.settings.print(`callback with ${name} ${visit.query.get(name)}`)
-        right.forgetLogin(visit, state)
+        correct.forgetLogin(visit, state)
       },
     }),
   ),
   mistake('reason-of-a-cancelled-login-printed', 'log-one-line-callback', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       if (visit.url.pathname === '/cancelled')
         visit.settings.print(`cancelled: ${visit.query.get('error_description')}`)
       return next()
@@ -179,18 +180,18 @@ export const log: Mistake[] = [
   }),
   mistake('states-printed-when-they-differ', 'log-state-of-failed-login', {
     findLogin(visit, state) {
-      const login = right.findLogin(visit, state)
+      const login = correct.findLogin(visit, state)
       if (!login) visit.settings.print(`unknown state ${state}`)
       return login
     },
   }),
   mistake('both-states-of-an-exchange-printed', 'log-state-of-failed-login', {
     isStateOf(answer, state) {
-      const isSame = right.isStateOf(answer, state)
+      const isSame = correct.isStateOf(answer, state)
       if (!isSame) printLine?.(`got ${answer.state}, wanted ${state}`)
       return isSame
     },
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       printLine = visit.settings.print
       return next()
     },
@@ -206,7 +207,7 @@ export const log: Mistake[] = [
   ),
   mistake('name-of-a-removed-application-printed', 'log-changed-application', {
     async send(visit, call) {
-      const [status, answer] = await right.send(visit, call)
+      const [status, answer] = await correct.send(visit, call)
       const data = isRecord(answer) && isRecord(answer.data) ? answer.data : {}
       if (isEdit(visit) && call.method === 'GET') visit.settings.print(`opened ${data.name}`)
       return [status, answer]
@@ -215,7 +216,7 @@ export const log: Mistake[] = [
   mistake('new-secret-printed', 'log-new-secret', {
     created(visit, text, visitor) {
       if (visit.url.pathname.endsWith('/secret')) visit.settings.print(`${text}`)
-      return right.created(visit, text, visitor)
+      return correct.created(visit, text, visitor)
     },
   }),
 ]

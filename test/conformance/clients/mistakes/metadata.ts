@@ -1,8 +1,8 @@
 // Clients that read the metadata of the portal, and trust the document too much or cannot work without it.
 
+import { type Behaviour, correct } from '../behaviour.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { page } from '../pages.ts'
-import { type Parts, right } from '../parts.ts'
 import { isRecord } from '../platform.ts'
 import { Refusal, type Visit } from '../visit.ts'
 
@@ -38,7 +38,7 @@ async function read(visit: Visit, { deadlineMs, most, redirects, isBelieved, oth
       signal: AbortSignal.timeout(deadlineMs),
       redirect: redirects,
     })
-    const answer: unknown = JSON.parse(await right.readBody(response, most(response)))
+    const answer: unknown = JSON.parse(await correct.readBody(response, most(response)))
     if (!response.ok || !isRecord(answer) || !isBelieved(answer, visit)) throw new Error('not the document')
     document = answer
     visit.memory.set('isRead', true)
@@ -56,35 +56,35 @@ const takesPkce = (visit: Visit) => {
 /**
  * Makes a client that reads the document once, before its first login. `change` replaces properties of `rightReading`.
  */
-function readingMetadata(change: Partial<Reading> = {}, parts: Partial<Parts> = {}): Partial<Parts> {
+function readingMetadata(change: Partial<Reading> = {}, behaviour: Partial<Behaviour> = {}): Partial<Behaviour> {
   const reading = { ...rightReading, ...change }
   return {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const isNeeded = visit.url.pathname === '/login' && (reading.isAskedAgain || !visit.memory.has('isRead'))
       if (isNeeded) await read(visit, reading)
       return next()
     },
     startQuery(visit, state, verifier) {
-      const query = right.startQuery(visit, state, verifier)
+      const query = correct.startQuery(visit, state, verifier)
       if (!takesPkce(visit)) for (const name of ['code_challenge', 'code_challenge_method']) query.delete(name)
       return query
     },
-    newVerifier: visit => (takesPkce(visit) ? right.newVerifier(visit) : ''),
+    newVerifier: visit => (takesPkce(visit) ? correct.newVerifier(visit) : ''),
     exchangeForm(visit, callback, login) {
-      const form = right.exchangeForm(visit, callback, login)
+      const form = correct.exchangeForm(visit, callback, login)
       if (!login.verifier) form.delete('code_verifier')
       return form
     },
     checkClient(visit) {
-      right.checkClient(visit)
+      correct.checkClient(visit)
       const isPromised = known(visit).authorization_response_iss_parameter_supported === true
       if (isPromised && !visit.query.has('iss')) throw new Refusal(400, 'This answer does not name its sender.')
     },
     /** Revokes only if the document lists the endpoint. */
     async revoke(visit, token) {
-      if (known(visit).revocation_endpoint !== undefined) await right.revoke(visit, token)
+      if (known(visit).revocation_endpoint !== undefined) await correct.revoke(visit, token)
     },
-    ...parts,
+    ...behaviour,
   }
 }
 
@@ -92,24 +92,24 @@ function readingMetadata(change: Partial<Reading> = {}, parts: Partial<Parts> = 
 export const metadataReader = readingMetadata()
 
 /** Uses the addresses in the document for login requests and for exchanges. */
-const takesHosts: Partial<Parts> = {
-  portalStart: visit => String(known(visit).authorization_endpoint ?? right.portalStart(visit)),
+const takesHosts: Partial<Behaviour> = {
+  portalStart: visit => String(known(visit).authorization_endpoint ?? correct.portalStart(visit)),
   portalUrl: (visit, path, form) =>
     path === '/api/exchangeToken'
-      ? String(known(visit).token_endpoint ?? right.portalUrl(visit, path, form))
-      : right.portalUrl(visit, path, form),
+      ? String(known(visit).token_endpoint ?? correct.portalUrl(visit, path, form))
+      : correct.portalUrl(visit, path, form),
 }
 
 /** Uses the address in the field `member` of the document for the calls that `isMeant` selects. */
-const takesHost = (member: string, isMeant: (path: string, form: URLSearchParams) => boolean): Partial<Parts> => ({
+const takesHost = (member: string, isMeant: (path: string, form: URLSearchParams) => boolean): Partial<Behaviour> => ({
   portalUrl: (visit, path, form) =>
     isMeant(path, form)
-      ? String(known(visit)[member] ?? right.portalUrl(visit, path, form))
-      : right.portalUrl(visit, path, form),
+      ? String(known(visit)[member] ?? correct.portalUrl(visit, path, form))
+      : correct.portalUrl(visit, path, form),
 })
 
 /** Refuses a callback without iss if `isPromised` is true, or if the document promises iss. */
-const demandsIss = (isPromised: (visit: Visit) => boolean): Partial<Parts> => ({
+const demandsIss = (isPromised: (visit: Visit) => boolean): Partial<Behaviour> => ({
   checkClient(visit) {
     metadataReader.checkClient!(visit)
     if (isPromised(visit) && !visit.query.has('iss')) throw new Refusal(400, 'This answer does not name its sender.')
@@ -125,9 +125,9 @@ const needsIt = readingMetadata({
 export const metadata: Mistake[] = [
   mistake('metadata-needed', ['metadata-404', 'metadata-503', 'metadata-html'], {
     ...needsIt,
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       try {
-        return await needsIt.around!(visit, next)
+        return await needsIt.aroundRequest!(visit, next)
       } catch {
         return { status: 503, body: 'Please try again later.' }
       }
@@ -170,10 +170,10 @@ export const metadata: Mistake[] = [
   ),
   mistake('metadata-asked-for-once', 'metadata-read-later', {
     ...metadataReader,
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const hasAsked = visit.memory.has('hasAsked')
       visit.memory.set('hasAsked', true)
-      return hasAsked ? next() : metadataReader.around!(visit, next)
+      return hasAsked ? next() : metadataReader.aroundRequest!(visit, next)
     },
   }),
   mistake('metadata-redirect-followed', 'metadata-redirect', readingMetadata({ redirects: 'follow' })),
@@ -241,9 +241,9 @@ export const metadata: Mistake[] = [
     readingMetadata(
       {},
       {
-        newVerifier: right.newVerifier,
+        newVerifier: correct.newVerifier,
         startQuery(visit, state, verifier) {
-          const query = right.startQuery(visit, state, verifier)
+          const query = correct.startQuery(visit, state, verifier)
           if (takesPkce(visit)) return query
           query.set('code_challenge', verifier)
           query.set('code_challenge_method', 'plain')
@@ -255,7 +255,7 @@ export const metadata: Mistake[] = [
   mistake(
     'pkce-whatever-the-metadata-says',
     ['metadata-no-pkce-404', 'metadata-no-pkce-pkce-missing'],
-    readingMetadata({}, { newVerifier: right.newVerifier, startQuery: right.startQuery }),
+    readingMetadata({}, { newVerifier: correct.newVerifier, startQuery: correct.startQuery }),
   ),
   mistake(
     'parameter-of-no-specification-without-metadata',
@@ -274,7 +274,7 @@ export const metadata: Mistake[] = [
   mistake(
     'empty-verifier-without-pkce',
     ['metadata-no-pkce-404', 'metadata-no-pkce-pkce-missing'],
-    readingMetadata({}, { exchangeForm: right.exchangeForm }),
+    readingMetadata({}, { exchangeForm: correct.exchangeForm }),
   ),
   mistake(
     'pkce-if-any-method-is-listed',
@@ -282,11 +282,11 @@ export const metadata: Mistake[] = [
     readingMetadata(
       {},
       {
-        newVerifier: visit => (known(visit).code_challenge_methods_supported ? right.newVerifier(visit) : ''),
+        newVerifier: visit => (known(visit).code_challenge_methods_supported ? correct.newVerifier(visit) : ''),
         startQuery: (visit, state, verifier) =>
           verifier === ''
             ? metadataReader.startQuery!(visit, state, verifier)
-            : right.startQuery(visit, state, verifier),
+            : correct.startQuery(visit, state, verifier),
       },
     ),
   ),
@@ -304,7 +304,7 @@ export const metadata: Mistake[] = [
   mistake(
     'revokes-whatever-the-metadata-says',
     'metadata-no-revocation',
-    readingMetadata({}, { revoke: right.revoke }),
+    readingMetadata({}, { revoke: correct.revoke }),
   ),
   mistake(
     'revokes-until-a-document-was-read',
@@ -314,7 +314,7 @@ export const metadata: Mistake[] = [
       {
         async revoke(visit, token) {
           const isUnknown = !visit.memory.has('isRead')
-          if (isUnknown || known(visit).revocation_endpoint !== undefined) await right.revoke(visit, token)
+          if (isUnknown || known(visit).revocation_endpoint !== undefined) await correct.revoke(visit, token)
         },
       },
     ),
@@ -330,7 +330,7 @@ export const metadata: Mistake[] = [
   mistake(
     'metadata-promise-of-iss-ignored',
     'metadata-iss-promised',
-    readingMetadata({}, { checkClient: right.checkClient }),
+    readingMetadata({}, { checkClient: correct.checkClient }),
   ),
   mistake(
     'empty-iss-passes',
@@ -340,7 +340,7 @@ export const metadata: Mistake[] = [
       {
         checkClient(visit) {
           if (visit.query.get('iss') === '') visit.query.delete('iss')
-          right.checkClient(visit)
+          correct.checkClient(visit)
           const isPromised = known(visit).authorization_response_iss_parameter_supported === true
           if (isPromised && !/[?&]iss=/.test(visit.target)) throw new Refusal(400, 'This answer has no issuer.')
         },
@@ -354,7 +354,7 @@ export const metadata: Mistake[] = [
       {},
       {
         checkClient(visit) {
-          right.checkClient(visit)
+          correct.checkClient(visit)
           if (!visit.query.has('iss')) throw new Refusal(400, 'This answer does not name its sender.')
         },
       },
@@ -402,9 +402,9 @@ export const metadata: Mistake[] = [
   mistake('metadata-read-for-each-login', 'metadata-kept', readingMetadata({ isAskedAgain: true })),
   mistake('metadata-read-at-each-callback', 'metadata-kept', {
     ...metadataReader,
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       if (visit.url.pathname === '/exchangeToken') await read(visit, rightReading)
-      return metadataReader.around!(visit, next)
+      return metadataReader.aroundRequest!(visit, next)
     },
   }),
   mistake(

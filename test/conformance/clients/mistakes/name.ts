@@ -1,8 +1,8 @@
 // Clients that ask the portal for the name of the visitor, but handle the answer or a failure wrongly.
 
+import { type Behaviour, correct } from '../behaviour.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { readName, withNameInCookie } from '../names.ts'
-import { right } from '../parts.ts'
 import { callApi } from '../platform.ts'
 import { type Answer, Refusal, type Session, type Visit } from '../visit.ts'
 
@@ -14,7 +14,7 @@ type Ask = (visit: Visit, session: Session) => Promise<unknown>
 /** Makes a mistake: the client asks for the name at the callback. */
 const atLogin = (name: string, checks: string | string[], ask: Ask) =>
   mistake(name, checks, {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const answer = await next()
       const session = opened.get(visit)
       if (!session) return answer
@@ -26,7 +26,7 @@ const atLogin = (name: string, checks: string | string[], ask: Ask) =>
       }
     },
     keepSession(visit, tokens) {
-      const session = right.keepSession(visit, tokens)
+      const session = correct.keepSession(visit, tokens)
       if (visit.url.pathname === '/exchangeToken') opened.set(visit, session)
       return session
     },
@@ -48,10 +48,10 @@ const calm =
     ask(visit, session).catch(() => undefined)
 
 /** Makes a client that asks for the name at the first page of a visitor, and shows the name on this page. */
-function showing(change: Partial<typeof right>, write: (name: string) => string = right.html): Partial<typeof right> {
+function showing(change: Partial<Behaviour>, write: (name: string) => string = correct.html): Partial<Behaviour> {
   return {
-    async around(visit, next) {
-      const session = right.readSession(visit)
+    async aroundRequest(visit, next) {
+      const session = correct.readSession(visit)
       if (!session || visit.url.pathname !== '/applications') return next()
       const known = `name of ${session.visitor} ${session.expiresAt}`
       const name = visit.memory.get(known) ?? (await readName(visit, session, change).catch(() => undefined))
@@ -67,7 +67,7 @@ function showing(change: Partial<typeof right>, write: (name: string) => string 
 const inCookie = (name: string, checks: string, encode: (text: string) => string) =>
   mistake(name, checks, {
     async exchange(visit, callback, login) {
-      const tokens = await right.exchange(visit, callback, login)
+      const tokens = await correct.exchange(visit, callback, login)
       const session = { accessToken: tokens.accessToken, visitor: '', expiresAt: 0 }
       const first = await readName(visit, session).catch(() => undefined)
       if (first) visit.setCookies.push(`__Host-name=${encode(first)}; Path=/; HttpOnly; Secure; SameSite=Strict`)
@@ -90,16 +90,16 @@ export const name: Mistake[] = [
   }),
   mistake('failed-name-ends-the-session', 'name-failure-keeps-session', {
     readSession(visit) {
-      const session = right.readSession(visit)
+      const session = correct.readSession(visit)
       if (session) opened.set(visit, session)
       return session
     },
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const answer = await next()
       const session = opened.get(visit)
       if (!session || visit.method !== 'GET') return answer
       const isNamed = await readName(visit, session).catch(() => undefined)
-      if (isNamed === undefined) right.dropSession(visit)
+      if (isNamed === undefined) correct.dropSession(visit)
       return answer
     },
   }),
@@ -141,8 +141,8 @@ export const name: Mistake[] = [
     showing({}, name => name),
   ),
   mistake('headers-of-the-name-passed-back', 'name-headers-not-passed-back', {
-    async around(visit, next) {
-      const session = right.readSession(visit)
+    async aroundRequest(visit, next) {
+      const session = correct.readSession(visit)
       const answer = await next()
       if (!session || visit.url.pathname !== '/applications') return answer
       const headers = { authorization: `Bearer ${session.accessToken}` }
@@ -152,16 +152,16 @@ export const name: Mistake[] = [
     },
   }),
   mistake('name-read-to-its-end', 'name-large-refused', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const answer = await next()
-      const session = right.readSession(visit)
+      const session = correct.readSession(visit)
       if (!session || visit.url.pathname !== '/applications') return answer
       const response = await fetch(`${visit.settings.loginUrl}/api/me`, {
         headers: { authorization: `Bearer ${session.accessToken}` },
         redirect: 'manual',
       })
       const me = (await response.json()) as { firstName?: string }
-      return { ...answer, body: `${answer.body ?? ''}<p>${right.html(me.firstName ?? '')}</p>` }
+      return { ...answer, body: `${answer.body ?? ''}<p>${correct.html(me.firstName ?? '')}</p>` }
     },
   }),
   mistake(

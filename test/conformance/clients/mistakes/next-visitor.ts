@@ -1,16 +1,16 @@
 // Clients that show the data of a visitor to the next person at the same browser.
 import { randomUUID } from 'node:crypto'
+import { type Behaviour, correct } from '../behaviour.ts'
 import { answerWith, hashOf, headersWith } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { withNameInCookie } from '../names.ts'
-import { type Parts, right } from '../parts.ts'
 import { cookieOf } from '../requests.ts'
 import type { Login, Visit } from '../visit.ts'
 
 /** On the start page, shows the name that `nameOf` returns. `keep` stores the name of a login. */
 const naming = (keep: (visit: Visit, name: string) => void, nameOf: (visit: Visit) => unknown) => ({
-  async exchange(visit: Visit, ...rest: [Parameters<typeof right.exchange>[1], Login]) {
-    const tokens = await right.exchange(visit, ...rest)
+  async exchange(visit: Visit, ...rest: [Parameters<typeof correct.exchange>[1], Login]) {
+    const tokens = await correct.exchange(visit, ...rest)
     const answer = await fetch(`${visit.settings.loginUrl}/api/me`, {
       headers: { authorization: `Bearer ${tokens.accessToken}` },
     })
@@ -21,7 +21,7 @@ const naming = (keep: (visit: Visit, name: string) => void, nameOf: (visit: Visi
   ...answerWith((answer, visit) => {
     const name = nameOf(visit)
     if (!name || !answer.body || visit.url.pathname !== '/applications') return answer
-    return { ...answer, body: answer.body.replace('<h1>', `<p>Hello ${right.html(String(name))}</p><h1>`) }
+    return { ...answer, body: answer.body.replace('<h1>', `<p>Hello ${correct.html(String(name))}</p><h1>`) }
   }),
 })
 
@@ -30,8 +30,8 @@ const keptFor = (isKept: (visit: Visit) => boolean) =>
 
 /** Sets one more cookie, which contains the id of the visitor. */
 const greets = {
-  keepSession(visit: Visit, tokens: Parameters<typeof right.keepSession>[1]) {
-    const session = right.keepSession(visit, tokens)
+  keepSession(visit: Visit, tokens: Parameters<typeof correct.keepSession>[1]) {
+    const session = correct.keepSession(visit, tokens)
     visit.setCookies.push(`__Host-who=${session.visitor}; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=31536000`)
     return session
   },
@@ -39,17 +39,22 @@ const greets = {
     visit.url.pathname === '/' && answer.body
       ? {
           ...answer,
-          body: answer.body.replace('<h1>', `<h1>Hello ${visit.parts.html(cookieOf(visit, '__Host-who') ?? '')} `),
+          body: answer.body.replace('<h1>', `<h1>Hello ${visit.behaviour.html(cookieOf(visit, '__Host-who') ?? '')} `),
         }
       : answer,
   ),
 }
 
-const keepsDraft: Pick<Parts, 'keepDraft' | 'draftOf'> = {
+const keepsDraft: Pick<Behaviour, 'keepDraft' | 'draftOf'> = {
   keepDraft: visit =>
-    visit.parts.setCookie(visit, '__Host-draft', visit.body, 'Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=3600'),
+    visit.behaviour.setCookie(
+      visit,
+      '__Host-draft',
+      visit.body,
+      'Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=3600',
+    ),
   draftOf(visit) {
-    const draft = visit.parts.unseal(visit, '__Host-draft', cookieOf(visit, '__Host-draft') ?? '')
+    const draft = visit.behaviour.unseal(visit, '__Host-draft', cookieOf(visit, '__Host-draft') ?? '')
     return new URLSearchParams(typeof draft === 'string' ? draft : '')
   },
 }
@@ -58,18 +63,18 @@ const keepsDraft: Pick<Parts, 'keepDraft' | 'draftOf'> = {
  * Puts each refresh token into a cookie with a different name. So a check that knows the names from another login does
  * not know this name.
  */
-const variesRefreshCookie: Partial<Parts> = {
+const variesRefreshCookie: Partial<Behaviour> = {
   setCookie(visit, name, value, attributes) {
-    right.setCookie(visit, name, value, attributes)
+    correct.setCookie(visit, name, value, attributes)
     const line = visit.setCookies.at(-1)!
-    if (name === right.refreshCookie && line.startsWith(`${name}=`))
+    if (name === correct.refreshCookie && line.startsWith(`${name}=`))
       visit.setCookies[visit.setCookies.length - 1] =
         `${name}-${hashOf(`${value}`).slice(0, 8)}${line.slice(name.length)}`
   },
   readRefresh: visit =>
     visit.cookies
-      .filter(([name]) => name.startsWith(`${right.refreshCookie}-`))
-      .map(([, text]) => visit.parts.unseal(visit, right.refreshCookie, text))
+      .filter(([name]) => name.startsWith(`${correct.refreshCookie}-`))
+      .map(([, text]) => visit.behaviour.unseal(visit, correct.refreshCookie, text))
       .find(value => typeof value === 'string'),
 }
 
@@ -78,7 +83,9 @@ const showsOnList = (textOf: (visit: Visit) => unknown) =>
   answerWith((answer, visit) => {
     if (visit.url.pathname !== '/applications' || answer.status !== 200 || !answer.body) return answer
     const text = textOf(visit)
-    return text ? { ...answer, body: answer.body.replace('<ul>', `<p>${visit.parts.html(`${text}`)}</p><ul>`) } : answer
+    return text
+      ? { ...answer, body: answer.body.replace('<ul>', `<p>${visit.behaviour.html(`${text}`)}</p><ul>`) }
+      : answer
   })
 
 export const nextVisitor: Mistake[] = [
@@ -89,13 +96,13 @@ export const nextVisitor: Mistake[] = [
     created(visit, ...rest) {
       const name = encodeURIComponent(new URLSearchParams(visit.body).get('name') ?? '')
       visit.setCookies.push(`__Host-message=${name}; Path=/; Secure; HttpOnly; Max-Age=60`)
-      return right.created(visit, ...rest)
+      return correct.created(visit, ...rest)
     },
     ...answerWith((answer, visit) => {
       const made = cookieOf(visit, '__Host-message')
       if (!made || answer.status !== 200 || visit.url.pathname !== '/applications') return answer
       visit.setCookies.push('__Host-message=; Path=/; Secure; HttpOnly; Max-Age=0')
-      return { ...answer, body: `${answer.body}<p>Created ${right.html(decodeURIComponent(made))}</p>` }
+      return { ...answer, body: `${answer.body}<p>Created ${correct.html(decodeURIComponent(made))}</p>` }
     }),
   }),
   mistake('secret-in-the-memory-of-the-server', 'next-visitor-secret-elsewhere', {
@@ -108,7 +115,7 @@ export const nextVisitor: Mistake[] = [
       if (!made || visit.method !== 'GET' || visit.url.pathname !== '/applications' || answer.status !== 200)
         return answer
       visit.memory.delete('made')
-      return { ...answer, body: `${answer.body}<p>${visit.parts.html(`${made}`)}</p>` }
+      return { ...answer, body: `${answer.body}<p>${visit.behaviour.html(`${made}`)}</p>` }
     }),
   }),
   mistake('secret-at-an-address-for-everybody', ['next-visitor-secret-elsewhere', 'next-visitor-new-secret'], {
@@ -121,7 +128,7 @@ export const nextVisitor: Mistake[] = [
   }),
   mistake('new-secret-shown-to-the-next-visitor', 'next-visitor-new-secret', {
     created(visit, text, visitor) {
-      if (!visit.url.pathname.endsWith('/secret')) return right.created(visit, text, visitor)
+      if (!visit.url.pathname.endsWith('/secret')) return correct.created(visit, text, visitor)
       visit.memory.set('new secret', text)
       return { status: 303, headers: { location: '/applications' } }
     },
@@ -142,7 +149,7 @@ export const nextVisitor: Mistake[] = [
   }),
   mistake('refused-form-for-whoever-comes', 'next-visitor-refused-form', {
     async send(visit, request) {
-      const [status, answer] = await right.send(visit, request)
+      const [status, answer] = await correct.send(visit, request)
       if (request.method === 'POST' && status === 422) visit.memory.set('draft', visit.body)
       return [status, answer]
     },
@@ -151,7 +158,7 @@ export const nextVisitor: Mistake[] = [
   ...[403, 500].map(kind =>
     mistake(`form-refused-with-${kind}-for-whoever-comes`, 'next-visitor-refused-form', {
       async send(visit, request) {
-        const [status, answer] = await right.send(visit, request)
+        const [status, answer] = await correct.send(visit, request)
         if (request.method === 'POST' && status === kind) visit.memory.set('draft', visit.body)
         return [status, answer]
       },
@@ -175,7 +182,7 @@ export const nextVisitor: Mistake[] = [
   mistake('greets-who-was-here', ['next-visitor-session-ended', 'next-visitor-signed-out'], greets),
   mistake('greets-by-the-first-name', ['next-visitor-session-ended', 'next-visitor-signed-out'], {
     async exchange(visit, callback, login) {
-      const tokens = await right.exchange(visit, callback, login)
+      const tokens = await correct.exchange(visit, callback, login)
       const response = await fetch(`${visit.settings.loginUrl}/api/me`, {
         headers: { authorization: `Bearer ${tokens.accessToken}` },
       })
@@ -185,7 +192,7 @@ export const nextVisitor: Mistake[] = [
     },
     ...answerWith((answer, visit) =>
       visit.url.pathname === '/' && answer.body
-        ? { ...answer, body: `${answer.body}<p>Hello ${visit.parts.html(cookieOf(visit, '__Host-who') ?? '')}</p>` }
+        ? { ...answer, body: `${answer.body}<p>Hello ${visit.behaviour.html(cookieOf(visit, '__Host-who') ?? '')}</p>` }
         : answer,
     ),
   }),
@@ -207,7 +214,7 @@ export const nextVisitor: Mistake[] = [
     'next-visitor-name-elsewhere',
     naming(
       (visit, name) => visit.memory.has('name') || visit.memory.set('name', name),
-      visit => right.readSession(visit) && visit.memory.get('name'),
+      visit => correct.readSession(visit) && visit.memory.get('name'),
     ),
   ),
   mistake(

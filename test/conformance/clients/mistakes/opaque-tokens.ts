@@ -1,8 +1,9 @@
 // Clients that expect claims in access tokens, although a token may be any text.
+
+import { correct } from '../behaviour.ts'
 import { answerWith } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { readName } from '../names.ts'
-import { right } from '../parts.ts'
 import { isRecord } from '../platform.ts'
 import { Refusal, type Visit } from '../visit.ts'
 
@@ -24,7 +25,7 @@ function claimsIn(token: string): Record<string, unknown> | undefined {
 /** Refuses a login if `isWrong` finds a mistake in the claims of the access token. */
 const refuses = (isWrong: (claims: Record<string, unknown>, now: number) => boolean) => ({
   readTokens(visit: Visit, answer: Record<string, unknown>) {
-    const tokens = right.readTokens(visit, answer)
+    const tokens = correct.readTokens(visit, answer)
     const claims = claimsIn(tokens.accessToken)
     if (claims && isWrong(claims, Date.now() / 1000)) throw new Refusal(502, 'The token is not valid now.')
     return tokens
@@ -43,18 +44,18 @@ export const opaqueTokens: Mistake[] = [
   mistake('token-encoded-in-the-header', 'opaque-token-other-forms', {
     send(visit, request) {
       const { authorization } = request.headers
-      if (!authorization || !request.url.startsWith(visit.settings.apiUrl)) return right.send(visit, request)
+      if (!authorization || !request.url.startsWith(visit.settings.apiUrl)) return correct.send(visit, request)
       const headers = {
         ...request.headers,
         authorization: `Bearer ${encodeURIComponent(authorization.slice('Bearer '.length))}`,
       }
-      return right.send(visit, { ...request, headers })
+      return correct.send(visit, { ...request, headers })
     },
   }),
   mistake('sub-assumed-to-be-a-text', ['opaque-token-other-forms', 'opaque-token-other-forms-no-crash'], {
     visitorOf(tokens, visit) {
       const claims = claimsIn(tokens.accessToken)
-      return claims ? (claims.sub as string).trim() : right.visitorOf(tokens, visit)
+      return claims ? (claims.sub as string).trim() : correct.visitorOf(tokens, visit)
     },
   }),
   mistake(
@@ -69,23 +70,23 @@ export const opaqueTokens: Mistake[] = [
   ),
   mistake('lifetime-from-exp', 'opaque-token-other-forms', {
     readTokens(visit, answer) {
-      const tokens = right.readTokens(visit, answer)
+      const tokens = correct.readTokens(visit, answer)
       const exp = Number(claimsIn(tokens.accessToken)?.exp)
       return Number.isNaN(exp) ? tokens : { ...tokens, seconds: Math.max(1, Math.floor(exp - Date.now() / 1000)) }
     },
   }),
   mistake('name-kept-under-the-sub-of-the-token', 'opaque-token-visitors-apart', {
     async exchange(visit, callback, login) {
-      const tokens = await right.exchange(visit, callback, login)
+      const tokens = await correct.exchange(visit, callback, login)
       const key = `name of ${claimsIn(tokens.accessToken)?.sub}`
       const session = { accessToken: tokens.accessToken, visitor: '', expiresAt: 0 }
       if (!visit.memory.has(key)) visit.memory.set(key, await readName(visit, session).catch(() => undefined))
       return tokens
     },
     ...answerWith((answer, visit) => {
-      const session = right.readSession(visit)
+      const session = correct.readSession(visit)
       const shown = session && visit.memory.get(`name of ${claimsIn(session.accessToken)?.sub}`)
-      return shown && answer.body ? { ...answer, body: `${answer.body}<p>${right.html(`${shown}`)}</p>` } : answer
+      return shown && answer.body ? { ...answer, body: `${answer.body}<p>${correct.html(`${shown}`)}</p>` } : answer
     }),
   }),
   mistake('visitors-without-sub-are-one-visitor', 'opaque-token-other-visitor', {

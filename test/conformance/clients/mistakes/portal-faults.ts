@@ -1,23 +1,24 @@
 // Clients that handle a wrong, slow or missing answer of the portal to the exchange wrongly.
+
+import { type Behaviour, correct } from '../behaviour.ts'
 import { askPortal, crashing, deadlineOfHeaders, unlimited } from '../call-changes.ts'
 import { notCaught } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
-import { type Parts, right } from '../parts.ts'
 import { type Call, call, isRecord } from '../platform.ts'
 import { isCallback } from '../requests.ts'
 import { PlatformError, Refusal, type Visit } from '../visit.ts'
 
 /** The client follows the redirects that `isMet` selects, and sends the same request to the new address. */
-const following = (isMet: (call: Call, status: number) => boolean): Partial<Parts> => ({
+const following = (isMet: (call: Call, status: number) => boolean): Partial<Behaviour> => ({
   send: (visit, request) =>
     call(
       {
-        ...visit.parts,
+        ...visit.behaviour,
         async readBody(response, most) {
           const location = response.headers.get('location')
-          if (location === null || !isMet(request, response.status)) return right.readBody(response, most)
+          if (location === null || !isMet(request, response.status)) return correct.readBody(response, most)
           const { method, headers, body } = request
-          return right.readBody(await fetch(location, { method, headers, ...(body !== undefined && { body }) }), most)
+          return correct.readBody(await fetch(location, { method, headers, ...(body !== undefined && { body }) }), most)
         },
       },
       request,
@@ -59,9 +60,11 @@ const hangsUp: Record<string, { isMet: (error: Refusal) => boolean; exchange: st
 
 /** Asks for the name, and ignores failures, because the name is only for display. */
 async function askForName(visit: Visit, accessToken: string, deadlineMs: number): Promise<void> {
-  const parts = { ...visit.parts, deadlineMs }
+  const behaviour = { ...visit.behaviour, deadlineMs }
   const headers = { authorization: `Bearer ${accessToken}` }
-  await call(parts, { method: 'GET', url: `${visit.settings.loginUrl}/api/me`, headers, most: 65_536 }).catch(() => {})
+  await call(behaviour, { method: 'GET', url: `${visit.settings.loginUrl}/api/me`, headers, most: 65_536 }).catch(
+    () => {},
+  )
 }
 
 /**
@@ -70,8 +73,8 @@ async function askForName(visit: Visit, accessToken: string, deadlineMs: number)
  */
 function loops() {
   return {
-    statusFor: (error: unknown) => (right.statusFor(error) === 502 ? 302 : right.statusFor(error)),
-    headers: (visit: Visit) => ({ ...right.headers(visit), ...(isExchange(visit) && { location: '/login' }) }),
+    statusFor: (error: unknown) => (correct.statusFor(error) === 502 ? 302 : correct.statusFor(error)),
+    headers: (visit: Visit) => ({ ...correct.headers(visit), ...(isExchange(visit) && { location: '/login' }) }),
   }
 }
 
@@ -79,14 +82,14 @@ export const portalFaults: Mistake[] = [
   mistake('portal-down-hangs-up', 'exchange-reset', {
     statusFor(error) {
       if (error instanceof PlatformError) throw error
-      return right.statusFor(error)
+      return correct.statusFor(error)
     },
   }),
   ...Object.entries(hangsUp).map(([name, { isMet, exchange, list }]) =>
     mistake(`${name}-hangs-up`, [...exchange.map(id => `exchange-${id}`), ...list.map(id => `list-${id}`)], {
       statusFor(error) {
         if (error instanceof Refusal && isMet(error)) throw error
-        return right.statusFor(error)
+        return correct.statusFor(error)
       },
     }),
   ),
@@ -107,18 +110,18 @@ export const portalFaults: Mistake[] = [
     async send(visit, request) {
       const headersCame = new AbortController()
       const timer = setTimeout(() => headersCame.abort(), 4000)
-      const parts = {
-        ...visit.parts,
+      const behaviour = {
+        ...visit.behaviour,
         deadlineMs: 86_400_000,
         readBody(response: Response, most: number) {
           clearTimeout(timer)
-          return right.readBody(response, most)
+          return correct.readBody(response, most)
         },
       }
       const tooLate = new Promise<never>((_, reject) => {
         headersCame.signal.onabort = () => reject(new PlatformError(504))
       })
-      return Promise.race([call(parts, request), tooLate])
+      return Promise.race([call(behaviour, request), tooLate])
     },
   }),
   mistake('large-answers-without-bound-or-deadline', ['exchange-endless-body', 'list-endless-body'], {
@@ -160,10 +163,10 @@ export const portalFaults: Mistake[] = [
     {
       async send(visit, request) {
         try {
-          const [status, answer] = await right.send(visit, request)
+          const [status, answer] = await correct.send(visit, request)
           if (status === 200 && answer !== undefined) return [status, answer]
         } catch {}
-        return right.send(visit, request)
+        return correct.send(visit, request)
       },
     },
   ),
@@ -186,7 +189,7 @@ export const portalFaults: Mistake[] = [
     readBody: response => response.text(),
     send: (visit, request) =>
       Promise.race([
-        right.send(visit, request),
+        correct.send(visit, request),
         new Promise<never>((_, reject) => {
           setTimeout(() => reject(new PlatformError(504)), 2000).unref()
         }),
@@ -195,18 +198,18 @@ export const portalFaults: Mistake[] = [
   mistake('post-sent-again-after-a-timeout', ['exchange-never-not-repeated', 'refresh-never-not-repeated'], {
     async send(visit, request) {
       try {
-        return await right.send(visit, request)
+        return await correct.send(visit, request)
       } catch (error) {
         if (!(error instanceof PlatformError) || error.upstream !== 504) throw error
-        return right.send(visit, request)
+        return correct.send(visit, request)
       }
     },
   }),
   mistake('exchange-sent-again-after-502-or-no-json', 'exchange-failed-not-repeated', {
     async send(visit, request) {
-      const answer = await right.send(visit, request)
+      const answer = await correct.send(visit, request)
       const isAgain = answer[0] === 502 || (answer[0] === 200 && answer[1] === undefined)
-      return isAgain && isExchange(visit) ? right.send(visit, request) : answer
+      return isAgain && isExchange(visit) ? correct.send(visit, request) : answer
     },
   }),
   mistake('token-response-of-any-size', ['exchange-large-refused', 'refresh-large-refused'], {
@@ -214,20 +217,20 @@ export const portalFaults: Mistake[] = [
     readBody: response => response.text(),
   }),
   mistake('session-emptied-at-the-callback', 'exchange-failed-keeps-session', {
-    beforeState: async visit => right.dropSession(visit),
+    beforeState: async visit => correct.dropSession(visit),
   }),
   mistake('failed-login-ends-the-session', 'exchange-failed-keeps-session', {
     wordsFor(error, visit) {
-      if (visit.url.pathname === '/exchangeToken') right.dropSession(visit)
-      return right.wordsFor(error, visit)
+      if (visit.url.pathname === '/exchangeToken') correct.dropSession(visit)
+      return correct.wordsFor(error, visit)
     },
   }),
   mistake('session-lost-by-a-login-without-tokens', 'exchange-failed-keeps-session', {
     readTokens(visit, answer) {
       try {
-        return right.readTokens(visit, answer)
+        return correct.readTokens(visit, answer)
       } catch (error) {
-        if (isCallback(visit)) right.dropSession(visit)
+        if (isCallback(visit)) correct.dropSession(visit)
         throw error
       }
     },
@@ -235,7 +238,7 @@ export const portalFaults: Mistake[] = [
   mistake('portal-words-as-html', 'exchange-error-escaped', {
     async exchange(visit, callback, login) {
       try {
-        return await right.exchange(visit, callback, login)
+        return await correct.exchange(visit, callback, login)
       } catch (error) {
         throw new Refusal(502, `The portal said: ${(error as PlatformError).code}`)
       }
@@ -244,28 +247,28 @@ export const portalFaults: Mistake[] = [
   }),
   mistake('portal-words-shown', ['exchange-error-own-words', 'exchange-error-description'], {
     async exchange(visit, callback, login) {
-      const [status, answer] = await right.send(visit, {
+      const [status, answer] = await correct.send(visit, {
         method: 'POST',
         url: `${visit.settings.loginUrl}/api/exchangeToken`,
-        headers: right.portalHeaders(visit),
-        body: right.exchangeForm(visit, callback, login).toString(),
+        headers: correct.portalHeaders(visit),
+        body: correct.exchangeForm(visit, callback, login).toString(),
         most: 65_536,
       })
       if (status !== 200) throw new Error(`The portal said: ${JSON.stringify(answer)}`)
-      return right.readTokens(visit, isRecord(answer) ? answer : {})
+      return correct.readTokens(visit, isRecord(answer) ? answer : {})
     },
     wordsFor: error => (error as Error).message,
   }),
   mistake('description-of-a-refused-exchange-shown', 'exchange-error-description', {
     async exchange(visit, callback, login) {
-      const form = right.exchangeForm(visit, callback, login)
-      return right.readTokens(visit, await askPortal(visit, form))
+      const form = correct.exchangeForm(visit, callback, login)
+      return correct.readTokens(visit, await askPortal(visit, form))
     },
   }),
   mistake('portal-down-is-a-crash', ['exchange-reset-status', 'exchange-html-status', 'exchange-503-status'], {
     async exchange(visit, callback, login) {
       try {
-        return await right.exchange(visit, callback, login)
+        return await correct.exchange(visit, callback, login)
       } catch (error) {
         throw error instanceof PlatformError ? new TypeError('fetch failed') : error
       }
@@ -276,7 +279,7 @@ export const portalFaults: Mistake[] = [
     async exchange(visit, callback, login) {
       const memory = visit.memory
       if (memory.has('down')) throw new PlatformError(503)
-      return right.exchange(visit, callback, login).catch((error: Error) => {
+      return correct.exchange(visit, callback, login).catch((error: Error) => {
         memory.set('down', true)
         throw error
       })
@@ -284,16 +287,16 @@ export const portalFaults: Mistake[] = [
   }),
   mistake('retry-after-obeyed', 'exchange-retry-after', {
     async send(visit, request) {
-      const [status, answer] = await right.send(visit, request)
+      const [status, answer] = await correct.send(visit, request)
       if (status !== 429 && status !== 503) return [status, answer]
       await new Promise(resolve => setTimeout(resolve, 8000))
-      return right.send(visit, request)
+      return correct.send(visit, request)
     },
   }),
   mistake('login-needs-the-name', 'me-down', {
     async exchange(visit, callback, login) {
-      const tokens = await right.exchange(visit, callback, login)
-      const [status] = await right.send(visit, {
+      const tokens = await correct.exchange(visit, callback, login)
+      const [status] = await correct.send(visit, {
         method: 'GET',
         url: `${visit.settings.loginUrl}/api/me`,
         headers: { authorization: `Bearer ${tokens.accessToken}` },
@@ -305,19 +308,19 @@ export const portalFaults: Mistake[] = [
   }),
   mistake('name-waited-for-without-end', 'me-slow-header', {
     async exchange(visit, callback, login) {
-      const tokens = await right.exchange(visit, callback, login)
+      const tokens = await correct.exchange(visit, callback, login)
       await askForName(visit, tokens.accessToken, 86_400_000)
       return tokens
     },
   }),
   mistake('name-asked-for-each-page', 'name-once', {
     async exchange(visit, callback, login) {
-      const tokens = await right.exchange(visit, callback, login)
+      const tokens = await correct.exchange(visit, callback, login)
       await askForName(visit, tokens.accessToken, 1000)
       return tokens
     },
-    async around(visit, next) {
-      const session = visit.url.pathname === '/applications' && right.readSession(visit)
+    async aroundRequest(visit, next) {
+      const session = visit.url.pathname === '/applications' && correct.readSession(visit)
       if (session) await askForName(visit, session.accessToken, 1000)
       return next()
     },

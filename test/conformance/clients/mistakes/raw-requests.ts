@@ -1,11 +1,12 @@
 // Clients that handle requests that no browser sends wrongly.
+
+import { type Behaviour, correct } from '../behaviour.ts'
 import { answerWith, crashIf, headersWith, laxSession } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
-import { right } from '../parts.ts'
 import { Refusal, type Visit } from '../visit.ts'
 
 /** Behaves like a process that ends at an uncaught error: the client stops listening. */
-const ends: Pick<typeof right, 'statusFor' | 'onCrash'> = {
+const ends: Pick<Behaviour, 'statusFor' | 'onCrash'> = {
   statusFor(error) {
     if (!(error instanceof Refusal)) throw error
     return error.status
@@ -22,7 +23,7 @@ function crashes(
   name: string,
   check: string,
   isMet: (visit: Visit) => boolean,
-  more: Partial<typeof right> = {},
+  more: Partial<Behaviour> = {},
 ): Mistake[] {
   return [
     mistake(name, check, { ...crashIf(isMet), ...more }),
@@ -43,9 +44,9 @@ function throws(act: () => unknown): boolean {
 }
 
 /** While the client answers a request that `isWaitedFor` selects, all other visitors wait. */
-export function inTurn(isWaitedFor: (visit: Visit) => boolean): Partial<typeof right> {
+export function inTurn(isWaitedFor: (visit: Visit) => boolean): Partial<Behaviour> {
   return {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const before = visit.memory.get('turn') as Promise<unknown> | undefined
       const answer = Promise.resolve(before?.catch(() => undefined)).then(next)
       if (isWaitedFor(visit)) visit.memory.set('turn', answer)
@@ -77,7 +78,7 @@ export const rawRequests: Mistake[] = [
   ),
   mistake('own-address-from-the-target', 'raw-absolute-target', {
     startQuery(visit, state, verifier) {
-      const query = right.startQuery(visit, state, verifier)
+      const query = correct.startQuery(visit, state, verifier)
       query.set('redirect_uri', `${visit.url.origin}/exchangeToken`)
       return query
     },
@@ -94,7 +95,7 @@ export const rawRequests: Mistake[] = [
   mistake('answers-of-the-parser-without-headers', 'raw-nosniff', { parserHeaders: () => ({}) }),
   mistake('no-security-headers-if-request-headers-are-too-long', 'raw-parser-headers', {
     parserHeaders: error =>
-      (error as NodeJS.ErrnoException).code === 'HPE_HEADER_OVERFLOW' ? {} : right.parserHeaders(error),
+      (error as NodeJS.ErrnoException).code === 'HPE_HEADER_OVERFLOW' ? {} : correct.parserHeaders(error),
   }),
   ...crashes(
     'form-without-a-type',
@@ -112,36 +113,38 @@ export const rawRequests: Mistake[] = [
     isFormOf: () => true,
     isFromHere: visit =>
       (visit.headers['sec-fetch-site'] === undefined && visit.headers.origin?.startsWith(visit.settings.publicUrl)) ||
-      right.isFromHere(visit),
+      correct.isFromHere(visit),
   }),
   mistake('origin-compared-as-a-suffix', ['raw-create-similar-origin', 'raw-logout-similar-origin'], {
     isFormOf: () => true,
     isFromHere: visit =>
       (visit.headers['sec-fetch-site'] === undefined &&
         visit.headers.origin?.endsWith(new URL(visit.settings.publicUrl).host)) ||
-      right.isFromHere(visit),
+      correct.isFromHere(visit),
   }),
   mistake('sign-out-origin-is-the-host', 'raw-logout-foreign-host', {
     isFromHere: visit =>
-      right.isFromHere(visit) || (isAt(visit, /^\/logout$/) && visit.headers.origin === `http://${visit.headers.host}`),
+      correct.isFromHere(visit) ||
+      (isAt(visit, /^\/logout$/) && visit.headers.origin === `http://${visit.headers.host}`),
   }),
   mistake('post-without-origin', ['raw-logout-without-origin', 'raw-create-without-origin'], {
     ...laxSession,
     isFormOf: () => true,
     isFromHere: visit =>
-      (visit.headers.origin === undefined && visit.headers['sec-fetch-site'] === undefined) || right.isFromHere(visit),
+      (visit.headers.origin === undefined && visit.headers['sec-fetch-site'] === undefined) ||
+      correct.isFromHere(visit),
   }),
   mistake('form-token-only-compared-with-a-cookie', 'raw-create-planted-token', {
     isFromHere: () => true,
     isFormOf: () => true,
     seal(visit, name, value) {
-      const text = right.seal(visit, name, value)
+      const text = correct.seal(visit, name, value)
       if (name === 'form') visit.setCookies.push(`csrf=${text}; Path=/; HttpOnly; Secure; SameSite=Lax`)
       return text
     },
     unseal: (visit, name, text) =>
       name !== 'form' || visit.cookies.some(([key, value]) => key === 'csrf' && value === text)
-        ? right.unseal(visit, name, text)
+        ? correct.unseal(visit, name, text)
         : undefined,
   }),
   mistake('unclear-requests-answered-as-others', ['raw-two-lengths', 'raw-space-before-colon'], {
@@ -166,14 +169,14 @@ export const rawRequests: Mistake[] = [
     headersWith(() => ({ 'x-powered-by': 'Example 4.2' })),
   ),
   mistake('parser-answers-with-their-version', 'raw-server-version', {
-    parserHeaders: error => ({ ...right.parserHeaders(error), server: 'Example/1.19' }),
+    parserHeaders: error => ({ ...correct.parserHeaders(error), server: 'Example/1.19' }),
   }),
   mistake('type-that-contains-the-word-form', ['raw-create-wrong-type', 'raw-edit-wrong-type'], {
     isFormType: (_visit, type) => type.includes('form'),
   }),
   mistake('creation-as-multipart', 'raw-create-other-type', {
     isFormType: (visit, type) =>
-      right.isFormType(visit, type) || (isAt(visit, /^\/applications$/) && type.startsWith('multipart/form-data')),
+      correct.isFormType(visit, type) || (isAt(visit, /^\/applications$/) && type.startsWith('multipart/form-data')),
     formOf(visit, body) {
       if (!String(visit.headers['content-type']).startsWith('multipart/')) return body
       const parts = body.matchAll(/name="(.*?)"\r\n\r\n([\s\S]*?)\r\n--/g)
@@ -181,11 +184,11 @@ export const rawRequests: Mistake[] = [
     },
   }),
   mistake('no-type-is-a-form', ['raw-create-other-type', 'raw-forms-other-type', 'raw-logout-other-type'], {
-    isFormType: (visit, type) => type === '' || right.isFormType(visit, type),
+    isFormType: (visit, type) => type === '' || correct.isFormType(visit, type),
   }),
   mistake('changes-as-json', 'raw-forms-other-type', {
     isFormType: (visit, type) =>
-      right.isFormType(visit, type) || (isAt(visit, /\/edit$/) && type === 'application/json'),
+      correct.isFormType(visit, type) || (isAt(visit, /\/edit$/) && type === 'application/json'),
     formOf: (visit, body) =>
       visit.headers['content-type'] === 'application/json' ? `${new URLSearchParams(JSON.parse(body))}` : body,
   }),
@@ -195,7 +198,7 @@ export const rawRequests: Mistake[] = [
       visit.headers['content-type'] === 'application/json' ? `${new URLSearchParams(JSON.parse(body))}` : body,
   }),
   mistake('sign-out-of-any-type', 'raw-logout-other-type', {
-    isFormType: (visit, type) => right.isFormType(visit, type) || isAt(visit, /^\/logout$/),
+    isFormType: (visit, type) => correct.isFormType(visit, type) || isAt(visit, /^\/logout$/),
   }),
   mistake('client-ends-when-a-visitor-leaves-the-list', 'raw-visitor-leaves', {
     onLeft(server, { url }) {
@@ -215,15 +218,15 @@ export const rawRequests: Mistake[] = [
     'form-with-files',
     'raw-signed-in',
     crashIf(
-      visit => `${visit.headers['content-type']}`.startsWith('multipart/') && right.readSession(visit) !== undefined,
+      visit => `${visit.headers['content-type']}`.startsWith('multipart/') && correct.readSession(visit) !== undefined,
     ),
   ),
   mistake('health-page-with-the-settings', 'settings-not-served', {
-    around: async (visit, next) =>
+    aroundRequest: async (visit, next) =>
       visit.url.pathname === '/health' ? { status: 200, headers: json, body: JSON.stringify(visit.settings) } : next(),
   }),
   mistake('whole-folder-served', 'packages-not-served', {
-    around: async ({ url }, next) =>
+    aroundRequest: async ({ url }, next) =>
       url.pathname === '/package.json'
         ? { status: 200, headers: json, body: '{"name": "client", "dependencies": {"example": "4.18.2"}}' }
         : next(),

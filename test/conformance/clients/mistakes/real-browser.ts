@@ -1,15 +1,15 @@
 // Clients whose mistakes only a real browser shows, because their pages run scripts.
 
+import { correct } from '../behaviour.ts'
 import { type Mistake, mistake } from '../mistake.ts'
-import { right } from '../parts.ts'
 import { needsScript } from '../script-client.ts'
 import type { Answer, Visit } from '../visit.ts'
 
 /** Changes the script of the client whose pages need JavaScript. */
 const scriptWith = (change: (script: string) => string) => ({
   ...needsScript,
-  async around(visit: Visit, next: () => Promise<Answer>) {
-    const answer = await needsScript.around(visit, next)
+  async aroundRequest(visit: Visit, next: () => Promise<Answer>) {
+    const answer = await needsScript.aroundRequest(visit, next)
     return visit.url.pathname === '/client.js' ? { ...answer, body: change(answer.body!) } : answer
   },
 })
@@ -21,8 +21,9 @@ export const realBrowser: Mistake[] = [
   mistake('script-goes-round', ['chromium-login', 'chromium-login-lands'], {
     ...needsScript,
     // After the redirect, the browser does not send the Strict cookie, so the script begins a new login.
-    arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
-    around: (visit, next) => (visit.url.pathname === '/applications' ? next() : needsScript.around(visit, next)),
+    afterLogin: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
+    aroundRequest: (visit, next) =>
+      visit.url.pathname === '/applications' ? next() : needsScript.aroundRequest(visit, next),
     comesFromElsewhere: () => false,
   }),
   mistake('script-stays-at-the-callback', ['chromium-code-not-in-address', 'chromium-reload-and-back'], {
@@ -40,7 +41,7 @@ export const realBrowser: Mistake[] = [
     ),
     keepSession(visit, tokens) {
       visit.setCookies.push(`token=${tokens.accessToken}; Path=/; Secure; SameSite=Strict; Max-Age=60`)
-      return right.keepSession(visit, tokens)
+      return correct.keepSession(visit, tokens)
     },
   }),
   mistake('script-calls-the-api', ['chromium-no-tokens', 'chromium-nothing-foreign'], {
@@ -51,10 +52,10 @@ export const realBrowser: Mistake[] = [
     }),
     keepSession(visit, tokens) {
       visit.memory.set('token', tokens.accessToken)
-      return right.keepSession(visit, tokens)
+      return correct.keepSession(visit, tokens)
     },
-    async around(visit, next) {
-      const answer = await needsScript.around(visit, next)
+    async aroundRequest(visit, next) {
+      const answer = await needsScript.aroundRequest(visit, next)
       if (visit.url.pathname !== '/client.js') return answer
       const authorization = `Bearer ${visit.memory.get('token')}`
       const call = `fetch(${JSON.stringify(`${visit.settings.apiUrl}/apps/v1`)}, { headers: { authorization: ${JSON.stringify(authorization)} } }).catch(() => {})`
@@ -63,8 +64,8 @@ export const realBrowser: Mistake[] = [
   }),
   mistake('session-that-scripts-read', 'chromium-session-cookie', {
     ...needsScript,
-    sessionAttributes: seconds => right.sessionAttributes(seconds).replace('HttpOnly; ', ''),
-    refreshAttributes: seconds => right.refreshAttributes(seconds),
+    sessionAttributes: seconds => correct.sessionAttributes(seconds).replace('HttpOnly; ', ''),
+    refreshAttributes: seconds => correct.refreshAttributes(seconds),
   }),
   mistake('script-that-fails', 'chromium-no-errors', alsoDoing('undefined.nothing()')),
   mistake(
@@ -79,7 +80,7 @@ export const realBrowser: Mistake[] = [
   ),
   mistake('script-that-sends-twice', 'chromium-create-once', {
     ...needsScript,
-    once: async (visit, name, act) => (name.startsWith('create') ? act() : right.once(visit, name, act)),
+    shareCall: async (visit, name, act) => (name.startsWith('create') ? act() : correct.shareCall(visit, name, act)),
   }),
   mistake(
     'script-signs-out-alone',

@@ -1,19 +1,20 @@
 // Clients that handle a failed renewal or an odd answer to a renewal wrongly.
+
+import { type Behaviour, correct } from '../behaviour.ts'
 import { askPortal, passingBack } from '../call-changes.ts'
 import { crashingRenewal, renewing } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
-import { type Parts, right } from '../parts.ts'
 import { type Call, call } from '../platform.ts'
 import { isCallback } from '../requests.ts'
 import { PlatformError, Refusal, type Visit } from '../visit.ts'
 
 /** Repeats a renewal while `isWanted` is true for the status, at most `most` times. */
-function again(isWanted: (status: number) => boolean, most: number): Partial<Parts> {
+function again(isWanted: (status: number) => boolean, most: number): Partial<Behaviour> {
   return renewing({
     async send(visit, request) {
       let answer: [number, unknown] = [0, undefined]
       for (let tries = 0; tries <= most && (tries === 0 || isWanted(answer[0])); tries++)
-        answer = await right.send(visit, request).catch((): [number, unknown] => [0, undefined])
+        answer = await correct.send(visit, request).catch((): [number, unknown] => [0, undefined])
       return answer
     },
   })
@@ -23,8 +24,8 @@ function again(isWanted: (status: number) => boolean, most: number): Partial<Par
 async function sendWithDeadlineForHeaders(visit: Visit, request: Call): Promise<[number, unknown]> {
   const headersCame = new AbortController()
   const timer = setTimeout(() => headersCame.abort(), 4000)
-  const parts = {
-    ...visit.parts,
+  const behaviour = {
+    ...visit.behaviour,
     deadlineMs: 86_400_000,
     readBody(response: Response) {
       clearTimeout(timer)
@@ -34,14 +35,14 @@ async function sendWithDeadlineForHeaders(visit: Visit, request: Call): Promise<
   const tooLate = new Promise<never>((_, reject) => {
     headersCame.signal.onabort = () => reject(new PlatformError(504))
   })
-  return Promise.race([call(parts, request), tooLate])
+  return Promise.race([call(behaviour, request), tooLate])
 }
 
 /** Shows the error text of the portal on the page. */
-const wordsShown: Partial<Parts> = {
+const wordsShown: Partial<Behaviour> = {
   async renew(visit, refreshToken) {
     try {
-      return await right.renew(visit, refreshToken)
+      return await correct.renew(visit, refreshToken)
     } catch (error) {
       throw error instanceof PlatformError ? new Refusal(502, `The portal said ${error.code}`) : error
     }
@@ -49,13 +50,13 @@ const wordsShown: Partial<Parts> = {
 }
 
 /** Renews again and again if the new token has already expired. */
-const renewsWhatIsOver: Partial<Parts> = {
-  once: (_visit, _name, act) => act(),
+const renewsWhatIsOver: Partial<Behaviour> = {
+  shareCall: (_visit, _name, act) => act(),
   async renew(visit, refreshToken) {
-    let tokens = await right.renew({ ...visit, parts: { ...visit.parts, lifetime: Number } }, refreshToken)
+    let tokens = await correct.renew({ ...visit, behaviour: { ...visit.behaviour, lifetime: Number } }, refreshToken)
     for (let tries = 0; tokens.seconds <= 0 && tries < 5; tries++)
-      tokens = await right.renew(
-        { ...visit, parts: { ...visit.parts, lifetime: Number } },
+      tokens = await correct.renew(
+        { ...visit, behaviour: { ...visit.behaviour, lifetime: Number } },
         tokens.refreshToken ?? refreshToken,
       )
     return { ...tokens, seconds: Math.max(tokens.seconds, 1) }
@@ -66,7 +67,10 @@ const believed = renewing({ lifetime: value => value as number })
 
 const computed = renewing({ lifetime: value => Number((value as number).toFixed(0)) })
 
-const takesAnything: Partial<Parts> = renewing({ isToken: (_token): _token is string => true, isBearer: () => true })
+const takesAnything: Partial<Behaviour> = renewing({
+  isToken: (_token): _token is string => true,
+  isBearer: () => true,
+})
 
 export const renewalFaults: Mistake[] = [
   mistake('renewal-as-json', 'refresh-form', {
@@ -77,7 +81,7 @@ export const renewalFaults: Mistake[] = [
   }),
   mistake('renewal-field-twice', 'refresh-fields-once', {
     renewalForm(settings, refreshToken) {
-      const form = right.renewalForm(settings, refreshToken)
+      const form = correct.renewalForm(settings, refreshToken)
       form.append('client_id', settings.clientId)
       return form
     },
@@ -87,7 +91,7 @@ export const renewalFaults: Mistake[] = [
     'refresh-one-authentication',
     renewing({
       portalHeaders: visit => ({
-        ...right.portalHeaders(visit),
+        ...correct.portalHeaders(visit),
         authorization: `Basic ${btoa(`${visit.settings.clientId}:${visit.settings.clientSecret}`)}`,
       }),
     }),
@@ -95,7 +99,7 @@ export const renewalFaults: Mistake[] = [
   mistake(
     'renewal-with-the-visitors-cookies',
     'refresh-own-headers',
-    renewing({ portalHeaders: visit => ({ ...right.portalHeaders(visit), cookie: visit.headers.cookie ?? '' }) }),
+    renewing({ portalHeaders: visit => ({ ...correct.portalHeaders(visit), cookie: visit.headers.cookie ?? '' }) }),
   ),
   ...[302, 307].map(status =>
     mistake(`renewal-redirect-${status}-followed`, `refresh-redirect-${status}`, renewing({ redirects: 'follow' })),
@@ -106,14 +110,14 @@ export const renewalFaults: Mistake[] = [
     ...crashingRenewal,
     statusFor(error) {
       if (error instanceof TypeError) throw error
-      return right.statusFor(error)
+      return correct.statusFor(error)
     },
   }),
   mistake('invalid-client-is-for-good', 'refresh-kept-on-401', {
-    isForGood: error => error.code === 'invalid_client' || right.isForGood(error),
+    isPermanentRefusal: error => error.code === 'invalid_client' || correct.isPermanentRefusal(error),
   }),
   ...['502', '504', 'half', 'empty', 'not-an-object', 'endless-header'].map(answer =>
-    mistake(`session-lost-after-renewal-${answer}`, `refresh-kept-on-${answer}`, { isForGood: () => true }),
+    mistake(`session-lost-after-renewal-${answer}`, `refresh-kept-on-${answer}`, { isPermanentRefusal: () => true }),
   ),
   mistake(
     'renewal-refused-as-one-too-many-sent-again',
@@ -135,11 +139,11 @@ export const renewalFaults: Mistake[] = [
     'refresh-retry-after',
     renewing({
       async send(visit, request) {
-        const [status, answer] = await right.send(visit, request)
+        const [status, answer] = await correct.send(visit, request)
         if (status !== 503) return [status, answer]
         // This delay is longer than the suite waits for an answer in these tests (stage.ts).
         await new Promise(resolve => setTimeout(resolve, 13_000).unref())
-        return right.send(visit, request)
+        return correct.send(visit, request)
       },
     }),
   ),
@@ -156,7 +160,7 @@ export const renewalFaults: Mistake[] = [
   ...[5, 9].map(size =>
     mistake(`renewed-token-of-${size}-kb-lost`, `refresh-access-token-${size}-kb`, {
       setCookie(visit, name, value, attributes) {
-        visit.setCookies.push(`${name}=${visit.parts.seal(visit, name, value)}; ${attributes}`)
+        visit.setCookies.push(`${name}=${visit.behaviour.seal(visit, name, value)}; ${attributes}`)
       },
     }),
   ),
@@ -177,7 +181,10 @@ export const renewalFaults: Mistake[] = [
     send(visit, request) {
       const { authorization, ...headers } = request.headers
       const inOneLine = authorization?.replace(/\s+/g, ' ')
-      return right.send(visit, { ...request, headers: { ...headers, ...(inOneLine && { authorization: inOneLine }) } })
+      return correct.send(visit, {
+        ...request,
+        headers: { ...headers, ...(inOneLine && { authorization: inOneLine }) },
+      })
     },
   }),
   mistake(
@@ -189,34 +196,35 @@ export const renewalFaults: Mistake[] = [
     mistake(`renewed-token-type-${value}-goes-to-the-api`, `refresh-token-type-${value}`, takesAnything),
   ),
   mistake('invalid-grant-by-its-status', 'refresh-dropped-on-invalid-grant-401', {
-    isForGood: ({ upstream }) => upstream === 400,
-    once: (_visit, _name, act) => act(),
+    isPermanentRefusal: ({ upstream }) => upstream === 400,
+    shareCall: (_visit, _name, act) => act(),
   }),
   mistake('portal-without-renewals-locks-out', 'refresh-dropped-on-unsupported-grant-type', {
-    isForGood: ({ code }) => code === 'invalid_grant',
-    once: (_visit, _name, act) => act(),
+    isPermanentRefusal: ({ code }) => code === 'invalid_grant',
+    shareCall: (_visit, _name, act) => act(),
   }),
   mistake(
     'refused-for-good-only-with-400',
     ['refresh-dropped-on-unsupported-grant-type-401', 'refresh-dropped-on-unauthorized-client-401'],
     {
-      isForGood: error => (error.upstream === 400 || error.code === 'invalid_grant') && right.isForGood(error),
-      once: (_visit, _name, act) => act(),
+      isPermanentRefusal: error =>
+        (error.upstream === 400 || error.code === 'invalid_grant') && correct.isPermanentRefusal(error),
+      shareCall: (_visit, _name, act) => act(),
     },
   ),
   mistake('unauthorized-client-is-for-now', 'refresh-dropped-on-unauthorized-client-400', {
-    isForGood: error => error.code !== 'unauthorized_client' && right.isForGood(error),
-    once: (_visit, _name, act) => act(),
+    isPermanentRefusal: error => error.code !== 'unauthorized_client' && correct.isPermanentRefusal(error),
+    shareCall: (_visit, _name, act) => act(),
   }),
   mistake('renewal-error-is-markup', 'refresh-error-escaped', { ...wordsShown, html: text => text }),
   mistake('renewal-error-in-its-words', 'refresh-error-own-words', wordsShown),
   mistake('description-of-a-refused-renewal-shown', 'refresh-error-description', {
     renew: async (visit, refreshToken) =>
-      right.readTokens(visit, await askPortal(visit, right.renewalForm(visit.settings, refreshToken))),
+      correct.readTokens(visit, await askPortal(visit, correct.renewalForm(visit.settings, refreshToken))),
   }),
   mistake('renewal-error-with-the-answer-of-the-portal', 'refresh-error-description', {
     async send(visit, request) {
-      const [status, answer] = await right.send(visit, request)
+      const [status, answer] = await correct.send(visit, request)
       if (request.body?.startsWith('grant_type=refresh_token') && status >= 400)
         throw new Refusal(502, `The portal said ${JSON.stringify(answer)}`)
       return [status, answer]
@@ -232,7 +240,7 @@ export const renewalFaults: Mistake[] = [
   mistake('renewed-token-for-scripts', 'refresh-tokens-not-in-browser', {
     keepSession(visit, tokens) {
       if (!isCallback(visit)) visit.setCookies.push(`token=${tokens.accessToken}; Path=/; Secure; SameSite=Strict`)
-      return right.keepSession(visit, tokens)
+      return correct.keepSession(visit, tokens)
     },
   }),
   mistake('renewed-token-in-base64-for-scripts', 'refresh-tokens-not-in-browser', {
@@ -240,30 +248,32 @@ export const renewalFaults: Mistake[] = [
       const said = Buffer.from(JSON.stringify({ token: tokens.accessToken })).toString('base64')
       if (!isCallback(visit))
         visit.setCookies.push(`state=${encodeURIComponent(said)}; Path=/; Secure; SameSite=Strict`)
-      return right.keepSession(visit, tokens)
+      return correct.keepSession(visit, tokens)
     },
   }),
   mistake('renewed-cookies-without-http-only', 'refresh-cookies-guarded', {
     keepSession(visit, tokens) {
-      const session = right.keepSession(visit, tokens)
+      const session = correct.keepSession(visit, tokens)
       if (!isCallback(visit)) visit.setCookies = visit.setCookies.map(line => line.replace('; HttpOnly', ''))
       return session
     },
   }),
   mistake('renewed-cookies-with-another-name-without-http-only', 'refresh-cookies-guarded', {
     readCookies: header =>
-      right.readCookies(header).map(([name, value]) => [name.replace(/^(__Host-(session|refresh))-\w+$/, '$1'), value]),
+      correct
+        .readCookies(header)
+        .map(([name, value]) => [name.replace(/^(__Host-(session|refresh))-\w+$/, '$1'), value]),
     setCookie(visit, name, value, attributes) {
-      right.setCookie(visit, name, value, isCallback(visit) ? attributes : attributes.replace(' HttpOnly;', ''))
+      correct.setCookie(visit, name, value, isCallback(visit) ? attributes : attributes.replace(' HttpOnly;', ''))
       const line = visit.setCookies.pop()!
-      for (const [old] of right.readCookies(visit.headers.cookie ?? ''))
-        if (old.startsWith(`${name}-`)) visit.setCookies.push(`${old}=; ${right.sessionAttributes(0)}`)
+      for (const [old] of correct.readCookies(visit.headers.cookie ?? ''))
+        if (old.startsWith(`${name}-`)) visit.setCookies.push(`${old}=; ${correct.sessionAttributes(0)}`)
       visit.setCookies.push(line.replace('=', `-${Date.now().toString(36)}=`))
     },
   }),
   mistake('renewed-cookies-lax', 'refresh-cookies-strict', {
     keepSession(visit, tokens) {
-      const session = right.keepSession(visit, tokens)
+      const session = correct.keepSession(visit, tokens)
       if (!isCallback(visit)) visit.setCookies = visit.setCookies.map(line => line.replace('=Strict', '=Lax'))
       return session
     },
@@ -271,7 +281,7 @@ export const renewalFaults: Mistake[] = [
   mistake('renewal-printed', 'refresh-not-logged', {
     renew(visit, refreshToken) {
       visit.settings.print(`renewing with ${refreshToken}`)
-      return right.renew(visit, refreshToken)
+      return correct.renew(visit, refreshToken)
     },
   }),
   mistake(
@@ -281,7 +291,7 @@ export const renewalFaults: Mistake[] = [
       readTokens(visit, answer) {
         const known = ['access_token', 'token_type', 'expires_in', 'refresh_token', 'scope']
         if (Object.keys(answer).some(name => !known.includes(name))) throw new PlatformError(502)
-        return right.readTokens(visit, answer)
+        return correct.readTokens(visit, answer)
       },
     }),
   ),
@@ -296,7 +306,7 @@ export const renewalFaults: Mistake[] = [
     renewing({
       readTokens(visit, answer) {
         if (!`${answer.access_token}`.startsWith('ey')) throw new PlatformError(502)
-        return right.readTokens(visit, answer)
+        return correct.readTokens(visit, answer)
       },
     }),
   ),

@@ -1,32 +1,33 @@
 // Clients that renew a session wrongly: with a wrong request, too often, or without keeping the new tokens.
+
+import { type Behaviour, correct } from '../behaviour.ts'
 import { contentOf, crashingRenewal, hashOf, renewing } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
-import { type Parts, right } from '../parts.ts'
 import { callPortal, isRecord } from '../platform.ts'
 import { isApplication, isCallback } from '../requests.ts'
 import { PlatformError, Refusal, type Tokens, type Visit } from '../visit.ts'
 
 /** Whether a 401 answer causes this renewal. In that case, the session has not yet expired by the clock. */
-const isAfter401 = (visit: Visit) => right.readSession(visit) !== undefined
+const isAfter401 = (visit: Visit) => correct.readSession(visit) !== undefined
 
-/** Changes parts of the client, but only for renewals that a 401 answer from the API causes. */
-const after401 = (change: Partial<Parts>, isMeant: (visit: Visit) => boolean = isAfter401): Partial<Parts> => ({
+/** Changes the client, but only for renewals that a 401 answer from the API causes. */
+const after401 = (change: Partial<Behaviour>, isMeant: (visit: Visit) => boolean = isAfter401): Partial<Behaviour> => ({
   renew: (visit, refreshToken) =>
-    right.renew(isMeant(visit) ? { ...visit, parts: { ...visit.parts, ...change } } : visit, refreshToken),
+    correct.renew(isMeant(visit) ? { ...visit, behaviour: { ...visit.behaviour, ...change } } : visit, refreshToken),
 })
 
-const withoutSecret: Partial<Parts> = {
+const withoutSecret: Partial<Behaviour> = {
   renewalForm(settings, refreshToken) {
-    const form = right.renewalForm(settings, refreshToken)
+    const form = correct.renewalForm(settings, refreshToken)
     form.delete('client_secret')
     return form
   },
 }
 
 /** Repeats a renewal once if the portal answers with the status `wanted`. 0 means that no answer arrives. */
-const againOn = (wanted: number): Partial<Parts> => ({
+const againOn = (wanted: number): Partial<Behaviour> => ({
   async send(visit, request) {
-    const once = () => right.send(visit, request).catch((): [number, unknown] => [0, undefined])
+    const once = () => correct.send(visit, request).catch((): [number, unknown] => [0, undefined])
     const first = await once()
     if (request.body?.includes('grant_type=refresh_token') && first[0] === wanted) return once()
     return first
@@ -37,23 +38,23 @@ const againOn = (wanted: number): Partial<Parts> => ({
  * If `isMeant` returns true for the refresh_token in the answer to a renewal, which may be undefined, the client
  * forgets its old refresh token.
  */
-const loses = (isMeant: (value: unknown) => boolean): Partial<Parts> => ({
+const loses = (isMeant: (value: unknown) => boolean): Partial<Behaviour> => ({
   readTokens(visit, answer) {
     if (visit.url.pathname !== '/exchangeToken' && isMeant(answer.refresh_token)) visit.memory.set('lost', true)
-    return right.readTokens(visit, answer)
+    return correct.readTokens(visit, answer)
   },
   keepSession(visit, tokens: Tokens) {
-    const session = right.keepSession(visit, tokens)
+    const session = correct.keepSession(visit, tokens)
     if (!tokens.refreshToken && visit.memory.delete('lost'))
-      visit.setCookies.push(`${right.refreshCookie}=; ${right.refreshAttributes(0)}`)
+      visit.setCookies.push(`${correct.refreshCookie}=; ${correct.refreshAttributes(0)}`)
     return session
   },
 })
 
-const dropsNew: Partial<Parts> = {
+const dropsNew: Partial<Behaviour> = {
   keepSession(visit, tokens) {
     const isLogin = visit.url.pathname === '/exchangeToken'
-    return right.keepSession(visit, isLogin ? tokens : { ...tokens, refreshToken: undefined })
+    return correct.keepSession(visit, isLogin ? tokens : { ...tokens, refreshToken: undefined })
   },
 }
 
@@ -61,26 +62,26 @@ export const renewal: Mistake[] = [
   mistake('no-renewal', 'refresh-works', { readRefresh: () => undefined }),
   mistake('renewal-needs-a-state', 'refresh-without-state', {
     async renew(visit, refreshToken) {
-      const answer = await callPortal(visit, '/api/exchangeToken', right.renewalForm(visit.settings, refreshToken))
+      const answer = await callPortal(visit, '/api/exchangeToken', correct.renewalForm(visit.settings, refreshToken))
       if (typeof answer.state !== 'string') throw new Error('state mismatch')
-      return right.readTokens(visit, answer)
+      return correct.readTokens(visit, answer)
     },
   }),
   mistake('new-refresh-token-dropped-by-who-renews-early', 'refresh-fields', {
     ...dropsNew,
     // Switches off the memory for renewals. With this memory, the client would use the earlier answer instead of
     // sending the old token again.
-    once: (_visit, _name, act) => act(),
+    shareCall: (_visit, _name, act) => act(),
     // Renews only when the token has expired by the clock, never after a 401 answer.
     mostRenewals: 0,
     readSession(visit) {
-      const session = right.readSession(visit)
+      const session = correct.readSession(visit)
       return session && session.expiresAt - 30_000 > Date.now() ? session : undefined
     },
   }),
   mistake('renewal-without-the-secret', 'refresh-fields', {
     renewalForm(settings, refreshToken) {
-      const form = right.renewalForm(settings, refreshToken)
+      const form = correct.renewalForm(settings, refreshToken)
       form.delete('client_secret')
       return form
     },
@@ -92,19 +93,23 @@ export const renewal: Mistake[] = [
   mistake('new-lifetime-not-stored-by-a-renewal', 'refresh-delivered', {
     // A renewal does not change the end of the session. The session ends when the first access token expires.
     keepSession(visit, tokens) {
-      if (isCallback(visit)) visit.memory.set(right.visitorOf(tokens, visit), Date.now() + tokens.seconds * 1000)
-      return right.keepSession(visit, tokens)
+      if (isCallback(visit)) visit.memory.set(correct.visitorOf(tokens, visit), Date.now() + tokens.seconds * 1000)
+      return correct.keepSession(visit, tokens)
     },
     readSession(visit) {
-      const session = right.readSession(visit)
+      const session = correct.readSession(visit)
       const end = session && (visit.memory.get(session.visitor) as number | undefined)
       return end !== undefined && end < Date.now() ? undefined : session
     },
   }),
   mistake('renewed-session-not-given-to-the-browser', 'refresh-delivered', {
     keepSession(visit, tokens) {
-      if (visit.url.pathname === '/exchangeToken') return right.keepSession(visit, tokens)
-      return { accessToken: tokens.accessToken, visitor: right.visitorOf(tokens, visit), expiresAt: Date.now() + 1000 }
+      if (visit.url.pathname === '/exchangeToken') return correct.keepSession(visit, tokens)
+      return {
+        accessToken: tokens.accessToken,
+        visitor: correct.visitorOf(tokens, visit),
+        expiresAt: Date.now() + 1000,
+      }
     },
   }),
   // The client hangs before it calls the portal, so the check sees no renewal.
@@ -112,41 +117,41 @@ export const renewal: Mistake[] = [
   mistake('renewed-cookies-lost-with-an-error', 'refresh-delivered-with-error', {
     wordsFor(error, visit) {
       if (!isCallback(visit)) visit.setCookies.length = 0
-      return right.wordsFor(error, visit)
+      return correct.wordsFor(error, visit)
     },
   }),
   mistake('renewed-after-401-not-delivered', 'refresh-delivered-after-401', {
     keepSession(visit, tokens) {
-      const isRefused = !isCallback(visit) && right.readSession(visit) !== undefined
-      const session = right.keepSession(visit, tokens)
+      const isRefused = !isCallback(visit) && correct.readSession(visit) !== undefined
+      const session = correct.keepSession(visit, tokens)
       if (isRefused) visit.setCookies.length = 0
       return session
     },
   }),
   mistake('renewed-for-a-form-not-delivered', 'refresh-delivered-after-form', {
     keepSession(visit, tokens) {
-      const session = right.keepSession(visit, tokens)
+      const session = correct.keepSession(visit, tokens)
       if (visit.method === 'POST') visit.setCookies.length = 0
       return session
     },
   }),
   mistake('new-refresh-token-lost-by-a-form', 'refresh-delivered-after-form', {
     keepSession(visit, tokens) {
-      const session = right.keepSession(visit, tokens)
+      const session = correct.keepSession(visit, tokens)
       if (visit.method === 'POST')
-        visit.setCookies = visit.setCookies.filter(line => !line.startsWith(right.refreshCookie))
+        visit.setCookies = visit.setCookies.filter(line => !line.startsWith(correct.refreshCookie))
       return session
     },
   }),
   mistake('renewal-needs-its-state', 'refresh-state-optional', {
     renewalForm(settings, refreshToken) {
-      const form = right.renewalForm(settings, refreshToken)
+      const form = correct.renewalForm(settings, refreshToken)
       form.set('state', 'of-this-renewal')
       return form
     },
     readTokens(visit, answer) {
       if (!isCallback(visit) && answer.state !== 'of-this-renewal') throw new PlatformError(502)
-      return right.readTokens(visit, answer)
+      return correct.readTokens(visit, answer)
     },
   }),
   mistake('new-refresh-token-dropped', 'refresh-token-replaced', dropsNew),
@@ -156,29 +161,29 @@ export const renewal: Mistake[] = [
   }),
   mistake('no-new-refresh-token-is-an-end', 'refresh-token-kept', {
     keepSession(visit, tokens: Tokens) {
-      const session = right.keepSession(visit, tokens)
-      if (!tokens.refreshToken) visit.setCookies.push(`${right.refreshCookie}=; ${right.refreshAttributes(0)}`)
+      const session = correct.keepSession(visit, tokens)
+      if (!tokens.refreshToken) visit.setCookies.push(`${correct.refreshCookie}=; ${correct.refreshAttributes(0)}`)
       return session
     },
   }),
   mistake('renewal-lifetime-forgotten', 'refresh-max-age', {
     keepSession: (visit, tokens) =>
-      right.keepSession(visit, visit.url.pathname === '/exchangeToken' ? tokens : { ...tokens, seconds: 86_400 }),
+      correct.keepSession(visit, visit.url.pathname === '/exchangeToken' ? tokens : { ...tokens, seconds: 86_400 }),
   }),
   mistake('refresh-cookie-slides', 'refresh-fixed-end', {
-    loginEnd: visit => Date.now() + visit.parts.refreshSeconds * 1000,
+    loginEnd: visit => Date.now() + visit.behaviour.refreshSeconds * 1000,
   }),
   mistake('renewal-after-401-extends-the-login', 'refresh-fixed-end', {
     loginEnd: visit =>
-      right.readSession(visit) ? Date.now() + visit.parts.refreshSeconds * 1000 : right.loginEnd(visit),
+      correct.readSession(visit) ? Date.now() + visit.behaviour.refreshSeconds * 1000 : correct.loginEnd(visit),
   }),
   mistake('refresh-cookie-slides-with-a-form', 'refresh-fixed-end', {
     loginEnd: visit =>
-      visit.method === 'POST' ? Date.now() + visit.parts.refreshSeconds * 1000 : right.loginEnd(visit),
+      visit.method === 'POST' ? Date.now() + visit.behaviour.refreshSeconds * 1000 : correct.loginEnd(visit),
   }),
   mistake('renewed-refresh-cookie-ends-with-the-access-token', 'refresh-cookie-age-kept', {
     keepSession(visit, tokens) {
-      const session = right.keepSession(visit, tokens)
+      const session = correct.keepSession(visit, tokens)
       if (!isCallback(visit))
         visit.setCookies = visit.setCookies.map(line => line.replace(/Max-Age=\d+$/, `Max-Age=${tokens.seconds}`))
       return session
@@ -186,43 +191,43 @@ export const renewal: Mistake[] = [
   }),
   mistake('renewal-at-every-visit', 'refresh-not-too-often', {
     readSession: () => undefined,
-    once: (_visit, _name, act) => act(),
+    shareCall: (_visit, _name, act) => act(),
   }),
   mistake('renewal-an-hour-before', 'refresh-not-too-often', {
     readSession: visit => {
-      const session = right.readSession(visit)
+      const session = correct.readSession(visit)
       return session && session.expiresAt - 3_600_000 > Date.now() ? session : undefined
     },
-    once: (_visit, _name, act) => act(),
+    shareCall: (_visit, _name, act) => act(),
   }),
   mistake('renewal-until-the-token-is-long', 'refresh-no-storm', {
     async renew(visit, refreshToken) {
-      let tokens = await right.renew(visit, refreshToken)
+      let tokens = await correct.renew(visit, refreshToken)
       for (let count = 0; count < 5 && tokens.seconds < 30; count++)
-        tokens = await right.renew(visit, tokens.refreshToken ?? refreshToken)
+        tokens = await correct.renew(visit, tokens.refreshToken ?? refreshToken)
       return tokens
     },
   }),
   mistake('renewal-that-is-under-way-is-refused', 'refresh-parallel', {
-    async once(visit, name, act) {
+    async shareCall(visit, name, act) {
       if (visit.memory.has(name)) throw new Refusal(409, 'Your session is being renewed. Please try again.')
-      return right.once(visit, name, act)
+      return correct.shareCall(visit, name, act)
     },
   }),
   mistake('renewals-shared-by-page', 'refresh-single-flight', {
-    once: (visit, name, act) =>
-      right.once(visit, name.startsWith('renew') ? `${name} ${visit.url.pathname}` : name, act),
+    shareCall: (visit, name, act) =>
+      correct.shareCall(visit, name.startsWith('renew') ? `${name} ${visit.url.pathname}` : name, act),
   }),
-  mistake('renewal-by-each-tab', 'refresh-single-flight', { once: (_visit, _name, act) => act() }),
+  mistake('renewal-by-each-tab', 'refresh-single-flight', { shareCall: (_visit, _name, act) => act() }),
   mistake('renewal-without-memory', 'refresh-single-flight', {
-    async once({ memory }, name, act) {
+    async shareCall({ memory }, name, act) {
       const known = memory.get(name) ?? act().finally(() => memory.delete(name))
       memory.set(name, known)
       return known as never
     },
   }),
   mistake('each-request-renews', 'refresh-single-flight-slow', {
-    once: (visit, name, act) => (name.startsWith('renew') ? act() : right.once(visit, name, act)),
+    shareCall: (visit, name, act) => (name.startsWith('renew') ? act() : correct.shareCall(visit, name, act)),
   }),
   mistake('renewal-after-401-without-the-secret', 'refresh-fields-after-401', after401(withoutSecret)),
   mistake(
@@ -240,7 +245,7 @@ export const renewal: Mistake[] = [
   mistake('new-refresh-token-of-a-renewal-dropped', 'refresh-fields-second', {
     keepSession(visit, tokens) {
       const isLogin = visit.url.pathname === '/exchangeToken'
-      return right.keepSession(visit, isLogin ? tokens : { ...tokens, refreshToken: undefined })
+      return correct.keepSession(visit, isLogin ? tokens : { ...tokens, refreshToken: undefined })
     },
   }),
   mistake(
@@ -260,15 +265,15 @@ export const renewal: Mistake[] = [
   ),
   ...[400, 403, 408].map(status =>
     mistake(`session-lost-after-status-${status}`, 'refresh-kept-on-many', {
-      isForGood: error => error.upstream === status || right.isForGood(error),
+      isPermanentRefusal: error => error.upstream === status || correct.isPermanentRefusal(error),
     }),
   ),
   mistake('session-lost-after-a-redirect', 'refresh-kept-on-many', {
-    isForGood: error => error.upstream === 302 || right.isForGood(error),
+    isPermanentRefusal: error => error.upstream === 302 || correct.isPermanentRefusal(error),
   }),
   mistake('session-lost-after-an-answer-without-tokens', 'refresh-kept-on-many', {
     async send(visit, request) {
-      const answered = await right.send(visit, request)
+      const answered = await correct.send(visit, request)
       const isEmpty = answered[0] === 200 && isRecord(answered[1]) && !answered[1].access_token
       if (request.body?.includes('refresh_token') && isEmpty) throw new PlatformError(400, 'invalid_grant')
       return answered
@@ -279,23 +284,23 @@ export const renewal: Mistake[] = [
   ),
   mistake('renewal-tried-again-with-basic', 'refresh-failed-not-repeated', {
     async renew(visit, refreshToken) {
-      const parts: Parts = {
-        ...visit.parts,
+      const behaviour: Behaviour = {
+        ...visit.behaviour,
         async send(_, request) {
-          const [status, answer] = await right.send(visit, request)
+          const [status, answer] = await correct.send(visit, request)
           if (status !== 401 || !isRecord(answer) || answer.error !== 'invalid_client') return [status, answer]
           const { clientId, clientSecret } = visit.settings
           const authorization = `Basic ${btoa(`${clientId}:${clientSecret}`)}`
-          return right.send(visit, { ...request, headers: { ...request.headers, authorization } })
+          return correct.send(visit, { ...request, headers: { ...request.headers, authorization } })
         },
       }
-      return right.renew({ ...visit, parts }, refreshToken)
+      return correct.renew({ ...visit, behaviour }, refreshToken)
     },
   }),
   mistake('refused-renewal-after-401-is-an-error', 'refresh-dropped-after-401', {
     async renew(visit, refreshToken) {
       try {
-        return await right.renew(visit, refreshToken)
+        return await correct.renew(visit, refreshToken)
       } catch (error) {
         if (isAfter401(visit)) throw new TypeError('no session')
         throw error
@@ -303,21 +308,21 @@ export const renewal: Mistake[] = [
     },
   }),
   mistake('renewal-after-401-under-way-is-refused', 'refresh-parallel-after-401', {
-    async once(visit, name, act) {
+    async shareCall(visit, name, act) {
       if (visit.memory.has(name) && isAfter401(visit)) throw new Refusal(409, 'Your session is being renewed.')
-      return right.once(visit, name, act)
+      return correct.shareCall(visit, name, act)
     },
   }),
   mistake('renewal-five-minutes-before', 'refresh-short-tokens', {
     readSession: visit => {
-      const session = right.readSession(visit)
+      const session = correct.readSession(visit)
       return session && session.expiresAt - 300_000 > Date.now() ? session : undefined
     },
   }),
   mistake('margin-of-one-minute', 'refresh-short-tokens', {
     readSession(visit) {
-      const session = right.readSession(visit)
-      return session && (session.expiresAt - Date.now() > 60_000 || !right.readRefresh(visit)) ? session : undefined
+      const session = correct.readSession(visit)
+      return session && (session.expiresAt - Date.now() > 60_000 || !correct.readRefresh(visit)) ? session : undefined
     },
   }),
   mistake('renewal-joined-by-hand', 'refresh-token-encoded', {
@@ -328,29 +333,30 @@ export const renewal: Mistake[] = [
   }),
   mistake('no-renewal-for-a-form', 'refresh-for-form', {
     readRefresh: visit =>
-      visit.method === 'POST' && visit.url.pathname !== '/logout' ? undefined : right.readRefresh(visit),
+      visit.method === 'POST' && visit.url.pathname !== '/logout' ? undefined : correct.readRefresh(visit),
   }),
   mistake('form-bound-to-the-access-token', 'refresh-for-form', {
     visitorOf: ({ accessToken }) => hashOf(accessToken),
   }),
   mistake('session-lost-after-a-timeout', 'refresh-kept-on-never', {
-    isForGood: error => error.upstream === 504 || right.isForGood(error),
+    isPermanentRefusal: error => error.upstream === 504 || correct.isPermanentRefusal(error),
   }),
   mistake('failed-renewal-after-401-ends-the-session', 'refresh-kept-after-401', {
     async renew(visit, refreshToken) {
       try {
-        return await right.renew(visit, refreshToken)
+        return await correct.renew(visit, refreshToken)
       } catch (error) {
         throw isAfter401(visit) ? new PlatformError(401, 'invalid_grant') : error
       }
     },
   }),
   mistake('each-request-renews-after-401', 'refresh-single-flight-after-401', {
-    once: (visit, name, act) => (name.startsWith('renew') && isAfter401(visit) ? act() : right.once(visit, name, act)),
+    shareCall: (visit, name, act) =>
+      name.startsWith('renew') && isAfter401(visit) ? act() : correct.shareCall(visit, name, act),
   }),
   mistake('every-refusal-of-the-api-is-a-401', 'refresh-not-on-errors', {
     async send(visit, request) {
-      const [status, answer] = await right.send(visit, request)
+      const [status, answer] = await correct.send(visit, request)
       const isRefused = request.url.startsWith(visit.settings.apiUrl) && status >= 400 && status !== 403
       return [isRefused ? 401 : status, answer]
     },
@@ -358,13 +364,13 @@ export const renewal: Mistake[] = [
   mistake('renewed-cookies-lost-with-a-403', 'refresh-delivered-with-refusal', {
     wordsFor(error, visit) {
       if (error instanceof Refusal && error.status === 403) visit.setCookies.length = 0
-      return right.wordsFor(error, visit)
+      return correct.wordsFor(error, visit)
     },
   }),
   mistake('failed-renewal-for-a-form-ends-the-session', 'refresh-kept-for-form', {
     async renew(visit, refreshToken) {
       try {
-        return await right.renew(visit, refreshToken)
+        return await correct.renew(visit, refreshToken)
       } catch (error) {
         throw visit.method === 'POST' ? new PlatformError(401, 'invalid_grant') : error
       }
@@ -373,7 +379,7 @@ export const renewal: Mistake[] = [
   mistake('refused-renewal-for-a-form-is-a-crash', 'refresh-dropped-for-form', {
     async renew(visit, refreshToken) {
       try {
-        return await right.renew(visit, refreshToken)
+        return await correct.renew(visit, refreshToken)
       } catch (error) {
         throw visit.method === 'POST' ? new TypeError('no session') : error
       }
@@ -381,13 +387,13 @@ export const renewal: Mistake[] = [
   }),
   mistake('renewal-for-a-form-without-a-deadline', 'refresh-slow-for-form', {
     renew(visit, refreshToken) {
-      const parts = visit.method === 'POST' ? { ...visit.parts, deadlineMs: 86_400_000 } : visit.parts
-      return right.renew({ ...visit, parts }, refreshToken)
+      const behaviour = visit.method === 'POST' ? { ...visit.behaviour, deadlineMs: 86_400_000 } : visit.behaviour
+      return correct.renew({ ...visit, behaviour }, refreshToken)
     },
   }),
   mistake('failed-renewal-is-a-bare-failure', 'refresh-failed-page', {
     ...crashingRenewal,
-    async around(_visit, next) {
+    async aroundRequest(_visit, next) {
       const answer = await next()
       return answer.status === 500 ? { status: 500, body: 'Internal Server Error' } : answer
     },
@@ -395,14 +401,14 @@ export const renewal: Mistake[] = [
   mistake(
     'status-of-a-renewal-ignored',
     ['refresh-status-400', 'refresh-status-500'],
-    renewing({ send: async (visit, request) => [200, (await right.send(visit, request))[1]] }),
+    renewing({ send: async (visit, request) => [200, (await correct.send(visit, request))[1]] }),
   ),
   mistake(
     'name-asked-with-the-token-of-a-failed-renewal',
     ['refresh-status-400', 'refresh-status-500'],
     renewing({
       async send(visit, request) {
-        const [status, answer] = await right.send(visit, request)
+        const [status, answer] = await correct.send(visit, request)
         const token = isRecord(answer) && answer.access_token
         if (status !== 200 && token)
           await fetch(`${visit.settings.loginUrl}/api/me`, { headers: { authorization: `Bearer ${token}` } })
@@ -412,14 +418,14 @@ export const renewal: Mistake[] = [
   ),
   mistake('renewed-by-the-page-with-the-form-not-delivered', 'refresh-delivered-with-form-page', {
     keepSession(visit, tokens) {
-      const session = right.keepSession(visit, tokens)
+      const session = correct.keepSession(visit, tokens)
       if (visit.url.pathname === '/applications/new') visit.setCookies.length = 0
       return session
     },
   }),
   mistake('renewed-by-the-page-of-an-application-not-delivered', 'refresh-delivered-with-other-pages', {
     keepSession(visit, tokens) {
-      const session = right.keepSession(visit, tokens)
+      const session = correct.keepSession(visit, tokens)
       if (isApplication(visit)) visit.setCookies.length = 0
       return session
     },
@@ -427,8 +433,8 @@ export const renewal: Mistake[] = [
   mistake('renewal-shared-by-all-sessions-of-a-person', 'refresh-of-two-sessions', {
     renew(visit, refreshToken) {
       const owner = contentOf(visit)?.visitor ?? refreshToken
-      const parts: Parts = { ...visit.parts, once: (_visit, _name, act) => act() }
-      return right.once(visit, `renew ${owner}`, () => right.renew({ ...visit, parts }, refreshToken))
+      const behaviour: Behaviour = { ...visit.behaviour, shareCall: (_visit, _name, act) => act() }
+      return correct.shareCall(visit, `renew ${owner}`, () => correct.renew({ ...visit, behaviour }, refreshToken))
     },
   }),
   ...[
@@ -437,9 +443,9 @@ export const renewal: Mistake[] = [
     ['/logout', 'POST'],
   ].map(([path, method]) =>
     mistake(`renewal-at-each-${method}-of-${path!.slice(1)}`.toLowerCase(), 'refresh-not-elsewhere', {
-      async around(visit, next) {
-        const token = visit.url.pathname === path && visit.method === method && right.readRefresh(visit)
-        if (token) right.keepSession(visit, await right.renew(visit, token))
+      async aroundRequest(visit, next) {
+        const token = visit.url.pathname === path && visit.method === method && correct.readRefresh(visit)
+        if (token) correct.keepSession(visit, await correct.renew(visit, token))
         return next()
       },
     }),

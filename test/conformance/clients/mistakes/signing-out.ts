@@ -1,48 +1,49 @@
 // Clients that sign a visitor out at the wrong request, incompletely, or without revoking the tokens.
+
+import { type Behaviour, correct } from '../behaviour.ts'
 import { passingBack } from '../call-changes.ts'
 import { bodyWith, contentOf, hashOf, headersWith, laxSession, loginDeletion } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
-import { type Parts, right } from '../parts.ts'
 import { isRecord } from '../platform.ts'
 import { cookieOf, isApplication } from '../requests.ts'
 import { type PlatformError, Refusal, type Tokens, type Visit } from '../visit.ts'
 
 /** Reads the access token from the session cookie that the answer sets, or else from the one that the request sent. */
 function newestToken(visit: Visit): string {
-  const line = visit.setCookies.findLast(line => line.startsWith(`${right.sessionCookie}=`))
-  const text = line?.slice(right.sessionCookie.length + 1).split(';')[0]
-  const content = text ? right.unseal(visit, right.sessionCookie, text) : contentOf(visit)
+  const line = visit.setCookies.findLast(line => line.startsWith(`${correct.sessionCookie}=`))
+  const text = line?.slice(correct.sessionCookie.length + 1).split(';')[0]
+  const content = text ? correct.unseal(visit, correct.sessionCookie, text) : contentOf(visit)
   return isRecord(content) ? String(content.accessToken) : ''
 }
 
-/** Changes parts of the client, but only for revocations. */
-function revoking(change: Partial<Parts>): Partial<Parts> {
-  return { revoke: (visit, token) => right.revoke({ ...visit, parts: { ...visit.parts, ...change } }, token) }
+/** Changes the client, but only for revocations. */
+function revoking(change: Partial<Behaviour>): Partial<Behaviour> {
+  return { revoke: (visit, token) => correct.revoke({ ...visit, behaviour: { ...visit.behaviour, ...change } }, token) }
 }
 
 /** Lets a GET request change its method to POST. The client does not check the origin of such a POST request. */
-const overriding = (methodOf: (visit: Visit) => unknown): Partial<Parts> => {
+const overriding = (methodOf: (visit: Visit) => unknown): Partial<Behaviour> => {
   const overridden = new WeakSet<Visit>()
   return {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       if (visit.method === 'GET' && `${methodOf(visit)}`.toUpperCase() === 'POST') {
         visit.method = 'POST'
         overridden.add(visit)
       }
       return next()
     },
-    isFromHere: visit => overridden.has(visit) || right.isFromHere(visit),
+    isFromHere: visit => overridden.has(visit) || correct.isFromHere(visit),
   }
 }
 
 export const signingOut: Mistake[] = [
   mistake('sign-out-keeps-the-session', 'logout-ends-session', { endSession: () => {} }),
   mistake('sign-out-keeps-the-refresh-token', 'logout-ends-session', {
-    endSession: ({ setCookies }) => void setCookies.push(`${right.sessionCookie}=; ${right.sessionAttributes(0)}`),
+    endSession: ({ setCookies }) => void setCookies.push(`${correct.sessionCookie}=; ${correct.sessionAttributes(0)}`),
   }),
   mistake('sign-out-with-other-attributes', 'logout-ends-session', {
     endSession({ setCookies }) {
-      for (const name of [right.sessionCookie, right.refreshCookie]) setCookies.push(`${name}=; Path=/; Max-Age=0`)
+      for (const name of [correct.sessionCookie, correct.refreshCookie]) setCookies.push(`${name}=; Path=/; Max-Age=0`)
     },
   }),
   mistake('sign-out-by-get', 'logout-not-by-get', { signOutMethods: ['GET', 'POST'] }),
@@ -57,22 +58,22 @@ export const signingOut: Mistake[] = [
     overriding(({ headers }) => headers['x-http-method-override']),
   ),
   mistake('sign-out-from-elsewhere', ['logout-csrf', 'logout-csrf-same-site', 'logout-csrf-old-browser'], {
-    isFromHere: visit => visit.url.pathname === '/logout' || right.isFromHere(visit),
+    isFromHere: visit => visit.url.pathname === '/logout' || correct.isFromHere(visit),
     ...laxSession,
   }),
   mistake('form-without-a-known-origin-accepted', 'logout-csrf-old-browser', {
-    isFromHere: visit => visit.headers.origin === 'null' || right.isFromHere(visit),
+    isFromHere: visit => visit.headers.origin === 'null' || correct.isFromHere(visit),
   }),
   mistake('origin-checked-only-for-navigations', ['logout-csrf-script', 'create-forged-script'], {
-    isFromHere: visit => (visit.headers['sec-fetch-mode'] ?? 'navigate') !== 'navigate' || right.isFromHere(visit),
+    isFromHere: visit => (visit.headers['sec-fetch-mode'] ?? 'navigate') !== 'navigate' || correct.isFromHere(visit),
     // The token of a form is not bound to a visitor, so only the check of the origin protects the form.
     isFormOf: () => true,
   }),
   mistake('sign-out-without-revoking', ['logout-revokes', 'logout-replay'], { revokes: false }),
   mistake('old-refresh-token-lost-by-a-renewal', 'logout-revokes-kept-token', {
     keepSession(visit, tokens: Tokens) {
-      const session = right.keepSession(visit, tokens)
-      if (!tokens.refreshToken) visit.setCookies.push(`${right.refreshCookie}=; ${right.refreshAttributes(0)}`)
+      const session = correct.keepSession(visit, tokens)
+      if (!tokens.refreshToken) visit.setCookies.push(`${correct.refreshCookie}=; ${correct.refreshAttributes(0)}`)
       return session
     },
   }),
@@ -80,16 +81,16 @@ export const signingOut: Mistake[] = [
     async revoke(visit, token) {
       const { clientId, clientSecret } = visit.settings
       const form = new URLSearchParams({ token, client_id: clientId, client_secret: clientSecret })
-      const [status] = await right.send(visit, {
+      const [status] = await correct.send(visit, {
         method: 'POST',
         url: `${visit.settings.loginUrl}/api/revokeToken`,
-        headers: right.portalHeaders(visit),
+        headers: correct.portalHeaders(visit),
         body: form.toString(),
         most: 65_536,
       })
       if (status !== 200) throw new Error(`revocation answered ${status}`)
       visit.setCookies.length = 0
-      right.dropSession(visit)
+      correct.dropSession(visit)
     },
     endSession: () => {},
   }),
@@ -99,11 +100,11 @@ export const signingOut: Mistake[] = [
       const { clientId, clientSecret } = visit.settings
       const body = `${new URLSearchParams({ token, client_id: clientId, client_secret: clientSecret })}`
       const url = `${visit.settings.loginUrl}/api/revokeToken`
-      const parts = { ...visit.parts, deadlineMs: 1000 }
+      const behaviour = { ...visit.behaviour, deadlineMs: 1000 }
       for (let tries = 0; tries < 3; tries++) {
-        const request = { method: 'POST', url, headers: right.portalHeaders(visit), body, most: 65_536 }
-        const [status] = await right
-          .send({ ...visit, parts }, request)
+        const request = { method: 'POST', url, headers: correct.portalHeaders(visit), body, most: 65_536 }
+        const [status] = await correct
+          .send({ ...visit, behaviour }, request)
           .catch((error: PlatformError) => [error.upstream])
         if (status !== 503) return
         await new Promise(resolve => setTimeout(resolve, 1500).unref())
@@ -112,21 +113,22 @@ export const signingOut: Mistake[] = [
   }),
   mistake('sign-out-waits-for-the-portal', 'logout-not-waiting', { revocationMs: 5000 }),
   mistake('sign-out-revokes-no-access-token', 'logout-revokes-access-token', {
-    tokenToRevoke: visit => right.readRefresh(visit),
+    tokenToRevoke: visit => correct.readRefresh(visit),
   }),
   mistake('sign-out-forgotten-on-a-page-of-an-application', 'logout-not-silent', {
     askToSignIn: visit =>
-      isApplication(visit) ? { status: 302, headers: { location: '/login' } } : right.askToSignIn(visit),
+      isApplication(visit) ? { status: 302, headers: { location: '/login' } } : correct.askToSignIn(visit),
   }),
   mistake('sign-out-forgotten-after-one-page', 'logout-not-silent', {
     askToSignIn(visit) {
       if (cookieOf(visit, '__Host-left'))
         visit.setCookies.push('__Host-left=; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=0')
-      return right.askToSignIn(visit)
+      return correct.askToSignIn(visit)
     },
   }),
   mistake('signed-in-again-by-the-form', 'logout-not-silent', {
-    askToSignIn: visit => right.askToSignIn(visit.url.pathname === '/applications' ? visit : { ...visit, cookies: [] }),
+    askToSignIn: visit =>
+      correct.askToSignIn(visit.url.pathname === '/applications' ? visit : { ...visit, cookies: [] }),
   }),
   mistake('signed-in-again-by-the-next-page', 'logout-not-silent', {
     signedOut: () => ({ status: 303, headers: { location: '/' } }),
@@ -134,13 +136,13 @@ export const signingOut: Mistake[] = [
   mistake('signed-out-is-locked-out', 'logout-then-login', {
     newState(visit) {
       if (visit.cookies.some(([name]) => name === '__Host-left')) throw new Refusal(403, 'You have signed out.')
-      return right.newState(visit)
+      return correct.newState(visit)
     },
   }),
   mistake('sign-out-without-a-session-is-a-crash', 'logout-twice', {
     endSession(visit) {
-      if (!right.readSession(visit)) throw new TypeError("Cannot read properties of undefined (reading 'id')")
-      right.endSession(visit)
+      if (!correct.readSession(visit)) throw new TypeError("Cannot read properties of undefined (reading 'id')")
+      correct.endSession(visit)
     },
   }),
   mistake(
@@ -159,18 +161,18 @@ export const signingOut: Mistake[] = [
     'logout-revocation-one-authentication',
     revoking({
       portalHeaders: visit => ({
-        ...right.portalHeaders(visit),
+        ...correct.portalHeaders(visit),
         authorization: `Basic ${btoa(`${visit.settings.clientId}:${visit.settings.clientSecret}`)}`,
       }),
     }),
   ),
   mistake('revocation-tried-again-with-basic', 'logout-revocation-one-authentication', {
     async send(visit, request) {
-      const answer = await right.send(visit, request)
+      const answer = await correct.send(visit, request)
       if (answer[0] !== 401 || !request.url.endsWith('/api/revokeToken')) return answer
       const { clientId, clientSecret } = visit.settings
       const authorization = `Basic ${btoa(`${clientId}:${clientSecret}`)}`
-      return right.send(visit, { ...request, headers: { ...request.headers, authorization } })
+      return correct.send(visit, { ...request, headers: { ...request.headers, authorization } })
     },
   }),
   mistake('revocation-joined-by-hand', 'logout-revocation-encoded', {
@@ -180,7 +182,7 @@ export const signingOut: Mistake[] = [
     keepSession(visit, tokens: Tokens) {
       const isLogin = visit.url.pathname === '/exchangeToken'
       if (isLogin) visit.memory.set('token of the login', tokens.refreshToken)
-      return right.keepSession(visit, tokens)
+      return correct.keepSession(visit, tokens)
     },
     tokenToRevoke: visit => visit.memory.get('token of the login') as string,
   }),
@@ -201,7 +203,7 @@ export const signingOut: Mistake[] = [
   ),
   mistake('revocation-in-the-background-without-a-deadline', 'logout-revocation-deadline', {
     async revoke(visit, token) {
-      void right.revoke({ ...visit, parts: { ...visit.parts, revocationMs: 86_400_000 } }, token)
+      void correct.revoke({ ...visit, behaviour: { ...visit.behaviour, revocationMs: 86_400_000 } }, token)
     },
   }),
   ...[302, 307].map(status =>
@@ -215,10 +217,10 @@ export const signingOut: Mistake[] = [
     async revoke(visit, token) {
       const { clientId, clientSecret } = visit.settings
       const form = new URLSearchParams({ token, client_id: clientId, client_secret: clientSecret })
-      const [, answer] = await right.send(visit, {
+      const [, answer] = await correct.send(visit, {
         method: 'POST',
         url: `${visit.settings.loginUrl}/api/revokeToken`,
-        headers: right.portalHeaders(visit),
+        headers: correct.portalHeaders(visit),
         body: `${form}`,
         most: 65_536,
       })
@@ -231,8 +233,8 @@ export const signingOut: Mistake[] = [
     { revocationMs: 86_400_000, readBody: response => response.text() },
   ),
   mistake('sign-out-looks-only-at-the-session', ['logout-expired-revokes', 'logout-expired-ends'], {
-    tokenToRevoke: visit => (right.readSession(visit) ? right.tokenToRevoke(visit) : undefined),
-    endSession: visit => void (right.readSession(visit) && right.dropSession(visit)),
+    tokenToRevoke: visit => (correct.readSession(visit) ? correct.tokenToRevoke(visit) : undefined),
+    endSession: visit => void (correct.readSession(visit) && correct.dropSession(visit)),
   }),
   mistake('sign-out-form-bound-to-the-access-token', ['logout-after-renewal', 'logout-expired-ends'], {
     ...bodyWith((body, visit) => {
@@ -240,17 +242,17 @@ export const signingOut: Mistake[] = [
       return body.replace('action="/logout">', `action="/logout">${field}`)
     }),
     formOf(visit, body) {
-      const isOwn = new URLSearchParams(body).get('csrf') === hashOf(right.readSession(visit)?.accessToken ?? '')
+      const isOwn = new URLSearchParams(body).get('csrf') === hashOf(correct.readSession(visit)?.accessToken ?? '')
       if (visit.url.pathname === '/logout' && !isOwn) throw new Refusal(403, 'This form is not one of ours.')
       return body
     },
   }),
   mistake('sign-out-renews-first', 'logout-expired-portal-down', {
-    async around(visit, next) {
-      const token = visit.url.pathname === '/logout' && !right.readSession(visit) && right.readRefresh(visit)
+    async aroundRequest(visit, next) {
+      const token = visit.url.pathname === '/logout' && !correct.readSession(visit) && correct.readRefresh(visit)
       if (!token) return next()
       try {
-        right.keepSession(visit, await right.renew(visit, token))
+        correct.keepSession(visit, await correct.renew(visit, token))
       } catch {
         return { status: 503, body: 'Please try again later.' }
       }
@@ -259,41 +261,41 @@ export const signingOut: Mistake[] = [
   }),
   mistake('session-without-refresh-token-not-ended', 'logout-without-refresh-token', {
     endSession(visit) {
-      if (right.readRefresh(visit)) right.dropSession(visit)
+      if (correct.readRefresh(visit)) correct.dropSession(visit)
     },
   }),
   mistake('sign-out-needs-a-refresh-token', 'logout-without-refresh-token', {
     endSession(visit) {
-      if (!right.readRefresh(visit)) throw new TypeError("Cannot read properties of undefined (reading 'token')")
-      right.endSession(visit)
+      if (!correct.readRefresh(visit)) throw new TypeError("Cannot read properties of undefined (reading 'token')")
+      correct.endSession(visit)
     },
   }),
   mistake('sign-out-by-head', 'logout-not-by-head', { signOutMethods: ['POST', 'HEAD'] }),
   mistake('login-start-ends-the-session', 'login-start-keeps-session', {
     afterStart(visit, answer) {
-      right.dropSession(visit)
+      correct.dropSession(visit)
       return answer
     },
   }),
   mistake('only-the-instance-of-the-login-revokes', 'replica-sign-out-revokes', {
     keepSession(visit, tokens: Tokens) {
       visit.memory.set(`own ${tokens.refreshToken}`, true)
-      return right.keepSession(visit, tokens)
+      return correct.keepSession(visit, tokens)
     },
     tokenToRevoke(visit) {
-      const token = right.tokenToRevoke(visit)
+      const token = correct.tokenToRevoke(visit)
       return visit.memory.has(`own ${token}`) ? token : undefined
     },
   }),
   mistake('sign-out-deletes-every-cookie-of-the-request', 'logout-foreign-cookies', {
     endSession(visit) {
       for (const [name] of visit.cookies) if (name) visit.setCookies.push(`${name}=; ${loginDeletion}`)
-      right.endSession(visit)
+      correct.endSession(visit)
     },
   }),
   mistake('sign-out-deletes-all-cookies-of-the-domain', 'logout-foreign-cookies', {
     endSession(visit) {
-      right.endSession(visit)
+      correct.endSession(visit)
       const { hostname } = new URL(visit.settings.publicUrl)
       for (const [name] of visit.cookies)
         if (name && !name.startsWith('__Host-'))
@@ -302,7 +304,7 @@ export const signingOut: Mistake[] = [
   }),
   mistake('own-cookies-deleted-for-the-domain', 'logout-foreign-cookies', {
     endSession(visit) {
-      right.endSession(visit)
+      correct.endSession(visit)
       const { hostname } = new URL(visit.settings.publicUrl)
       visit.setCookies.push(`session=; Domain=${hostname}; Path=/; Max-Age=0`)
     },

@@ -1,16 +1,16 @@
 // Clients that begin a login wrongly: with wrong parameters, a guessable state or verifier, or a wrong login cookie.
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { correct } from '../behaviour.ts'
 import { answerWith, beginsAtPage, exchangeWith, hashOf, loginDeletion, startWith, toHttps } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
-import { right } from '../parts.ts'
 import { isCallback, isLogin } from '../requests.ts'
 import { type Login, Refusal, type Visit } from '../visit.ts'
 
 /** Changes the attributes of the login cookie. The client still deletes this cookie correctly. */
 const loginAttributes = (change: (text: string) => string) => ({
-  loginAttributes: change(right.loginAttributes),
+  loginAttributes: change(correct.loginAttributes),
   forgetLogin: (visit: Visit, state: string) =>
-    void visit.setCookies.push(`${right.loginCookie(state)}=; ${loginDeletion}`),
+    void visit.setCookies.push(`${correct.loginCookie(state)}=; ${loginDeletion}`),
 })
 
 const ownVerifiers = new WeakMap<Visit, string>()
@@ -22,7 +22,7 @@ const noState = {
   loginCookie: () => '__Host-login-0',
   findLogin: (visit: Visit) => {
     const text = visit.cookies.find(([name]) => name === '__Host-login-0')?.[1]
-    return text === undefined ? undefined : (right.unsealLogin(visit, '__Host-login-0', text) as Login | undefined)
+    return text === undefined ? undefined : (correct.unsealLogin(visit, '__Host-login-0', text) as Login | undefined)
   },
   isStateOf: () => true,
 }
@@ -37,7 +37,7 @@ export const startingALogin: Mistake[] = [
         ? {
             status: 200,
             headers: { 'content-type': 'text/html; charset=utf-8' },
-            body: `<meta http-equiv="refresh" content="0;url=${right.html(answer.headers!.location!)}">`,
+            body: `<meta http-equiv="refresh" content="0;url=${correct.html(answer.headers!.location!)}">`,
           }
         : answer,
   }),
@@ -45,7 +45,7 @@ export const startingALogin: Mistake[] = [
     afterStart: (_visit, { headers }) => ({
       status: 200,
       headers: { 'content-type': 'text/html; charset=utf-8' },
-      body: `<meta http-equiv="refresh" content="0;url=${right.html(headers!.location!)}">`,
+      body: `<meta http-equiv="refresh" content="0;url=${correct.html(headers!.location!)}">`,
     }),
   }),
   mistake('login-in-two-steps', 'start-direct', {
@@ -106,7 +106,7 @@ export const startingALogin: Mistake[] = [
     'scope-while-signed-in',
     'start-no-further-parameters',
     startWith((query, visit) => {
-      if (right.readSession(visit)) query.set('prompt', 'login')
+      if (correct.readSession(visit)) query.set('prompt', 'login')
     }),
   ),
   mistake(
@@ -155,16 +155,16 @@ export const startingALogin: Mistake[] = [
   mistake('state-for-each-return-address', 'state-every-way', {
     newState(visit) {
       const key = `state of ${visit.query.get('returnTo')}`
-      if (!visit.query.has('returnTo')) return right.newState(visit)
-      if (!visit.memory.has(key)) visit.memory.set(key, right.newState(visit))
+      if (!visit.query.has('returnTo')) return correct.newState(visit)
+      if (!visit.memory.has(key)) visit.memory.set(key, correct.newState(visit))
       return visit.memory.get(key) as string
     },
   }),
   mistake('state-kept-with-a-return-address', 'state-every-way', {
-    newState: visit => (visit.query.has('returnTo') ? 'k3JpQx7Vb2mNc8Zt5RwYd4Hs9Lf6Ga1E' : right.newState(visit)),
+    newState: visit => (visit.query.has('returnTo') ? 'k3JpQx7Vb2mNc8Zt5RwYd4Hs9Lf6Ga1E' : correct.newState(visit)),
   }),
   mistake('short-state-with-a-return-address', 'state-every-way', {
-    newState: visit => (visit.query.has('returnTo') ? randomBytes(6).toString('hex') : right.newState(visit)),
+    newState: visit => (visit.query.has('returnTo') ? randomBytes(6).toString('hex') : correct.newState(visit)),
   }),
   mistake('state-in-base64-joined-by-hand', 'state-encoded', {
     // Behaves like a client that adds the state to the address without encoding it: the portal reads each plus sign as
@@ -194,7 +194,7 @@ export const startingALogin: Mistake[] = [
     newState: () => createHash('md5').update(`${Date.now()}`).digest('hex'),
   }),
   mistake('state-of-the-query', 'state-not-chosen', {
-    newState: visit => visit.query.get('state') ?? right.newState(visit),
+    newState: visit => visit.query.get('state') ?? correct.newState(visit),
   }),
   ...(
     [
@@ -305,7 +305,7 @@ export const startingALogin: Mistake[] = [
   }),
   mistake('pkce-plain-with-a-return-address', 'pkce-s256', {
     startQuery(visit, state, verifier) {
-      const query = right.startQuery(visit, state, verifier)
+      const query = correct.startQuery(visit, state, verifier)
       if (!visit.query.has('returnTo')) return query
       query.set('code_challenge', verifier)
       query.set('code_challenge_method', 'plain')
@@ -314,7 +314,7 @@ export const startingALogin: Mistake[] = [
   }),
   mistake('pkce-plain', 'pkce-s256', {
     startQuery(visit, state, verifier) {
-      const query = right.startQuery(visit, state, verifier)
+      const query = correct.startQuery(visit, state, verifier)
       query.set('code_challenge', verifier)
       query.set('code_challenge_method', 'plain')
       return query
@@ -322,58 +322,59 @@ export const startingALogin: Mistake[] = [
   }),
   mistake('verifier-for-each-return-address', 'pkce-fresh', {
     newVerifier: visit =>
-      visit.query.has('returnTo') ? hashOf(`${visit.query.get('returnTo')}`) : right.newVerifier(visit),
+      visit.query.has('returnTo') ? hashOf(`${visit.query.get('returnTo')}`) : correct.newVerifier(visit),
   }),
   mistake('pkce-one-verifier', 'pkce-fresh', { newVerifier: () => 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk' }),
   mistake('one-verifier-for-each-browser', 'pkce-fresh', {
     newVerifier: visit => {
       const known = visit.cookies.find(([name]) => name.startsWith('__Host-login-'))
-      const login = known && (right.unsealLogin(visit, ...known) as Login | undefined)
-      return login?.verifier ?? right.newVerifier(visit)
+      const login = known && (correct.unsealLogin(visit, ...known) as Login | undefined)
+      return login?.verifier ?? correct.newVerifier(visit)
     },
   }),
   mistake('verifier-in-the-state', 'pkce-verifier-hidden', {
     newState(visit) {
-      const verifier = right.newVerifier(visit)
+      const verifier = correct.newVerifier(visit)
       ownVerifiers.set(visit, verifier)
-      return Buffer.from(JSON.stringify({ nonce: right.newState(visit), verifier })).toString('base64url')
+      return Buffer.from(JSON.stringify({ nonce: correct.newState(visit), verifier })).toString('base64url')
     },
-    newVerifier: visit => ownVerifiers.get(visit) ?? right.newVerifier(visit),
+    newVerifier: visit => ownVerifiers.get(visit) ?? correct.newVerifier(visit),
   }),
   mistake('verifier-is-the-state', 'pkce-verifier-hidden', {
-    startQuery: (visit, state) => right.startQuery(visit, state, state),
-    exchangeForm: (visit, callback, login) => right.exchangeForm(visit, callback, { ...login, verifier: login.state }),
+    startQuery: (visit, state) => correct.startQuery(visit, state, state),
+    exchangeForm: (visit, callback, login) =>
+      correct.exchangeForm(visit, callback, { ...login, verifier: login.state }),
   }),
   mistake('verifier-is-a-hash-of-the-state', 'pkce-verifier-hidden', {
-    startQuery: (visit, state) => right.startQuery(visit, state, hashOf(state)),
+    startQuery: (visit, state) => correct.startQuery(visit, state, hashOf(state)),
     exchangeForm: (visit, callback, login) =>
-      right.exchangeForm(visit, callback, { ...login, verifier: hashOf(login.state) }),
+      correct.exchangeForm(visit, callback, { ...login, verifier: hashOf(login.state) }),
   }),
   mistake('login-cookie-without-httponly', 'login-cookie-http-only', {
-    loginAttributes: right.loginAttributes.replace(' HttpOnly;', ''),
+    loginAttributes: correct.loginAttributes.replace(' HttpOnly;', ''),
   }),
   mistake('login-cookie-without-secure', 'login-cookie-secure', {
-    loginCookie: state => right.loginCookie(state).replace('__Host-', ''),
-    loginAttributes: right.loginAttributes.replace(' Secure;', ''),
+    loginCookie: state => correct.loginCookie(state).replace('__Host-', ''),
+    loginAttributes: correct.loginAttributes.replace(' Secure;', ''),
   }),
   mistake('login-cookie-strict', 'login-cookie-same-site', {
-    loginAttributes: right.loginAttributes.replace('Lax', 'Strict'),
+    loginAttributes: correct.loginAttributes.replace('Lax', 'Strict'),
   }),
   mistake('login-cookie-without-samesite', 'login-cookie-same-site', {
-    loginAttributes: right.loginAttributes.replace(' SameSite=Lax;', ''),
+    loginAttributes: correct.loginAttributes.replace(' SameSite=Lax;', ''),
   }),
   mistake('login-cookie-for-all-subdomains', 'login-cookie-no-domain', {
-    loginCookie: state => right.loginCookie(state).replace('__Host-', ''),
-    loginAttributes: `${right.loginAttributes}; Domain=localhost`,
+    loginCookie: state => correct.loginCookie(state).replace('__Host-', ''),
+    loginAttributes: `${correct.loginAttributes}; Domain=localhost`,
   }),
   mistake('login-cookie-without-prefix', 'login-cookie-prefix', {
-    loginCookie: state => right.loginCookie(state).replace('__Host-', ''),
+    loginCookie: state => correct.loginCookie(state).replace('__Host-', ''),
   }),
   mistake('login-cookie-for-a-month', 'login-cookie-short', {
-    loginAttributes: right.loginAttributes.replace('Max-Age=600', 'Max-Age=2592000'),
+    loginAttributes: correct.loginAttributes.replace('Max-Age=600', 'Max-Age=2592000'),
   }),
   mistake('login-cookie-for-half-an-hour', 'login-cookie-short', {
-    loginAttributes: right.loginAttributes.replace('Max-Age=600', 'Max-Age=1800'),
+    loginAttributes: correct.loginAttributes.replace('Max-Age=600', 'Max-Age=1800'),
   }),
   mistake('login-cookie-for-a-month-with-a-return-address', 'login-cookie-short', {
     afterStart(visit, answer) {
@@ -394,23 +395,23 @@ export const startingALogin: Mistake[] = [
   ),
   mistake('login-expires-after-600-milliseconds', 'login-lasts', {
     findLogin(visit, state) {
-      const login = right.findLogin(visit, state)
+      const login = correct.findLogin(visit, state)
       return login && Date.now() - login.at < 600 ? login : undefined
     },
   }),
   mistake('logins-begun-at-pages-unlimited', 'logins-bounded', {
     askToSignIn: visit =>
-      beginsAtPage(() => ({})).askToSignIn({ ...visit, parts: { ...visit.parts, mostLogins: 1000 } }),
+      beginsAtPage(() => ({})).askToSignIn({ ...visit, behaviour: { ...visit.behaviour, mostLogins: 1000 } }),
   }),
   mistake('login-cookies-without-end', 'logins-bounded', { mostLogins: 1000 }),
   mistake('login-cookies-large-and-without-end', ['logins-bounded', 'logins-last-works', 'cookie-headers-in-bounds'], {
     mostLogins: 1000,
-    sealLogin: (visit, name, login) => right.seal(visit, name, { ...login, padding: 'x'.repeat(800) }),
+    sealLogin: (visit, name, login) => correct.seal(visit, name, { ...login, padding: 'x'.repeat(800) }),
   }),
   mistake('many-login-cookies-are-a-crash', 'logins-at-once', {
     newState(visit) {
       if (visit.cookies.length > 15) throw new RangeError('too many cookies')
-      return right.newState(visit)
+      return correct.newState(visit)
     },
   }),
   mistake('logins-refused-after-three', 'logins-last-works', {
@@ -418,14 +419,14 @@ export const startingALogin: Mistake[] = [
     newState(visit) {
       if (visit.cookies.filter(([name]) => name.startsWith('__Host-login-')).length >= 3)
         throw new Refusal(429, 'There are too many logins. Please finish one of them.')
-      return right.newState(visit)
+      return correct.newState(visit)
     },
   }),
   mistake('no-new-login-while-there-is-a-session-cookie', 'start-after-session-ended', {
     dropSession: () => {},
-    endSession: visit => right.dropSession(visit),
+    endSession: visit => correct.dropSession(visit),
     ...answerWith((answer, visit) =>
-      visit.url.pathname === '/login' && right.readSession(visit)
+      visit.url.pathname === '/login' && correct.readSession(visit)
         ? { status: 302, headers: { location: '/applications' } }
         : answer,
     ),
@@ -458,11 +459,11 @@ export const startingALogin: Mistake[] = [
   }),
   mistake('frames-of-own-pages-allowed', ['start-navigation-only', 'callback-navigation-only'], {
     isNavigation: visit =>
-      right.isNavigation(visit) ||
+      correct.isNavigation(visit) ||
       (visit.headers['sec-fetch-dest'] === 'iframe' && visit.headers['sec-fetch-site'] === 'same-origin'),
   }),
   mistake('prerendering-counts-as-a-navigation', ['start-navigation-only', 'callback-navigation-only'], {
-    isNavigation: visit => visit.headers['sec-purpose'] === 'prefetch;prerender' || right.isNavigation(visit),
+    isNavigation: visit => visit.headers['sec-purpose'] === 'prefetch;prerender' || correct.isNavigation(visit),
   }),
   mistake('login-in-frames', ['start-navigation-only', 'callback-cross-site-frame', 'callback-navigation-only'], {
     isNavigation: () => true,

@@ -1,18 +1,18 @@
 // Clients that fail with several tabs or several visitors at the same time, with a second instance or after a restart.
 import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
+import { type Behaviour, correct } from '../behaviour.ts'
 import { sendWith } from '../call-changes.ts'
 import { beginsAtPage } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { withNameInMemory } from '../names.ts'
 import { goOn, page } from '../pages.ts'
-import { type Parts, right } from '../parts.ts'
 import { type Call, callPortal } from '../platform.ts'
 import { isCallback, isLogin, isOfGroups, isRead } from '../requests.ts'
 import { type Login, PlatformError, Refusal, type Session, type Tokens, type Visit } from '../visit.ts'
 
 /** Caches the answers to the calls that `isMet` selects, and uses them for all visitors. */
-function remembering(isMet: (call: Call) => boolean, keyOf: (call: Call) => string): Partial<Parts> {
+function remembering(isMet: (call: Call) => boolean, keyOf: (call: Call) => string): Partial<Behaviour> {
   return sendWith(isMet, async (visit, call, send) => {
     const memory = visit.memory
     const known = memory.get(keyOf(call)) as [number, unknown] | undefined
@@ -26,13 +26,13 @@ function remembering(isMet: (call: Call) => boolean, keyOf: (call: Call) => stri
 const idCookie = '__Host-id'
 
 /** Keeps the refresh token only in the memory of the instance that received the token. */
-const refreshTokenInMemory: Partial<Parts> = {
+const refreshTokenInMemory: Partial<Behaviour> = {
   keepSession(visit, tokens) {
-    const session = right.keepSession(visit, { ...tokens, refreshToken: undefined })
-    visit.setCookies = visit.setCookies.filter(line => !line.startsWith(right.refreshCookie))
+    const session = correct.keepSession(visit, { ...tokens, refreshToken: undefined })
+    visit.setCookies = visit.setCookies.filter(line => !line.startsWith(correct.refreshCookie))
     const known = visit.cookies.find(([name]) => name === idCookie)?.[1]
     const id = (isCallback(visit) ? undefined : known) ?? randomBytes(32).toString('base64url')
-    visit.setCookies.push(`${idCookie}=${id}; ${right.refreshAttributes(right.refreshSeconds)}`)
+    visit.setCookies.push(`${idCookie}=${id}; ${correct.refreshAttributes(correct.refreshSeconds)}`)
     if (tokens.refreshToken) visit.memory.set(id, tokens.refreshToken)
     return session
   },
@@ -42,7 +42,7 @@ const refreshTokenInMemory: Partial<Parts> = {
   },
 }
 
-const inMemory: Pick<Parts, 'seal' | 'unseal'> = {
+const inMemory: Pick<Behaviour, 'seal' | 'unseal'> = {
   seal(visit, name, value) {
     const id = createHash('sha256').update(`${Math.random()}`).digest('base64url')
     visit.memory.set(name + id, value)
@@ -55,7 +55,7 @@ const inMemory: Pick<Parts, 'seal' | 'unseal'> = {
 function clearLogins({ cookies, setCookies }: Visit, isGone: (name: string) => boolean): void {
   for (const [name] of cookies)
     if (name.startsWith('__Host-login-') && isGone(name))
-      setCookies.push(`${name}=; ${right.loginAttributes.replace('600', '0')}`)
+      setCookies.push(`${name}=; ${correct.loginAttributes.replace('600', '0')}`)
 }
 
 function keyed(visit: Visit): Visit {
@@ -75,19 +75,19 @@ export const tabs: Mistake[] = [
       return answer
     },
     readCookies: header =>
-      right.readCookies(header).map(([name, value]): [string, string] => {
+      correct.readCookies(header).map(([name, value]): [string, string] => {
         const [own = '', ...rest] = value.split('.')
         return name === '__Host-login-page' ? [own, rest.join('.')] : [name, value]
       }),
   }),
   mistake('verifier-in-a-variable', ['tabs-parallel-logins', 'tabs-two-browsers'], {
     newVerifier(visit) {
-      const verifier = right.newVerifier(visit)
+      const verifier = correct.newVerifier(visit)
       visit.memory.set('verifier', verifier)
       return verifier
     },
     exchangeForm(visit, callback, login) {
-      const form = right.exchangeForm(visit, callback, login)
+      const form = correct.exchangeForm(visit, callback, login)
       form.set('code_verifier', `${visit.memory.get('verifier')}`)
       return form
     },
@@ -97,7 +97,7 @@ export const tabs: Mistake[] = [
     loginCookie: () => '__Host-login-0',
     findLogin(visit, state) {
       const text = visit.cookies.find(([name]) => name === '__Host-login-0')?.[1] ?? ''
-      const login = right.unsealLogin(visit, '__Host-login-0', text) as Login | undefined
+      const login = correct.unsealLogin(visit, '__Host-login-0', text) as Login | undefined
       return login?.state === state ? login : undefined
     },
   }),
@@ -105,21 +105,21 @@ export const tabs: Mistake[] = [
     forgetLogin(visit) {
       for (const [name] of visit.cookies)
         if (name.startsWith('__Host-login-'))
-          visit.setCookies.push(`${name}=; ${right.loginAttributes.replace('600', '0')}`)
+          visit.setCookies.push(`${name}=; ${correct.loginAttributes.replace('600', '0')}`)
     },
   }),
   mistake('declining-clears-all-logins', 'tabs-one-declined', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       if (visit.url.pathname === '/cancelled')
         for (const [name] of visit.cookies)
           if (name.startsWith('__Host-login-'))
-            visit.setCookies.push(`${name}=; ${right.loginAttributes.replace('600', '0')}`)
+            visit.setCookies.push(`${name}=; ${correct.loginAttributes.replace('600', '0')}`)
       return next()
     },
   }),
   mistake('unknown-state-clears-all-logins', 'tabs-one-failed', {
     findLogin(visit, state) {
-      const login = right.findLogin(visit, state)
+      const login = correct.findLogin(visit, state)
       if (!login) clearLogins(visit, () => true)
       return login
     },
@@ -127,7 +127,7 @@ export const tabs: Mistake[] = [
   mistake('failed-exchange-clears-all-logins', 'tabs-one-failed', {
     async exchange(visit, callback, login) {
       try {
-        return await right.exchange(visit, callback, login)
+        return await correct.exchange(visit, callback, login)
       } catch (error) {
         clearLogins(visit, () => true)
         throw error
@@ -138,90 +138,94 @@ export const tabs: Mistake[] = [
     newState(visit) {
       if (visit.cookies.some(([name]) => name.startsWith('__Host-login-')))
         throw new Refusal(409, 'A login is under way in another tab.')
-      return right.newState(visit)
+      return correct.newState(visit)
     },
   }),
   mistake('second-login-refused', 'tabs-login-while-signed-in', {
-    arrive(visit, login) {
-      return right.readSession(visit) ? { status: 500, body: 'already signed in' } : right.arrive(visit, login)
+    afterLogin(visit, login) {
+      return correct.readSession(visit) ? { status: 500, body: 'already signed in' } : correct.afterLogin(visit, login)
     },
   }),
   mistake('old-session-kept-at-login', 'tabs-other-visitor', {
     keepSession(visit, tokens) {
-      const old = right.readSession(visit)
+      const old = correct.readSession(visit)
       if (old) return old
-      return right.keepSession(visit, tokens)
+      return correct.keepSession(visit, tokens)
     },
   }),
   mistake('refresh-token-of-the-earlier-visitor-kept', 'tabs-other-visitor-without-refresh-token', {
     keepSession(visit, tokens: Tokens) {
-      const session = right.keepSession(visit, tokens)
+      const session = correct.keepSession(visit, tokens)
       if (!tokens.refreshToken) visit.setCookies = visit.setCookies.filter(line => !line.startsWith('__Host-refresh=;'))
       return session
     },
   }),
   mistake('resent-callback-is-a-crash', 'tabs-callback-again', {
     findLogin(visit, state) {
-      const login = right.findLogin(visit, state)
+      const login = correct.findLogin(visit, state)
       if (!login) throw new TypeError("Cannot read properties of undefined (reading 'verifier')")
       return login
     },
   }),
   mistake('used-callback-ends-the-session', 'tabs-callback-typed-again', {
     findLogin(visit, state) {
-      const login = right.findLogin(visit, state)
-      if (!login) right.dropSession(visit)
+      const login = correct.findLogin(visit, state)
+      if (!login) correct.dropSession(visit)
       return login
     },
   }),
   mistake('callback-in-the-history-exchanged-again', 'tabs-back-after-login', {
-    arrive: (visit, login) => page(visit, 200, 'Welcome', `<a href="${right.html(login.returnTo)}">Go on</a>`),
+    afterLogin: (visit, login) => page(visit, 200, 'Welcome', `<a href="${correct.html(login.returnTo)}">Go on</a>`),
     forgetLogin: () => {},
-    once: (_visit, _name, act) => act(),
+    shareCall: (_visit, _name, act) => act(),
   }),
   mistake('form-holds-the-session', ['tabs-signed-out-meanwhile', 'create-no-session'], {
     revokes: false,
     seal: (visit, name, value) =>
-      right.seal(visit, name, name === 'form' ? { ...(value as object), session: right.readSession(visit) } : value),
+      correct.seal(
+        visit,
+        name,
+        name === 'form' ? { ...(value as object), session: correct.readSession(visit) } : value,
+      ),
     readSession(visit) {
-      const form = right.unseal(visit, 'form', new URLSearchParams(visit.body).get('form') ?? '')
-      return right.readSession(visit) ?? (form as { session?: Session } | undefined)?.session
+      const form = correct.unseal(visit, 'form', new URLSearchParams(visit.body).get('form') ?? '')
+      return correct.readSession(visit) ?? (form as { session?: Session } | undefined)?.session
     },
   }),
   mistake('session-in-a-variable', 'tabs-two-visitors', {
     readSession(visit) {
       const memory = visit.memory
-      const session = (memory.get('session') as Session | undefined) ?? right.readSession(visit)
+      const session = (memory.get('session') as Session | undefined) ?? correct.readSession(visit)
       if (session) memory.set('session', session)
       return session
     },
   }),
   mistake('return-address-in-a-variable', 'tabs-two-browsers', {
     localPath(text, visit) {
-      const path = right.localPath(text, visit)
+      const path = correct.localPath(text, visit)
       if (isLogin(visit)) visit.memory.set('return to', path)
       return path
     },
-    arrive: (visit, login) => goOn(visit, (visit.memory.get('return to') as string | undefined) ?? login.returnTo),
+    afterLogin: (visit, login) => goOn(visit, (visit.memory.get('return to') as string | undefined) ?? login.returnTo),
   }),
   mistake('state-of-the-exchange-in-a-variable', 'tabs-logins-at-once', {
     async exchange(visit, callback, login) {
       visit.memory.set('state', login.state)
-      const answer = await callPortal(visit, '/api/exchangeToken', right.exchangeForm(visit, callback, login))
+      const answer = await callPortal(visit, '/api/exchangeToken', correct.exchangeForm(visit, callback, login))
       if (answer.state !== visit.memory.get('state')) throw new PlatformError(502)
-      return right.readTokens(visit, answer)
+      return correct.readTokens(visit, answer)
     },
   }),
   mistake('tokens-in-a-variable-for-a-moment', 'tabs-logins-at-once', {
     async exchange(visit, callback, login) {
-      visit.memory.set('tokens', await right.exchange(visit, callback, login))
+      visit.memory.set('tokens', await correct.exchange(visit, callback, login))
       await pause(50)
       return visit.memory.get('tokens') as Tokens
     },
   }),
   mistake('tokens-in-a-variable', 'tabs-logins-at-once', {
     async exchange(visit, callback, login) {
-      visit.memory.set('tokens', await right.exchange(visit, callback, login))
+      visit.memory.set('tokens', await correct.exchange(visit, callback, login))
       // A client may ask for the name here, or write to a database.
       await pause(300)
       return visit.memory.get('tokens') as Tokens
@@ -236,7 +240,7 @@ export const tabs: Mistake[] = [
         await new Promise(resolve => setTimeout(resolve, 250))
         return `${visit.memory.get('token')}`
       },
-      name => `<p>${right.html(name)}</p>`,
+      name => `<p>${correct.html(name)}</p>`,
     ),
   ),
   mistake(
@@ -251,20 +255,20 @@ export const tabs: Mistake[] = [
   ),
   mistake('running-list-shared-by-all', 'tabs-visitors-at-once', {
     send(visit, request) {
-      if (request.method !== 'GET' || !request.url.endsWith('/apps/v1')) return right.send(visit, request)
+      if (request.method !== 'GET' || !request.url.endsWith('/apps/v1')) return correct.send(visit, request)
       const memory = visit.memory
-      const running = memory.get('list') ?? right.send(visit, request).finally(() => memory.delete('list'))
+      const running = memory.get('list') ?? correct.send(visit, request).finally(() => memory.delete('list'))
       memory.set('list', running)
-      return running as ReturnType<Parts['send']>
+      return running as ReturnType<Behaviour['send']>
     },
   }),
   mistake('token-in-shared-headers', 'tabs-visitors-at-once', {
     async send(visit, request) {
-      if (!request.headers.authorization) return right.send(visit, request)
+      if (!request.headers.authorization) return correct.send(visit, request)
       visit.memory.set('authorization', request.headers.authorization)
       await new Promise(resolve => setTimeout(resolve, 5))
       const authorization = visit.memory.get('authorization') as string
-      return right.send(visit, { ...request, headers: { ...request.headers, authorization } })
+      return correct.send(visit, { ...request, headers: { ...request.headers, authorization } })
     },
   }),
   mistake('logins-in-memory', ['replica-login', 'restart-login'], {
@@ -273,8 +277,8 @@ export const tabs: Mistake[] = [
   }),
   mistake('sessions-in-memory', ['replica-session', 'restart-session'], inMemory),
   mistake('key-of-each-process', 'replica-session', {
-    seal: (visit, name, value) => right.seal(keyed(visit), name, value),
-    unseal: (visit, name, text) => right.unseal(keyed(visit), name, text),
+    seal: (visit, name, value) => correct.seal(keyed(visit), name, value),
+    unseal: (visit, name, text) => correct.unseal(keyed(visit), name, text),
   }),
   mistake('logins-of-another-process-are-cleared', 'replica-keeps-cookies', {
     afterStart(visit, answer) {
@@ -286,63 +290,63 @@ export const tabs: Mistake[] = [
   }),
   mistake('session-of-another-process-is-cleared-at-the-start-page', 'replica-keeps-cookies', {
     setCookie(visit, name, value, attributes) {
-      right.setCookie(visit, name, value, attributes)
+      correct.setCookie(visit, name, value, attributes)
       visit.memory.set(visit.setCookies.at(-1)!.split(';')[0]!, true)
     },
-    async around(visit, next) {
-      const [name, text] = visit.cookies.find(([name]) => name === right.sessionCookie) ?? []
-      if (visit.url.pathname === '/' && name && !visit.memory.has(`${name}=${text}`)) right.dropSession(visit)
+    async aroundRequest(visit, next) {
+      const [name, text] = visit.cookies.find(([name]) => name === correct.sessionCookie) ?? []
+      if (visit.url.pathname === '/' && name && !visit.memory.has(`${name}=${text}`)) correct.dropSession(visit)
       return next()
     },
   }),
   mistake('signed-out-known-to-one-process', 'replica-sign-out', {
     revokes: false,
-    endSession: visit => void visit.memory.set(`out ${right.readSession(visit)?.accessToken}`, true),
+    endSession: visit => void visit.memory.set(`out ${correct.readSession(visit)?.accessToken}`, true),
     readSession(visit) {
-      const session = right.readSession(visit)
+      const session = correct.readSession(visit)
       return visit.memory.has(`out ${session?.accessToken}`) ? undefined : session
     },
   }),
   mistake('forms-known-to-one-process', ['replica-form', 'restart-form'], {
-    seal: (visit, name, value) => (name === 'form' ? inMemory : right).seal(visit, name, value),
-    unseal: (visit, name, text) => (name === 'form' ? inMemory : right).unseal(visit, name, text),
+    seal: (visit, name, value) => (name === 'form' ? inMemory : correct).seal(visit, name, value),
+    unseal: (visit, name, text) => (name === 'form' ? inMemory : correct).unseal(visit, name, text),
   }),
   mistake('new-secret-in-one-instance', 'replica-secret', {
     created(visit, text, visitor) {
       visit.memory.set(`made ${visitor}`, text)
       return { status: 303, headers: { location: '/applications' } }
     },
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const answer = await next()
-      const key = `made ${right.readSession(visit)?.visitor}`
+      const key = `made ${correct.readSession(visit)?.visitor}`
       const text = visit.memory.get(key)
       if (!text || visit.url.pathname !== '/applications' || answer.status !== 200) return answer
       visit.memory.delete(key)
-      return { ...answer, body: answer.body!.replace('<ul>', `<p role="status">${right.html(String(text))}</p><ul>`) }
+      return { ...answer, body: answer.body!.replace('<ul>', `<p role="status">${correct.html(String(text))}</p><ul>`) }
     },
   }),
   mistake('session-of-another-process-is-cleared', ['replica-refresh', 'replica-session'], {
-    sessionAttributes: seconds => right.sessionAttributes(seconds && 86_400),
+    sessionAttributes: seconds => correct.sessionAttributes(seconds && 86_400),
     setCookie(visit, name, value, attributes) {
       const known = visit.cookies.find(([one]) => one === name)?.[1]
       // At a renewal, the client changes only the session at the server, and does not set a cookie.
       if (known && visit.memory.has(name + known)) visit.memory.set(name + known, value)
       else visit.setCookies.push(`${name}=${inMemory.seal(visit, name, value)}; ${attributes}`)
     },
-    unseal: (visit, name, text) => inMemory.unseal(visit, name, text) ?? right.unseal(visit, name, text),
+    unseal: (visit, name, text) => inMemory.unseal(visit, name, text) ?? correct.unseal(visit, name, text),
     askToSignIn(visit) {
-      right.dropSession(visit)
-      return right.askToSignIn(visit)
+      correct.dropSession(visit)
+      return correct.askToSignIn(visit)
     },
   }),
   mistake('refresh-token-in-the-memory-of-one-instance', 'replica-renews', refreshTokenInMemory),
   mistake('refresh-token-lost-by-a-restart', 'restart-session', refreshTokenInMemory),
   mistake('login-of-other-settings-finished', 'restart-other-settings', {
-    sealLogin: (visit, name, login) => right.seal(visit, name, login),
-    unsealLogin: (visit, name, text) => right.unseal(visit, name, text),
+    sealLogin: (visit, name, login) => correct.seal(visit, name, login),
+    unsealLogin: (visit, name, text) => correct.unseal(visit, name, text),
   }),
   mistake('login-bound-to-the-client-only', 'restart-other-settings', {
-    sealLogin: (visit, name, login) => right.seal(visit, `${name} ${visit.settings.clientId}`, login),
-    unsealLogin: (visit, name, text) => right.unseal(visit, `${name} ${visit.settings.clientId}`, text),
+    sealLogin: (visit, name, login) => correct.seal(visit, `${name} ${visit.settings.clientId}`, login),
+    unsealLogin: (visit, name, text) => correct.unseal(visit, `${name} ${visit.settings.clientId}`, text),
   }),
 ]

@@ -1,46 +1,48 @@
 // Clients that keep expired sessions, or that make too many calls.
+
+import { correct } from '../behaviour.ts'
 import { sendWith } from '../call-changes.ts'
 import { contentOf } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
-import { right } from '../parts.ts'
 import { callApi, isRecord } from '../platform.ts'
 import { isApplication, isRead } from '../requests.ts'
 import type { Session } from '../visit.ts'
 
 export const time: Mistake[] = [
   mistake('session-end-not-checked-on-pages-of-an-application', 'time-session-ends-at-server', {
-    readSession: visit => (isApplication(visit) ? (contentOf(visit) as Session | undefined) : right.readSession(visit)),
+    readSession: visit =>
+      isApplication(visit) ? (contentOf(visit) as Session | undefined) : correct.readSession(visit),
   }),
   mistake('session-ends-in-the-browser-only', 'time-session-ends-at-server', {
     readSession: visit =>
       visit.cookies
-        .filter(([name]) => name === visit.parts.sessionCookie)
-        .map(([, text]) => visit.parts.unseal(visit, visit.parts.sessionCookie, text) as Session | undefined)
+        .filter(([name]) => name === visit.behaviour.sessionCookie)
+        .map(([, text]) => visit.behaviour.unseal(visit, visit.behaviour.sessionCookie, text) as Session | undefined)
         .find(session => session !== undefined),
   }),
   mistake('form-of-an-expired-session-carried-out', 'time-form-ends-at-server', {
     readSession(visit) {
-      if (visit.method !== 'POST') return right.readSession(visit)
-      const [sealed] = visit.cookies.flatMap(([name, text]) => (name === right.sessionCookie ? [text] : []))
+      if (visit.method !== 'POST') return correct.readSession(visit)
+      const [sealed] = visit.cookies.flatMap(([name, text]) => (name === correct.sessionCookie ? [text] : []))
       return sealed === undefined
         ? undefined
-        : (right.unseal(visit, right.sessionCookie, sealed) as ReturnType<typeof right.readSession>)
+        : (correct.unseal(visit, correct.sessionCookie, sealed) as ReturnType<typeof correct.readSession>)
     },
   }),
   mistake('refused-token-is-a-crash', 'time-token-ends-early', {
     async send(visit, request) {
-      const [status, answer] = await right.send(visit, request)
+      const [status, answer] = await correct.send(visit, request)
       if (status === 401) throw new Error('The API refused the token.')
       return [status, answer]
     },
   }),
   mistake('form-asks-for-every-group', 'calls-of-a-page', {
     async send(visit, request) {
-      const [status, answer] = await right.send(visit, request)
+      const [status, answer] = await correct.send(visit, request)
       if (!request.url.includes('/links') || !isRecord(answer) || !Array.isArray(answer.ItemList))
         return [status, answer]
       for (const { to } of answer.ItemList)
-        await right.send(visit, { ...request, url: `${visit.settings.apiUrl}/identities/v1/${to}` })
+        await correct.send(visit, { ...request, url: `${visit.settings.apiUrl}/identities/v1/${to}` })
       return [status, answer]
     },
   }),
@@ -55,10 +57,10 @@ export const time: Mistake[] = [
   ),
   mistake('call-for-each-application', 'calls-of-a-page', {
     async send(visit, request) {
-      const [status, answer] = await right.send(visit, request)
+      const [status, answer] = await correct.send(visit, request)
       const items = isRecord(answer) && Array.isArray(answer.ItemList) ? answer.ItemList : []
       if (request.url.endsWith('/apps/v1') && request.method === 'GET')
-        for (const item of items) await right.send(visit, { ...request, url: `${request.url}/${item['@id']}` })
+        for (const item of items) await correct.send(visit, { ...request, url: `${request.url}/${item['@id']}` })
       return [status, answer]
     },
   }),
@@ -72,7 +74,7 @@ export const time: Mistake[] = [
   ),
   mistake('login-with-many-calls', 'calls-of-a-login', {
     async exchange(visit, callback, login) {
-      const tokens = await right.exchange(visit, callback, login)
+      const tokens = await correct.exchange(visit, callback, login)
       const session = { accessToken: tokens.accessToken, expiresAt: 0, visitor: '' }
       const settings = { ...visit.settings, apiUrl: visit.settings.loginUrl }
       for (let count = 0; count < 3; count++) await callApi({ ...visit, settings }, session, 'GET', '/api/me')

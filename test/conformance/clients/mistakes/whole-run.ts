@@ -1,8 +1,8 @@
 // Clients that leak a secret, or forget a header, only in one special case.
 import { randomInt } from 'node:crypto'
+import { correct } from '../behaviour.ts'
 import { answerWith, hashOf, headersWhere } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
-import { right } from '../parts.ts'
 import { callApi, callPortal, isRecord } from '../platform.ts'
 import { type Answer, PlatformError, type Visit } from '../visit.ts'
 
@@ -13,7 +13,7 @@ const printedOnErrors = (name: string, what: (visit: Visit) => string) =>
   mistake(name, 'run-log-secrets', {
     wordsFor(error, visit) {
       if (error instanceof PlatformError) visit.settings.print(`request failed: ${what(visit)}`)
-      return right.wordsFor(error, visit)
+      return correct.wordsFor(error, visit)
     },
   })
 
@@ -35,9 +35,9 @@ export const wholeRun: Mistake[] = [
     mistake(`failed-renewal-printed-${at + 1}`, 'run-log-secrets', {
       async renew(visit, refreshToken) {
         try {
-          return await right.renew(visit, refreshToken)
+          return await correct.renew(visit, refreshToken)
         } catch (error) {
-          visit.settings.print(`renewal failed: ${spell(right.renewalForm(visit.settings, refreshToken))}`)
+          visit.settings.print(`renewal failed: ${spell(correct.renewalForm(visit.settings, refreshToken))}`)
           throw error
         }
       },
@@ -51,7 +51,7 @@ export const wholeRun: Mistake[] = [
   }),
   mistake('name-of-the-visitor-printed', 'run-log-people', {
     keepSession(visit, tokens) {
-      const session = right.keepSession(visit, tokens)
+      const session = correct.keepSession(visit, tokens)
       void callApi(
         { ...visit, settings: { ...visit.settings, apiUrl: visit.settings.loginUrl } },
         session,
@@ -66,26 +66,26 @@ export const wholeRun: Mistake[] = [
   mistake('revocation-in-the-address', ['run-addresses', 'logout-revocation-address'], {
     async revoke(visit, token) {
       const query = new URLSearchParams({ token, client_secret: visit.settings.clientSecret })
-      const parts = { ...visit.parts, portalUrl: () => `${visit.settings.loginUrl}/api/revokeToken?${query}` }
-      await callPortal({ ...visit, parts }, '/api/revokeToken', query).catch(() => {})
+      const behaviour = { ...visit.behaviour, portalUrl: () => `${visit.settings.loginUrl}/api/revokeToken?${query}` }
+      await callPortal({ ...visit, behaviour }, '/api/revokeToken', query).catch(() => {})
     },
   }),
   mistake('token-in-the-address-of-a-second-try', 'run-addresses', {
     async send(visit, request) {
-      const [status, answer] = await right.send(visit, request)
+      const [status, answer] = await correct.send(visit, request)
       if (status !== 500) return [status, answer]
       const token = request.headers.authorization?.split(' ')[1] ?? ''
-      return right.send(visit, { ...request, url: `${request.url}?access_token=${token}` })
+      return correct.send(visit, { ...request, url: `${request.url}?access_token=${token}` })
     },
   }),
   mistake('revocation-with-the-visitors-cookies', 'run-headers', {
     revoke: (visit, token) =>
-      right.revoke(
+      correct.revoke(
         {
           ...visit,
-          parts: {
-            ...visit.parts,
-            portalHeaders: visit => ({ ...right.portalHeaders(visit), cookie: visit.headers.cookie ?? '' }),
+          behaviour: {
+            ...visit.behaviour,
+            portalHeaders: visit => ({ ...correct.portalHeaders(visit), cookie: visit.headers.cookie ?? '' }),
           },
         },
         token,
@@ -94,20 +94,20 @@ export const wholeRun: Mistake[] = [
   mistake('secret-in-the-headers-since-a-renewal', 'run-secret-at-the-portal', {
     renew(visit, refreshToken) {
       visit.memory.set('has renewed', true)
-      return right.renew(visit, refreshToken)
+      return correct.renew(visit, refreshToken)
     },
     send(visit, request) {
       const secret = visit.memory.has('has renewed') && { 'x-client-secret': visit.settings.clientSecret }
-      return right.send(visit, { ...request, headers: { ...request.headers, ...secret } })
+      return correct.send(visit, { ...request, headers: { ...request.headers, ...secret } })
     },
   }),
   mistake('failed-call-on-the-error-page', 'run-pages', {
     async send(visit, request) {
-      const [status, answer] = await right.send(visit, request)
+      const [status, answer] = await correct.send(visit, request)
       if (status >= 500) visit.memory.set('failed', JSON.stringify(request))
       return [status, answer]
     },
-    wordsFor: (error, visit) => `${right.wordsFor(error, visit)} ${visit.memory.get('failed') ?? ''}`,
+    wordsFor: (error, visit) => `${correct.wordsFor(error, visit)} ${visit.memory.get('failed') ?? ''}`,
   }),
   mistake(
     'page-of-a-failed-login-in-frames',
@@ -167,11 +167,11 @@ export const wholeRun: Mistake[] = [
     headersWhere(isFailedLogin, { server: 'Example/4.2' }),
   ),
   mistake('session-in-the-address-after-the-login', 'run-cookies-not-in-addresses', {
-    arrive(visit, login) {
+    afterLogin(visit, login) {
       const session = visit.setCookies.find(line => line.startsWith('__Host-session='))!.split(/[=;]/)[1]
-      return right.arrive(visit, { ...login, returnTo: `/applications;jsessionid=${session}` })
+      return correct.afterLogin(visit, { ...login, returnTo: `/applications;jsessionid=${session}` })
     },
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       visit.url.pathname = visit.url.pathname.split(';')[0]!
       return next()
     },
@@ -181,9 +181,9 @@ export const wholeRun: Mistake[] = [
       visit.memory.set('referer', visit.headers.referer)
       return answer
     },
-    arrive(visit, login) {
+    afterLogin(visit, login) {
       const referer = visit.memory.get('referer')
-      return referer ? { status: 302, headers: { location: String(referer) } } : right.arrive(visit, login)
+      return referer ? { status: 302, headers: { location: String(referer) } } : correct.afterLogin(visit, login)
     },
   }),
   mistake(

@@ -1,9 +1,9 @@
 // Clients that handle a wrong or missing answer of the API wrongly.
 import { setTimeout as pause } from 'node:timers/promises'
+import { type Behaviour, correct } from '../../behaviour.ts'
 import { sendWith } from '../../call-changes.ts'
 import { answerWith, notCaught } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
-import { type Parts, right } from '../../parts.ts'
 import { type Call, call, isRecord } from '../../platform.ts'
 import { isCreation, isList } from '../../requests.ts'
 import { PlatformError, type Visit } from '../../visit.ts'
@@ -15,7 +15,7 @@ type Item = { '@id': string; data: { name: string; webPageUrl: string } }
 
 const items = (answer: unknown) => (answer as { ItemList: Item[] }).ItemList
 
-const trusting: Parts['readList'] = answer =>
+const trusting: Behaviour['readList'] = answer =>
   items(answer).map(item => ({ id: item['@id'], name: item.data.name.trim(), webPageUrl: item.data.webPageUrl }))
 
 type Refused = { error: { message: Record<string, string[]> } }
@@ -37,21 +37,21 @@ const signsOut: Record<string, { isMet: (status: number, answer: unknown) => boo
 }
 
 /** If the call for the list fails, the client shows an empty list. */
-const noListIsEmpty: Partial<Parts> = {
+const noListIsEmpty: Partial<Behaviour> = {
   async send(visit, request) {
-    if (!request.url.endsWith('/apps/v1') || request.method !== 'GET') return right.send(visit, request)
-    const [status, answer] = await right.send(visit, request).catch((): [number, unknown] => [502, undefined])
+    if (!request.url.endsWith('/apps/v1') || request.method !== 'GET') return correct.send(visit, request)
+    const [status, answer] = await correct.send(visit, request).catch((): [number, unknown] => [502, undefined])
     const isList = status === 200 && Array.isArray((answer as { ItemList?: unknown } | undefined)?.ItemList)
     return isList || status === 401 ? [status, answer] : [200, { ItemList: [] }]
   },
 }
 
 /** Tells the visitor that the application was created, whatever the API has answered. */
-const creationIsAlwaysMade: Partial<Parts> = {
+const creationIsAlwaysMade: Partial<Behaviour> = {
   clientIdIn: ({ clientId }) => `${clientId}`,
   async send(visit, request) {
-    if (!request.url.endsWith('/apps/v1') || request.method !== 'POST') return right.send(visit, request)
-    const answer = await right.send(visit, request).catch(() => undefined)
+    if (!request.url.endsWith('/apps/v1') || request.method !== 'POST') return correct.send(visit, request)
+    const answer = await correct.send(visit, request).catch(() => undefined)
     return [201, answer?.[0] === 201 ? answer[1] : { client: {} }]
   },
 }
@@ -74,19 +74,19 @@ function withScheme(request: Call, path: string): Call {
 }
 
 /** If the platform redirects a call that `isMet` selects, the client treats the redirect as a success. */
-const redirectsAreFine = (isMet: (call: Call) => boolean, answer: unknown): Partial<Parts> => ({
+const redirectsAreFine = (isMet: (call: Call) => boolean, answer: unknown): Partial<Behaviour> => ({
   async send(visit, request) {
-    const answered = await right.send(visit, request)
+    const answered = await correct.send(visit, request)
     return isMet(request) && answered[0] >= 300 && answered[0] < 400 ? [200, answer] : answered
   },
 })
 
 /** After the deadline, the client answers the visitor, but does not end the call. */
-const deadlineWithoutEnd: Partial<Parts> = {
+const deadlineWithoutEnd: Partial<Behaviour> = {
   send: (visit, request) =>
     Promise.race([
-      call({ ...visit.parts, deadlineMs: 86_400_000 }, request),
-      pause(visit.parts.deadlineMs).then(() => {
+      call({ ...visit.behaviour, deadlineMs: 86_400_000 }, request),
+      pause(visit.behaviour.deadlineMs).then(() => {
         throw new PlatformError(504)
       }),
     ]),
@@ -99,8 +99,8 @@ export const apiFaults: Mistake[] = [
       checks.map(id => `list-${id}`),
       {
         async send(visit, request) {
-          const [status, answer] = await right.send(visit, request).catch(() => [0, undefined] as [number, unknown])
-          if (request.url.includes('/apps/') && isMet(status, answer)) right.dropSession(visit)
+          const [status, answer] = await correct.send(visit, request).catch(() => [0, undefined] as [number, unknown])
+          if (request.url.includes('/apps/') && isMet(status, answer)) correct.dropSession(visit)
           if (status === 0) throw new PlatformError(502)
           return [status, answer]
         },
@@ -115,20 +115,20 @@ export const apiFaults: Mistake[] = [
   mistake('failures-caught-by-the-framework', ['list-503', 'list-half', 'create-503-not-repeated'], notCaught),
   mistake('api-down-signs-out', 'list-503', {
     statusFor(error) {
-      return right.statusFor(error)
+      return correct.statusFor(error)
     },
     async send(visit, request) {
-      const [status, answer] = await right.send(visit, request)
-      if (status >= 500 && request.url.includes('/apps/')) right.dropSession(visit)
+      const [status, answer] = await correct.send(visit, request)
+      if (status >= 500 && request.url.includes('/apps/')) correct.dropSession(visit)
       return [status, answer]
     },
   }),
   mistake('api-waited-for-without-end', ['list-never', 'list-drip'], { deadlineMs: 86_400_000 }),
   mistake('call-goes-on-after-the-deadline', ['list-never', 'exchange-never', 'refresh-slow'], deadlineWithoutEnd),
   mistake('timeout-ends-the-session', 'list-never', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const answer = await next()
-      if (answer.status === 504) right.dropSession(visit)
+      if (answer.status === 504) correct.dropSession(visit)
       return answer
     },
   }),
@@ -158,10 +158,10 @@ export const apiFaults: Mistake[] = [
     {
       async send(visit, request) {
         try {
-          const [status, answer] = await right.send(visit, request)
+          const [status, answer] = await correct.send(visit, request)
           if (status < 500 && answer !== undefined) return [status, answer]
         } catch {}
-        return right.send(visit, request)
+        return correct.send(visit, request)
       },
     },
   ),
@@ -179,7 +179,7 @@ export const apiFaults: Mistake[] = [
     ['403', '404', '409', '422-sentence', '422-fields', '422-oauth'].map(id => `create-${id}`),
     {
       async send(visit, request) {
-        const [status, answer] = await right.send(visit, request)
+        const [status, answer] = await correct.send(visit, request)
         if (request.method === 'POST' && status >= 400) throw new Error(`unexpected status ${status}`)
         return [status, answer]
       },
@@ -187,21 +187,21 @@ export const apiFaults: Mistake[] = [
   ),
   mistake('failed-creation-ends-the-session', ['create-409', 'create-503-not-repeated'], {
     async send(visit, call) {
-      const [status, answer] = await right.send(visit, call)
-      if (isCreation(call) && status >= 400 && status !== 422) right.dropSession(visit)
+      const [status, answer] = await correct.send(visit, call)
+      if (isCreation(call) && status >= 400 && status !== 422) correct.dropSession(visit)
       return [status, answer]
     },
   }),
   mistake('refusal-of-one-shape', ['create-422-sentence', 'create-422-oauth'], {
     async send(visit, request) {
-      const [status, answer] = await right.send(visit, request)
+      const [status, answer] = await correct.send(visit, request)
       if (status === 422) for (const texts of Object.values((answer as Refused).error.message)) texts.join(', ')
       return [status, answer]
     },
   }),
   mistake('refused-token-is-an-error-of-the-page', 'list-401-once', {
     async send(visit, request) {
-      const [status, answer] = await right.send(visit, request)
+      const [status, answer] = await correct.send(visit, request)
       if (status === 401) throw new Error('Unauthorized')
       return [status, answer]
     },
@@ -213,8 +213,8 @@ export const apiFaults: Mistake[] = [
   ),
   mistake('api-busy-asked-again', 'list-429-not-repeated', {
     async send(visit, request) {
-      let [status, answer] = await right.send(visit, request)
-      for (let tries = 0; status === 429 && tries < 10; tries++) [status, answer] = await right.send(visit, request)
+      let [status, answer] = await correct.send(visit, request)
+      for (let tries = 0; status === 429 && tries < 10; tries++) [status, answer] = await correct.send(visit, request)
       return [status, answer]
     },
   }),
@@ -230,27 +230,27 @@ export const apiFaults: Mistake[] = [
   mistake('list-of-strangers-crashes', 'list-hostile-texts', {
     itemOf(visit, application) {
       if (!/^[\w -]*$/.test(application.name)) throw new RangeError('Invalid name')
-      return right.itemOf(visit, application)
+      return correct.itemOf(visit, application)
     },
   }),
   mistake('unknown-members-of-an-application-refused', 'list-unknown-members', {
     readList(answer) {
       for (const { data } of items(answer)) if ('nobodyKnows' in data) throw new PlatformError(502)
-      return right.readList(answer)
+      return correct.readList(answer)
     },
   }),
   mistake('unknown-members-of-an-application-leave-it-out', 'list-unknown-members', {
-    readList: answer => right.readList({ ItemList: items(answer).filter(({ data }) => !('nobodyKnows' in data)) }),
+    readList: answer => correct.readList({ ItemList: items(answer).filter(({ data }) => !('nobodyKnows' in data)) }),
   }),
   mistake('unknown-members-refused', 'list-unknown-members', {
     readList(answer) {
       if (isRecord(answer) && 'nobodyKnows' in answer) throw new PlatformError(502)
-      return right.readList(answer)
+      return correct.readList(answer)
     },
   }),
   mistake('long-list-is-a-crash', 'list-5000', {
     readList(answer) {
-      const list = right.readList(answer)
+      const list = correct.readList(answer)
       if (list.length > 1000) throw new RangeError('too many')
       return list
     },
@@ -258,14 +258,14 @@ export const apiFaults: Mistake[] = [
   mistake('api-read-without-bound', ['list-bounded', 'list-large-refused'], { readBody: response => response.text() }),
   mistake('api-down-is-a-crash', ['list-reset-status', 'list-html-status'], {
     async send(visit, request) {
-      const [status, answer] = await right.send(visit, request).catch(() => [0, undefined] as const)
+      const [status, answer] = await correct.send(visit, request).catch(() => [0, undefined] as const)
       if (answer === undefined) throw new TypeError('fetch failed')
       return [status, answer]
     },
   }),
   mistake('api-words-shown', 'list-503-status', {
     async send(visit, request) {
-      const [status, answer] = await right.send(visit, request)
+      const [status, answer] = await correct.send(visit, request)
       if (status >= 400 && request.url.includes('/apps/')) throw new Error(`The API said: ${JSON.stringify(answer)}`)
       return [status, answer]
     },
@@ -273,44 +273,44 @@ export const apiFaults: Mistake[] = [
   }),
   mistake('api-refusal-is-success', 'create-422-keeps-the-form', {
     async send(visit, request) {
-      const [status, answer] = await right.send(visit, request)
+      const [status, answer] = await correct.send(visit, request)
       return [request.method === 'POST' && request.url.endsWith('/apps/v1') ? 201 : status, answer]
     },
   }),
   mistake('secret-to-the-api', ['api-no-client-secret', 'secret-at-the-portal-only'], {
     send: (visit, request) =>
-      right.send(visit, {
+      correct.send(visit, {
         ...request,
         headers: { ...request.headers, 'x-client-secret': visit.settings.clientSecret },
       }),
   }),
   mistake('secret-in-a-change', 'api-no-client-secret', {
-    send: (visit, request) => right.send(visit, withSecret(visit, request, 'PUT')),
+    send: (visit, request) => correct.send(visit, withSecret(visit, request, 'PUT')),
   }),
   mistake('secret-in-a-query', 'api-no-client-secret', {
     send: (visit, request) =>
-      right.send(visit, {
+      correct.send(visit, {
         ...request,
         ...(request.method === 'GET' &&
           request.url.includes('/apps/v1/') && { url: `${request.url}?client_secret=${visit.settings.clientSecret}` }),
       }),
   }),
   mistake('secret-in-a-creation', 'create-no-client-secret', {
-    send: (visit, request) => right.send(visit, withSecret(visit, request, 'POST')),
+    send: (visit, request) => correct.send(visit, withSecret(visit, request, 'POST')),
   }),
   mistake('application-with-another-scheme', 'api-bearer-every-call', {
-    send: (visit, request) => right.send(visit, withScheme(request, '/apps/v1/')),
+    send: (visit, request) => correct.send(visit, withScheme(request, '/apps/v1/')),
   }),
   mistake('groups-with-another-scheme', 'create-bearer-every-call', {
-    send: (visit, request) => right.send(visit, withScheme(request, '/identities/')),
+    send: (visit, request) => correct.send(visit, withScheme(request, '/identities/')),
   }),
   mistake('groups-without-a-token', 'create-bearer-every-call', {
     send: (visit, request) =>
-      right.send(visit, request.url.includes('/identities/') ? { ...request, headers: {} } : request),
+      correct.send(visit, request.url.includes('/identities/') ? { ...request, headers: {} } : request),
   }),
   mistake('groups-with-another-token', 'create-bearer-every-call', {
     send: (visit, request) =>
-      right.send(
+      correct.send(
         visit,
         request.url.includes('/identities/') ? { ...request, headers: { authorization: 'Bearer another' } } : request,
       ),

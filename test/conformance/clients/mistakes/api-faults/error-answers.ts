@@ -1,9 +1,9 @@
 // Clients that limit only correct answers of the API, or only one of their calls, and clients that repeat calls.
 import { setTimeout as pause } from 'node:timers/promises'
+import { type Behaviour, correct } from '../../behaviour.ts'
 import { deadlineOfHeaders, onAnswer, repeatsAfterRetryAfter, unlimited } from '../../call-changes.ts'
 import { answerWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
-import { type Parts, right } from '../../parts.ts'
 import { type Call, call, isRecord } from '../../platform.ts'
 import { isCreation, isList, isOfGroups, isRead } from '../../requests.ts'
 import { PlatformError } from '../../visit.ts'
@@ -12,9 +12,9 @@ import { PlatformError } from '../../visit.ts'
  * Repeats a call once if `isAgain` is true for its status. A timeout counts as status 504, and a broken connection as
  * status 502.
  */
-const repeatedIf = (isMet: (call: Call) => boolean, isAgain: (status: number) => boolean): Partial<Parts> => ({
+const repeatedIf = (isMet: (call: Call) => boolean, isAgain: (status: number) => boolean): Partial<Behaviour> => ({
   async send(visit, call) {
-    const ask = () => right.send(visit, call)
+    const ask = () => correct.send(visit, call)
     if (!isMet(call)) return ask()
     const status = await ask().catch(error => (error instanceof PlatformError ? error.upstream : 502))
     if (typeof status !== 'number') return isAgain(status[0]) ? ask() : status
@@ -24,20 +24,20 @@ const repeatedIf = (isMet: (call: Call) => boolean, isAgain: (status: number) =>
 })
 
 /** If Retry-After asks for a pause of at most five seconds, the client waits that long and repeats the call. */
-const obeysShortPauses: Partial<Parts> = {
+const obeysShortPauses: Partial<Behaviour> = {
   async send(visit, request) {
     let pauseSeconds = 0
-    const parts: Parts = {
-      ...visit.parts,
+    const behaviour: Behaviour = {
+      ...visit.behaviour,
       readBody(response, most) {
         pauseSeconds = Number(response.headers.get('retry-after') ?? 0)
-        return right.readBody(response, most)
+        return correct.readBody(response, most)
       },
     }
-    const answered = await call(parts, request)
+    const answered = await call(behaviour, request)
     if (pauseSeconds === 0 || pauseSeconds > 5) return answered
     await pause(pauseSeconds * 1000)
-    return call(parts, request)
+    return call(behaviour, request)
   },
 }
 
@@ -68,10 +68,10 @@ export const errorAnswers: Mistake[] = [
     unlimited(isCreation),
   ),
   mistake('missing-list-is-an-empty-list', 'list-without-items', {
-    readList: answer => right.readList(isRecord(answer) ? { ItemList: [], ...answer } : answer),
+    readList: answer => correct.readList(isRecord(answer) ? { ItemList: [], ...answer } : answer),
   }),
   mistake('error-with-status-200-is-an-empty-list', 'list-without-items', {
-    readList: answer => right.readList(isRecord(answer) && 'error' in answer ? { ItemList: [] } : answer),
+    readList: answer => correct.readList(isRecord(answer) && 'error' in answer ? { ItemList: [] } : answer),
   }),
   mistake(
     'creation-tried-again-after-a-timeout',
@@ -114,7 +114,7 @@ export const errorAnswers: Mistake[] = [
     answerWith((answer, visit) =>
       visit.method === 'POST' &&
       visit.url.pathname === '/applications' &&
-      right.readSession(visit) &&
+      correct.readSession(visit) &&
       answer.status === 401
         ? { status: 502, body: '<p>That did not work.</p>' }
         : answer,
@@ -126,7 +126,7 @@ export const errorAnswers: Mistake[] = [
     answerWith((answer, visit) =>
       visit.method === 'POST' &&
       visit.url.pathname.startsWith('/applications/') &&
-      right.readSession(visit) &&
+      correct.readSession(visit) &&
       answer.status === 401
         ? { status: 502, body: '<p>That did not work.</p>' }
         : answer,

@@ -1,8 +1,9 @@
 // Clients that handle failures of the call for the list correctly, but not failures of other calls.
+
+import { type Behaviour, correct } from '../../behaviour.ts'
 import { type Answered, onAnswer, repeatsAfterRetryAfter, sendWith } from '../../call-changes.ts'
 import { answerWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
-import { right } from '../../parts.ts'
 import { type Call, isRecord } from '../../platform.ts'
 import { isCreation, isOfGroups, isRead } from '../../requests.ts'
 import { PlatformError, Refusal, type Visit } from '../../visit.ts'
@@ -21,25 +22,25 @@ const isDone = ([status]: Answered) => status >= 200 && status < 300
 function onAnswerOrFailure(
   isMet: (call: Call) => boolean,
   change: (answered: Answered, visit: Visit) => Answered,
-): Pick<typeof right, 'send'> {
+): Pick<Behaviour, 'send'> {
   return {
     async send(visit, request) {
-      if (!isMet(request)) return right.send(visit, request)
-      return change(await right.send(visit, request).catch((): Answered => [0, undefined]), visit)
+      if (!isMet(request)) return correct.send(visit, request)
+      return change(await correct.send(visit, request).catch((): Answered => [0, undefined]), visit)
     },
   }
 }
 
-/** For the calls that `isMet` selects, uses different parts, for example a different deadline. */
-const sendWithParts = (isMet: (call: Call) => boolean, parts: Partial<typeof right>): Pick<typeof right, 'send'> => ({
+/** For the calls that `isMet` selects, changes the behaviour, for example the deadline. */
+const sendDifferently = (isMet: (call: Call) => boolean, behaviour: Partial<Behaviour>): Pick<Behaviour, 'send'> => ({
   send: (visit, request) =>
-    right.send(isMet(request) ? { ...visit, parts: { ...visit.parts, ...parts } } : visit, request),
+    correct.send(isMet(request) ? { ...visit, behaviour: { ...visit.behaviour, ...behaviour } } : visit, request),
 })
 
 /** Repeats the calls that `isMet` selects while `isAgain` is true for the status, at most twice. */
-const repeats = (isMet: (call: Call) => boolean, isAgain: (status: number) => boolean): Pick<typeof right, 'send'> => ({
+const repeats = (isMet: (call: Call) => boolean, isAgain: (status: number) => boolean): Pick<Behaviour, 'send'> => ({
   async send(visit, request) {
-    const ask = () => right.send(visit, request).catch((): Answered => [502, undefined])
+    const ask = () => correct.send(visit, request).catch((): Answered => [502, undefined])
     let answered = await ask()
     for (let tries = 0; isMet(request) && isAgain(answered[0]) && tries < 2; tries++) answered = await ask()
     return answered
@@ -49,7 +50,7 @@ const repeats = (isMet: (call: Call) => boolean, isAgain: (status: number) => bo
 const failed = new Set<Visit>()
 
 /** If the call for the list of groups has failed, the client answers with the status instead of the form. */
-const needsGroups = (status: number): Partial<typeof right> => ({
+const needsGroups = (status: number): Partial<Behaviour> => ({
   ...onAnswerOrFailure(isOfGroups, (answered, visit) => {
     try {
       for (const { to, data } of (answered[1] as { ItemList: { to: string; data: { name: string } }[] }).ItemList)
@@ -92,24 +93,24 @@ export const everyCall: Mistake[] = [
   mistake(
     'deadline-only-for-the-list',
     ['get-never', 'change-never', 'create-never', 'groups-never'],
-    sendWithParts(isOther, { deadlineMs: 86_400_000 }),
+    sendDifferently(isOther, { deadlineMs: 86_400_000 }),
   ),
   mistake(
     'removals-and-new-secrets-without-deadline',
     'change-never',
-    sendWithParts(call => isChange(call) && call.method !== 'PUT', { deadlineMs: 86_400_000 }),
+    sendDifferently(call => isChange(call) && call.method !== 'PUT', { deadlineMs: 86_400_000 }),
   ),
   mistake(
     'redirects-of-other-calls-followed',
     'every-call-redirect',
-    sendWithParts(call => isRead(call) || isChange(call) || isOfGroups(call), { redirects: 'follow' }),
+    sendDifferently(call => isRead(call) || isChange(call) || isOfGroups(call), { redirects: 'follow' }),
   ),
   mistake(
     'redirect-for-a-new-secret-followed',
     'every-call-redirect',
     sendWith(
       ({ url }) => url.endsWith('/refreshSecret'),
-      (visit, call) => right.send({ ...visit, parts: { ...visit.parts, redirects: 'follow' } }, call),
+      (visit, call) => correct.send({ ...visit, behaviour: { ...visit.behaviour, redirects: 'follow' } }, call),
     ),
   ),
   mistake(
@@ -155,15 +156,15 @@ export const everyCall: Mistake[] = [
   }),
   mistake('form-lost-by-a-renewal', ['create-401', 'change-401'], {
     async send(visit, request) {
-      if (!isChange(request) && !isCreation(request)) return right.send(visit, request)
+      if (!isChange(request) && !isCreation(request)) return correct.send(visit, request)
       // After a 401 answer and the renewal, the client has lost the form. It redirects to the list and calls nothing.
       if (visit.body === lostForm) return [200, {}]
-      const answered = await right.send(visit, request)
+      const answered = await correct.send(visit, request)
       if (answered[0] === 401) visit.body = lostForm
       return answered
     },
     created: (visit, text, visitor) =>
-      visit.body === lostForm ? { status: 303 } : right.created(visit, text, visitor),
+      visit.body === lostForm ? { status: 303 } : correct.created(visit, text, visitor),
     ...answerWith((answer, visit) =>
       visit.body === lostForm ? { status: 303, headers: { location: '/applications' } } : answer,
     ),
@@ -236,7 +237,7 @@ export const everyCall: Mistake[] = [
   mistake('entries-of-the-list-trusted', 'list-odd-entries', {
     readList(answer) {
       for (const item of (answer as { ItemList: { data: { name: string } }[] }).ItemList) item.data.name.trim()
-      return right.readList(answer)
+      return correct.readList(answer)
     },
   }),
   mistake(
@@ -268,18 +269,18 @@ export const everyCall: Mistake[] = [
   ),
   mistake('address-of-the-api-shown', 'every-call-no-address', {
     wordsFor: (error, visit) =>
-      error instanceof PlatformError ? `${visit.settings.apiUrl}/apps/v1 failed.` : right.wordsFor(error, visit),
+      error instanceof PlatformError ? `${visit.settings.apiUrl}/apps/v1 failed.` : correct.wordsFor(error, visit),
   }),
   mistake('redirect-to-the-location-of-the-api', 'every-call-headers', {
     async send(visit, call) {
-      const readBody: typeof right.readBody = (response, most) => {
+      const readBody: typeof correct.readBody = (response, most) => {
         visit.memory.set(`location ${visit.body}`, response.headers.get('location') ?? undefined)
-        return right.readBody(response, most)
+        return correct.readBody(response, most)
       }
-      return right.send({ ...visit, parts: { ...visit.parts, readBody } }, call)
+      return correct.send({ ...visit, behaviour: { ...visit.behaviour, readBody } }, call)
     },
     created(visit, text, visitor) {
-      const answer = right.created(visit, text, visitor)
+      const answer = correct.created(visit, text, visitor)
       const location = visit.memory.get(`location ${visit.body}`)
       return typeof location === 'string' ? { ...answer, headers: { location } } : answer
     },

@@ -1,16 +1,16 @@
 // Clients that handle the usual failures of the API, but not rare statuses, many failed calls, or calls that hang.
-import { crashing } from '../../call-changes.ts'
 
+import { type Behaviour, correct } from '../../behaviour.ts'
+import { crashing } from '../../call-changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
-import { type Parts, right } from '../../parts.ts'
 import type { Call } from '../../platform.ts'
 import { isList, isOfApi, isRenewal } from '../../requests.ts'
 import { PlatformError, type Visit } from '../../visit.ts'
 
-const repeating = (times: number, isAgain: (call: Call) => boolean): Partial<Parts> => ({
+const repeating = (times: number, isAgain: (call: Call) => boolean): Partial<Behaviour> => ({
   async send(visit, request) {
     for (let repeated = 0; ; repeated++) {
-      const answered = await right.send(visit, request).catch((error: PlatformError) => error)
+      const answered = await correct.send(visit, request).catch((error: PlatformError) => error)
       const isFailure = answered instanceof PlatformError || answered[0] >= 500
       if (isFailure && repeated < times && isAgain(request)) continue
       if (answered instanceof PlatformError) throw answered
@@ -20,7 +20,7 @@ const repeating = (times: number, isAgain: (call: Call) => boolean): Partial<Par
 })
 
 /** Of the calls that `isMet` selects, at most `most` run at the same time. The others wait without a deadline. */
-function queueing(most: number, isMet: (call: Call) => boolean): Partial<Parts> {
+function queueing(most: number, isMet: (call: Call) => boolean): Partial<Behaviour> {
   const queueOf = (visit: Visit) => {
     const known = visit.memory.get('queue') as { open: number; waiting: (() => void)[] } | undefined
     const queue = known ?? { open: 0, waiting: [] }
@@ -29,12 +29,12 @@ function queueing(most: number, isMet: (call: Call) => boolean): Partial<Parts> 
   }
   return {
     async send(visit, request) {
-      if (!isMet(request)) return right.send(visit, request)
+      if (!isMet(request)) return correct.send(visit, request)
       const queue = queueOf(visit)
       if (queue.open >= most) await new Promise<void>(resolve => queue.waiting.push(resolve))
       queue.open++
       try {
-        return await right.send(visit, request)
+        return await correct.send(visit, request)
       } finally {
         queue.open--
         queue.waiting.shift()?.()
@@ -47,12 +47,12 @@ function queueing(most: number, isMet: (call: Call) => boolean): Partial<Parts> 
  * The client does not release the connection of an error answer of the API. After 20 error answers, the client has no
  * connection left.
  */
-const keepsConnections: Partial<Parts> = {
+const keepsConnections: Partial<Behaviour> = {
   async send(visit, request) {
-    if (!isOfApi(request)) return right.send(visit, request)
+    if (!isOfApi(request)) return correct.send(visit, request)
     const kept = (visit.memory.get('kept') as number | undefined) ?? 0
     if (kept >= 20) throw new PlatformError(504)
-    const answered = await right.send(visit, request)
+    const answered = await correct.send(visit, request)
     if (answered[0] >= 400) visit.memory.set('kept', kept + 1)
     return answered
   },
@@ -69,7 +69,7 @@ function textsIn(answer: unknown): string[] {
 export const manyFailures: Mistake[] = [
   mistake('rare-status-is-an-empty-list', 'list-rare-statuses', {
     async send(visit, request) {
-      const [status, answer] = await right.send(visit, request)
+      const [status, answer] = await correct.send(visit, request)
       const isFailure = [400, 401, 403, 404, 429, 500, 502, 503].includes(status)
       return isList(request) && status !== 200 && !isFailure ? [200, { ItemList: [] }] : [status, answer]
     },

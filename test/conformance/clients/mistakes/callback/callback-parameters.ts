@@ -1,9 +1,9 @@
 // Clients that handle missing, repeated, odd or unknown parameters of a callback wrongly.
 import { timingSafeEqual } from 'node:crypto'
+import { correct } from '../../behaviour.ts'
 import { answerWith, bodyWith, exchangeWith, loginsOf, toHttps } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { goOn, page } from '../../pages.ts'
-import { right } from '../../parts.ts'
 import { isCallback } from '../../requests.ts'
 import { Refusal, type Session, type Visit } from '../../visit.ts'
 
@@ -54,24 +54,29 @@ const crashes: Record<string, (visit: Visit) => void> = {
 }
 
 export const callbackParameters: Mistake[] = [
-  mistake('duplicates-taken', 'callback-code-twice', { one: (query, name) => query.getAll(name).at(-1) ?? '' }),
-  mistake('first-of-duplicates-taken', [...repeated, 'state-twice'], { one: (query, name) => query.get(name) ?? '' }),
+  mistake('duplicates-taken', 'callback-code-twice', {
+    singleParameter: (query, name) => query.getAll(name).at(-1) ?? '',
+  }),
+  mistake('first-of-duplicates-taken', [...repeated, 'state-twice'], {
+    singleParameter: (query, name) => query.get(name) ?? '',
+  }),
   mistake('empty-values-ignored', ['callback-code-twice', 'callback-client-id-twice'], {
-    one(query, name) {
+    singleParameter(query, name) {
       const values = query.getAll(name).filter(Boolean)
       if (values.length > 1) throw new Refusal(400, `The answer of the login portal contains ${name} twice.`)
       return values[0] ?? ''
     },
   }),
   mistake('same-code-twice-accepted', 'callback-code-twice', {
-    one(query, name) {
+    singleParameter(query, name) {
       const values = [...new Set(query.getAll(name))]
       if (values.length > 1) throw new Refusal(400, `The answer of the login portal contains ${name} twice.`)
       return values[0] ?? ''
     },
   }),
   mistake('last-client-id-taken', 'callback-client-id-twice', {
-    one: (query, name) => (name === 'client_id' ? (query.getAll(name).at(-1) ?? '') : right.one(query, name)),
+    singleParameter: (query, name) =>
+      name === 'client_id' ? (query.getAll(name).at(-1) ?? '') : correct.singleParameter(query, name),
   }),
   mistake('client-id-unchecked', 'callback-client-id-other', { checkClient: () => {} }),
   ...Object.entries(looseComparisons).map(([name, isSame]) =>
@@ -95,7 +100,7 @@ export const callbackParameters: Mistake[] = [
     }),
   ),
   mistake('client-id-checked-only-if-there', 'callback-client-id-missing', {
-    checkClient: visit => (visit.query.has('client_id') ? right.checkClient(visit) : undefined),
+    checkClient: visit => (visit.query.has('client_id') ? correct.checkClient(visit) : undefined),
   }),
   mistake('subject-not-needed', 'callback-subject-missing', {
     readCallback: ({ query }) => ({
@@ -115,14 +120,19 @@ export const callbackParameters: Mistake[] = [
   mistake('callback-without-a-code-crashes', 'callback-code-missing', {
     readCallback(visit) {
       if (!visit.query.has('code')) throw new TypeError("Cannot read properties of null (reading 'code')")
-      return right.readCallback(visit)
+      return correct.readCallback(visit)
     },
   }),
   mistake('empty-code-exchanged', 'callback-code-missing', {
     readCallback: visit => {
-      const { parts, query } = visit
+      const { behaviour, query } = visit
       if (!query.has('code')) throw new Refusal(400, 'The login portal sent no code.')
-      return { code: parts.one(query, 'code'), subject: '', state: parts.one(query, 'state'), redirectUri: '' }
+      return {
+        code: behaviour.singleParameter(query, 'code'),
+        subject: '',
+        state: behaviour.singleParameter(query, 'state'),
+        redirectUri: '',
+      }
     },
   }),
   mistake(
@@ -139,18 +149,18 @@ export const callbackParameters: Mistake[] = [
   }),
   mistake('session-of-the-subject', 'callback-subject-other', {
     keepSession(visit, tokens) {
-      const session = right.keepSession(visit, tokens)
+      const session = correct.keepSession(visit, tokens)
       const subject = visit.query.get('subject')
       if (!isCallback(visit) || !subject) return session
       const known = visit.memory.get(`session ${subject}`) as Session | undefined
-      if (known) right.setCookie(visit, right.sessionCookie, known, right.sessionAttributes(3600))
+      if (known) correct.setCookie(visit, correct.sessionCookie, known, correct.sessionAttributes(3600))
       visit.memory.set(`session ${subject}`, known ?? session)
       return session
     },
   }),
   mistake('subject-if-the-name-fails', 'callback-subject-name-fails', {
     async exchange(visit, callback, login) {
-      const tokens = await right.exchange(visit, callback, login)
+      const tokens = await correct.exchange(visit, callback, login)
       const headers = { authorization: `Bearer ${tokens.accessToken}` }
       const { ok } = await fetch(`${visit.settings.loginUrl}/api/me`, { headers })
       if (!ok) visit.memory.set(`subject ${tokens.accessToken}`, visit.query.get('subject'))
@@ -158,18 +168,18 @@ export const callbackParameters: Mistake[] = [
     },
     visitorOf(tokens, visit) {
       const subject = visit.memory.get(`subject ${tokens.accessToken}`)
-      return typeof subject === 'string' ? subject : right.visitorOf(tokens, visit)
+      return typeof subject === 'string' ? subject : correct.visitorOf(tokens, visit)
     },
   }),
   mistake('redirect-uri-of-the-callback', 'callback-redirect-uri-other', {
     exchangeForm(visit, callback, login) {
-      const form = right.exchangeForm(visit, callback, login)
+      const form = correct.exchangeForm(visit, callback, login)
       form.set('redirect_uri', callback.redirectUri)
       return form
     },
   }),
   mistake('back-to-the-redirect-uri', 'callback-redirect-uri-other', {
-    arrive: (visit, login) =>
+    afterLogin: (visit, login) =>
       goOn(
         visit,
         (visit.query.get('redirect_uri') ?? '').replace(/\/exchangeToken.*$/, '/applications') || login.returnTo,
@@ -177,7 +187,7 @@ export const callbackParameters: Mistake[] = [
   }),
   mistake('redirect-uri-of-the-callback-if-it-is-own', 'callback-redirect-uri-other', {
     exchangeForm(visit, callback, login) {
-      const form = right.exchangeForm(visit, callback, login)
+      const form = correct.exchangeForm(visit, callback, login)
       const isOwn = callback.redirectUri.startsWith(`${visit.settings.publicUrl}/`)
       if (isOwn) form.set('redirect_uri', callback.redirectUri)
       return form
@@ -196,7 +206,7 @@ export const callbackParameters: Mistake[] = [
   }),
   mistake('redirect-uri-of-the-exchange-from-host', 'callback-headers', {
     exchangeForm(visit, callback, login) {
-      const form = right.exchangeForm(visit, callback, login)
+      const form = correct.exchangeForm(visit, callback, login)
       const host = visit.headers['x-forwarded-host']
       if (host) form.set('redirect_uri', `https://${host}/exchangeToken`)
       return form
@@ -229,14 +239,14 @@ export const callbackParameters: Mistake[] = [
   ),
   mistake('unknown-parameter-refused', 'callback-unknown-parameter', {
     checkClient(visit) {
-      right.checkClient(visit)
+      correct.checkClient(visit)
       const known = ['code', 'state', 'client_id', 'subject', 'redirect_uri', 'iss', 'error', 'error_description']
       if ([...visit.query.keys()].some(name => !known.includes(name))) throw new Refusal(400, 'Unknown parameter.')
     },
   }),
   mistake('scope-in-the-callback-refused', 'callback-unknown-parameter', {
     checkClient(visit) {
-      right.checkClient(visit)
+      correct.checkClient(visit)
       if (visit.query.has('scope')) throw new Refusal(400, 'The answer of the login portal has a scope.')
     },
   }),
@@ -253,12 +263,12 @@ export const callbackParameters: Mistake[] = [
   }),
   mistake('error-with-a-code-taken', 'callback-error-and-code', {
     checkError(visit) {
-      if (!visit.query.has('code')) right.checkError(visit)
+      if (!visit.query.has('code')) correct.checkError(visit)
     },
   }),
   mistake('repeated-error-is-no-error', 'callback-error-and-code', {
     checkError(visit) {
-      if (visit.query.getAll('error').length === 1) right.checkError(visit)
+      if (visit.query.getAll('error').length === 1) correct.checkError(visit)
     },
   }),
   mistake('first-of-two-errors-counts', 'callback-error-and-code', {
@@ -272,12 +282,12 @@ export const callbackParameters: Mistake[] = [
     },
   }),
   mistake('error-description-as-html', 'callback-escapes-error-description', {
-    wordsFor: (error, visit) => right.wordsFor(error, visit) + (visit.query.get('error_description') ?? ''),
+    wordsFor: (error, visit) => correct.wordsFor(error, visit) + (visit.query.get('error_description') ?? ''),
     html: text => text,
   }),
   ...['error', 'subject', 'state'].map(name =>
     mistake(`${name}-as-html`, `callback-escapes-${name}`, {
-      wordsFor: (error, visit) => right.wordsFor(error, visit) + (visit.query.get(name) ?? ''),
+      wordsFor: (error, visit) => correct.wordsFor(error, visit) + (visit.query.get(name) ?? ''),
       html: text => text,
     }),
   ),
@@ -288,7 +298,7 @@ export const callbackParameters: Mistake[] = [
   ),
   ...['error_description', 'error', 'error_uri', 'state', 'subject', 'client_id', 'iss'].map(name =>
     mistake(`${name}-of-a-cancelled-login-as-html`, 'declined-escapes', {
-      async around(visit, next) {
+      async aroundRequest(visit, next) {
         const answer = await next()
         if (visit.url.pathname === '/cancelled') answer.body += visit.query.get(name) ?? ''
         return answer
@@ -299,11 +309,11 @@ export const callbackParameters: Mistake[] = [
     encode: form => [...form].map(([name, value]) => `${name}=${value}`).join('&'),
   }),
   mistake('any-character-in-a-code', ['callback-code-newline', 'callback-code-control', 'callback-code-not-ascii'], {
-    readCallback: ({ query, parts }) => ({
-      code: parts.one(query, 'code'),
-      subject: parts.one(query, 'subject'),
-      state: parts.one(query, 'state'),
-      redirectUri: parts.one(query, 'redirect_uri'),
+    readCallback: ({ query, behaviour }) => ({
+      code: behaviour.singleParameter(query, 'code'),
+      subject: behaviour.singleParameter(query, 'subject'),
+      state: behaviour.singleParameter(query, 'state'),
+      redirectUri: behaviour.singleParameter(query, 'redirect_uri'),
     }),
   }),
   mistake('state-compared-only-at-equal-length', 'callback-odd-values', {
@@ -317,7 +327,7 @@ export const callbackParameters: Mistake[] = [
     checkClient(visit) {
       const issuer = visit.query.get('iss')
       if (issuer !== null) new URL(issuer)
-      right.checkClient(visit)
+      correct.checkClient(visit)
     },
   }),
   mistake('error-in-a-header', 'callback-odd-values', {
@@ -329,11 +339,11 @@ export const callbackParameters: Mistake[] = [
     onCrash: (_error, response) => void response.writeHead(500).end(),
   }),
   mistake('subject-on-the-page-after-the-login', 'callback-escapes-success', {
-    arrive: visit => page(visit, 200, 'Signed in', `<p>You are signed in as ${visit.query.get('subject')}.</p>`),
+    afterLogin: visit => page(visit, 200, 'Signed in', `<p>You are signed in as ${visit.query.get('subject')}.</p>`),
   }),
   mistake('subject-on-the-page-that-leads-on', 'callback-escapes-success', {
-    arrive(visit, login) {
-      const answer = right.arrive(visit, login)
+    afterLogin(visit, login) {
+      const answer = correct.afterLogin(visit, login)
       return { ...answer, body: `${answer.body}<p>You are ${visit.query.get('subject')}.</p>` }
     },
   }),
@@ -350,9 +360,9 @@ export const callbackParameters: Mistake[] = [
   ),
   mistake('odd-code-of-a-login-is-a-crash', ['callback-null-byte', 'callback-long'], {
     readCallback(visit) {
-      const code = right.one(visit.query, 'code')
+      const code = correct.singleParameter(visit.query, 'code')
       if (code.includes('\0') || code.length > 10_000) throw new RangeError('unexpected code')
-      return right.readCallback(visit)
+      return correct.readCallback(visit)
     },
   }),
 ]

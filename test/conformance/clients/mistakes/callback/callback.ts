@@ -1,9 +1,9 @@
 // Clients that answer a callback or a declined login wrongly, or reveal the values of a callback.
 import { randomBytes, randomUUID } from 'node:crypto'
+import { correct } from '../../behaviour.ts'
 import { answerWith, bodyWith, headersWith, loginsOf, sessionWith, startWith, usingUp } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { goOn, page } from '../../pages.ts'
-import { right } from '../../parts.ts'
 import { isCallback, isCancelled } from '../../requests.ts'
 import type { Session, Visit } from '../../visit.ts'
 import { callbackParameters } from './callback-parameters.ts'
@@ -15,7 +15,7 @@ import { states } from './states.ts'
 /** Sessions in the memory of the server, keyed by the id in the cookie. */
 const sessions = new Map<string, Session>()
 
-const sessionIdOf = ({ cookies }: Visit) => cookies.find(([name]) => name === right.sessionCookie)?.[1]
+const sessionIdOf = ({ cookies }: Visit) => cookies.find(([name]) => name === correct.sessionCookie)?.[1]
 
 /** Sessions in memory, as in many server-side frameworks. */
 const kept = new Map<string, Session>()
@@ -33,45 +33,46 @@ export const callback: Mistake[] = [
     portalUrl: ({ settings }) => `${settings.loginUrl}/api/token`,
   }),
   mistake('callback-redirects-with-a-strict-cookie', 'login-lands-signed-in', {
-    arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
+    afterLogin: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
     // Does not load the page a second time. The second request would carry the cookie, and no check would see the
     // mistake.
     comesFromElsewhere: () => false,
   }),
   mistake('redirect-to-the-wanted-page', 'login-lands-signed-in', {
     comesFromElsewhere: () => false,
-    arrive: (visit, { returnTo }) =>
+    afterLogin: (visit, { returnTo }) =>
       returnTo === '/applications' ? goOn(visit, returnTo) : { status: 302, headers: { location: returnTo } },
   }),
   mistake('callback-waits-for-a-click', ['callback-code-not-in-address', 'tabs-reload-after-login'], {
-    arrive: (visit, login) => page(visit, 200, 'Welcome', `<a href="${visit.parts.html(login.returnTo)}">Go on</a>`),
+    afterLogin: (visit, login) =>
+      page(visit, 200, 'Welcome', `<a href="${visit.behaviour.html(login.returnTo)}">Go on</a>`),
   }),
   mistake('code-in-the-fragment', 'callback-code-not-in-address', {
-    arrive: (visit, login) => goOn(visit, `${login.returnTo}#${visit.query.get('code')}`),
+    afterLogin: (visit, login) => goOn(visit, `${login.returnTo}#${visit.query.get('code')}`),
   }),
   mistake('callback-tells-the-next-page', 'callback-no-referrer', {
-    arrive(visit, login) {
+    afterLogin(visit, login) {
       const answer = goOn(visit, login.returnTo)
       answer.headers!['referrer-policy'] = 'unsafe-url'
       return answer
     },
   }),
   mistake('callback-kept-in-caches', 'callback-no-store', {
-    arrive(visit, login) {
+    afterLogin(visit, login) {
       const answer = goOn(visit, login.returnTo)
       answer.headers!['cache-control'] = 'private, max-age=600'
       return answer
     },
   }),
   mistake('callback-for-every-cache', ['callback-not-cached', 'cookie-not-cached'], {
-    arrive(visit, login) {
+    afterLogin(visit, login) {
       const answer = goOn(visit, login.returnTo)
       answer.headers!['cache-control'] = 'public, max-age=300'
       return answer
     },
   }),
   mistake('callback-shows-the-code', 'callback-nothing-foreign', {
-    arrive(visit, login) {
+    afterLogin(visit, login) {
       const answer = goOn(visit, login.returnTo)
       answer.body += `<!-- ${visit.query.get('code')} -->`
       return answer
@@ -79,7 +80,7 @@ export const callback: Mistake[] = [
   }),
   mistake('callback-loads-from-elsewhere', 'callback-nothing-foreign', {
     ...headersWith(() => ({ 'content-security-policy': undefined })),
-    arrive(visit, login) {
+    afterLogin(visit, login) {
       const answer = goOn(visit, login.returnTo)
       answer.body = answer.body!.replace('<title>', '<script src="https://analytics.invalid/a.js"></script><title>')
       return answer
@@ -93,30 +94,30 @@ export const callback: Mistake[] = [
     ),
   ),
   mistake('callback-that-is-under-way-is-a-crash', 'callback-resent', {
-    async once(visit, name, act) {
+    async shareCall(visit, name, act) {
       if (visit.memory.has(name)) throw new Error('duplicate key')
-      return right.once(visit, name, act)
+      return correct.shareCall(visit, name, act)
     },
   }),
   mistake('late-callback-ends-the-session', 'callback-resent-signed-in', {
-    once: (_visit, _name, act) => act(),
+    shareCall: (_visit, _name, act) => act(),
     async exchange(visit, callback, login) {
       try {
-        return await right.exchange(visit, callback, login)
+        return await correct.exchange(visit, callback, login)
       } catch (error) {
-        right.dropSession(visit)
+        correct.dropSession(visit)
         throw error
       }
     },
   }),
   mistake('each-callback-exchanges', 'callback-resent-exchanges', {
-    once: (_visit, _name, act) => act(),
+    shareCall: (_visit, _name, act) => act(),
     isFirstUse: () => true,
   }),
   mistake('late-copy-of-a-callback-ends-the-session', 'callback-resent-late', {
     isFirstUse(visit, state) {
       const isFirst = !visit.memory.has(`used ${state}`)
-      if (!isFirst) right.dropSession(visit)
+      if (!isFirst) correct.dropSession(visit)
       visit.memory.set(`used ${state}`, true)
       return isFirst
     },
@@ -124,7 +125,7 @@ export const callback: Mistake[] = [
   mistake('callback-by-a-form', 'callback-post', {
     callbackMethods: ['GET', 'POST'],
     isFromHere: () => true,
-    loginAttributes: right.loginAttributes.replace('Lax', 'None'),
+    loginAttributes: correct.loginAttributes.replace('Lax', 'None'),
     async beforeState(visit) {
       for (const [name, value] of new URLSearchParams(visit.body)) visit.query.set(name, value)
     },
@@ -132,7 +133,7 @@ export const callback: Mistake[] = [
   mistake('callback-with-any-method', 'callback-post', { callbackMethods: ['GET', 'POST', 'PUT'] }),
   mistake('callback-by-options', 'callback-post', { callbackMethods: ['GET', 'OPTIONS'] }),
   mistake('exchange-at-the-issuer-in-the-address', 'callback-names-no-host', {
-    checkClient: visit => right.checkClient({ ...visit, query: withoutIss(visit) }),
+    checkClient: visit => correct.checkClient({ ...visit, query: withoutIss(visit) }),
     portalUrl: ({ settings, query }, path) => (query.get('iss') ?? settings.loginUrl) + path,
   }),
   mistake('callback-by-head', 'callback-head', { callbackMethods: ['GET', 'HEAD'] }),
@@ -150,7 +151,7 @@ export const callback: Mistake[] = [
     'cancel-page-is-missing-for-signed-in-visitors',
     'declined',
     answerWith((answer, visit) =>
-      isCancelled(visit) && right.readSession(visit) ? page(visit, 404, 'Not found', '') : answer,
+      isCancelled(visit) && correct.readSession(visit) ? page(visit, 404, 'Not found', '') : answer,
     ),
   ),
   mistake(
@@ -175,13 +176,13 @@ export const callback: Mistake[] = [
   mistake('session-id-taken-over', 'session-new', {
     keepSession(visit, tokens) {
       const { visitor, expiresAt } = {
-        visitor: right.visitorOf(tokens, visit),
+        visitor: correct.visitorOf(tokens, visit),
         expiresAt: Date.now() + tokens.seconds * 1000,
       }
       const session = { accessToken: tokens.accessToken, visitor, expiresAt }
       const id = sessionIdOf(visit) ?? randomUUID()
       sessions.set(id, session)
-      visit.setCookies.push(`${right.sessionCookie}=${id}; ${right.sessionAttributes(tokens.seconds)}`)
+      visit.setCookies.push(`${correct.sessionCookie}=${id}; ${correct.sessionAttributes(tokens.seconds)}`)
       return session
     },
     readSession: visit => sessions.get(sessionIdOf(visit) ?? ''),
@@ -190,10 +191,10 @@ export const callback: Mistake[] = [
     keepSession(visit, tokens) {
       const given = visit.cookies.find(([name]) => name === '__Host-sid')?.[1] ?? ''
       const id = isSessionId.test(given) ? given : randomBytes(24).toString('hex')
-      const visitor = right.visitorOf(tokens, visit)
+      const visitor = correct.visitorOf(tokens, visit)
       const session = { accessToken: tokens.accessToken, visitor, expiresAt: Date.now() + tokens.seconds * 1000 }
       kept.set(id, session)
-      visit.setCookies.push(`__Host-sid=${id}; ${right.sessionAttributes(tokens.seconds)}`)
+      visit.setCookies.push(`__Host-sid=${id}; ${correct.sessionAttributes(tokens.seconds)}`)
       return session
     },
     readSession: visit => kept.get(visit.cookies.find(([name]) => name === '__Host-sid')?.[1] ?? ''),
@@ -201,18 +202,18 @@ export const callback: Mistake[] = [
   }),
   mistake('old-session-stays', 'session-replaced', {
     ...sessionWith(text => text.replace('Strict', 'Lax')),
-    keepSession: (visit, tokens) => right.readSession(visit) ?? right.keepSession(visit, tokens),
+    keepSession: (visit, tokens) => correct.readSession(visit) ?? correct.keepSession(visit, tokens),
   }),
   mistake('refused-callback-ends-the-session', 'callback-refused-keeps-session', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const answer = await next()
-      if (visit.url.pathname === '/exchangeToken' && (answer.status ?? 200) >= 400) right.dropSession(visit)
+      if (visit.url.pathname === '/exchangeToken' && (answer.status ?? 200) >= 400) correct.dropSession(visit)
       return answer
     },
   }),
   mistake('error-callback-ends-the-session', 'callback-refused-keeps-session', {
     async beforeState(visit) {
-      if (visit.query.has('error')) right.dropSession(visit)
+      if (visit.query.has('error')) correct.dropSession(visit)
     },
   }),
   ...states,

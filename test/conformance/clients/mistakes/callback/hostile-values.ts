@@ -1,8 +1,9 @@
 // Clients that trust values that anybody can put into an address: markup, line breaks and addresses.
+
+import { correct } from '../../behaviour.ts'
 import { answerWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { goOn } from '../../pages.ts'
-import { right } from '../../parts.ts'
 import { isCancelled, isRefusedCallback } from '../../requests.ts'
 import { Refusal } from '../../visit.ts'
 
@@ -20,21 +21,21 @@ export const hostileValues: Mistake[] = [
     },
   }),
   mistake('next-page-of-the-callback', 'callback-no-redirect-away', {
-    arrive: (visit, login) => goOn(visit, visit.query.get('next') ?? login.returnTo),
+    afterLogin: (visit, login) => goOn(visit, visit.query.get('next') ?? login.returnTo),
   }),
   mistake('relay-state-followed-after-the-login', 'callback-no-redirect-away', {
-    arrive: (visit, login) => goOn(visit, visit.query.get('RelayState') ?? login.returnTo),
+    afterLogin: (visit, login) => goOn(visit, visit.query.get('RelayState') ?? login.returnTo),
   }),
   ...['client_id', 'iss', 'error_uri', 'code'].map(name =>
     mistake(`${name}-of-a-refused-callback-as-html`, 'callback-escapes-anything', {
-      wordsFor: (error, visit) => right.wordsFor(error, visit) + (visit.query.get(name) ?? ''),
+      wordsFor: (error, visit) => correct.wordsFor(error, visit) + (visit.query.get(name) ?? ''),
       html: text => text,
     }),
   ),
   mistake('error-uri-as-a-link', 'callback-escapes-anything', {
     ...answerWith((answer, visit) =>
       isRefusedCallback(answer, visit, 'error_uri')
-        ? { ...answer, body: `${answer.body}<a href="${right.html(visit.query.get('error_uri')!)}">More</a>` }
+        ? { ...answer, body: `${answer.body}<a href="${correct.html(visit.query.get('error_uri')!)}">More</a>` }
         : answer,
     ),
   }),
@@ -49,7 +50,7 @@ export const hostileValues: Mistake[] = [
   ),
   ...['error', 'error_description'].map(name =>
     mistake(`whole-${name}-on-the-page`, 'callback-long-texts-not-shown', {
-      wordsFor: (error, visit) => `${right.wordsFor(error, visit)} ${visit.query.get(name) ?? ''}`,
+      wordsFor: (error, visit) => `${correct.wordsFor(error, visit)} ${visit.query.get(name) ?? ''}`,
     }),
   ),
   mistake(
@@ -57,7 +58,7 @@ export const hostileValues: Mistake[] = [
     'callback-long-texts-not-shown',
     answerWith((answer, visit) =>
       isCancelled(visit)
-        ? { ...answer, body: `${answer.body}<p>${right.html(visit.query.get('error_description') ?? '')}</p>` }
+        ? { ...answer, body: `${answer.body}<p>${correct.html(visit.query.get('error_description') ?? '')}</p>` }
         : answer,
     ),
   ),

@@ -1,7 +1,8 @@
 // Clients that answer wrongly if a callback signs nobody in, or that change the session in this case.
+
+import { correct } from '../../behaviour.ts'
 import { answerWith, headersWith, usingUp } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
-import { right } from '../../parts.ts'
 import { isCallback, isCancelled, isRefusedCallback } from '../../requests.ts'
 import { PlatformError, Refusal, type Visit } from '../../visit.ts'
 
@@ -52,7 +53,7 @@ export const refused: Mistake[] = [
   mistake('refused-code-begins-a-new-login', 'callback-failures-no-loop', {
     async exchange(visit, callback, login) {
       try {
-        return await right.exchange(visit, callback, login)
+        return await correct.exchange(visit, callback, login)
       } catch (error) {
         if ((error as PlatformError).code === 'invalid_grant') visit.memory.set('again', true)
         throw error
@@ -68,7 +69,7 @@ export const refused: Mistake[] = [
     mistake(`${name}-begins-a-new-login`, 'callback-failures-no-loop', {
       async exchange(visit, callback, login) {
         try {
-          return await right.exchange(visit, callback, login)
+          return await correct.exchange(visit, callback, login)
         } catch (error) {
           const isUnusable = (error as PlatformError).upstream === 502
           visit.memory.set('again', isUnusable === (name === 'unusable-token'))
@@ -90,7 +91,7 @@ export const refused: Mistake[] = [
     ),
   }),
   mistake('failed-login-shows-the-code', 'callback-refused-closed', {
-    wordsFor: (error, visit) => `${right.wordsFor(error, visit)} ${visit.query.get('code') ?? ''}`,
+    wordsFor: (error, visit) => `${correct.wordsFor(error, visit)} ${visit.query.get('code') ?? ''}`,
   }),
   mistake('failed-login-loads-from-elsewhere', 'callback-refused-closed', {
     ...answerWith((answer, visit) =>
@@ -118,7 +119,7 @@ export const refused: Mistake[] = [
       'callback-refused-closed',
       answerWith((answer, visit) =>
         isCallback(visit) && answer.status === 400 && isMet(visit)
-          ? { ...answer, body: `${answer.body}<a href="${right.html(visit.url.search)}">Try again</a>` }
+          ? { ...answer, body: `${answer.body}<a href="${correct.html(visit.url.search)}">Try again</a>` }
           : answer,
       ),
     ),
@@ -155,67 +156,67 @@ export const refused: Mistake[] = [
   ),
   mistake('callback-without-a-query-ends-the-session', 'callback-forged-keeps-session', {
     async beforeState(visit) {
-      if (!visit.query.has('state') && !visit.query.has('error')) right.dropSession(visit)
+      if (!visit.query.has('state') && !visit.query.has('error')) correct.dropSession(visit)
     },
   }),
   mistake('forged-callback-ends-a-session-that-comes-with-it', 'callback-forged-keeps-session', {
     findLogin(visit, state) {
-      const login = right.findLogin(visit, state)
-      if (!login && visit.cookies.some(([name]) => name === right.sessionCookie)) right.dropSession(visit)
+      const login = correct.findLogin(visit, state)
+      if (!login && visit.cookies.some(([name]) => name === correct.sessionCookie)) correct.dropSession(visit)
       return login
     },
   }),
   mistake('cancelled-login-ends-the-session', 'declined-keeps-session', {
-    async around(visit, next) {
-      if (visit.url.pathname === '/cancelled') right.dropSession(visit)
+    async aroundRequest(visit, next) {
+      if (visit.url.pathname === '/cancelled') correct.dropSession(visit)
       return next()
     },
   }),
   mistake('declined-second-login-ends-the-session', 'second-login-fails-keeps-session', {
     ...answerWith((answer, visit) => {
-      if (isCancelled(visit) && right.findLogin(visit, visit.query.get('state') ?? '')) right.dropSession(visit)
+      if (isCancelled(visit) && correct.findLogin(visit, visit.query.get('state') ?? '')) correct.dropSession(visit)
       return answer
     }),
   }),
   mistake('error-of-a-second-login-ends-the-session', 'second-login-fails-keeps-session', {
     checkError(visit) {
-      if (visit.query.has('error')) right.dropSession(visit)
-      right.checkError(visit)
+      if (visit.query.has('error')) correct.dropSession(visit)
+      correct.checkError(visit)
     },
   }),
   mistake('second-login-without-a-code-ends-the-session', 'second-login-fails-keeps-session', {
     readCallback(visit) {
-      if (!visit.query.has('code')) right.dropSession(visit)
-      return right.readCallback(visit)
+      if (!visit.query.has('code')) correct.dropSession(visit)
+      return correct.readCallback(visit)
     },
   }),
   mistake('second-login-for-another-client-ends-the-session', 'second-login-fails-keeps-session', {
     checkClient(visit) {
       try {
-        right.checkClient(visit)
+        correct.checkClient(visit)
       } catch (error) {
-        if (error instanceof Refusal) right.dropSession(visit)
+        if (error instanceof Refusal) correct.dropSession(visit)
         throw error
       }
     },
   }),
   mistake('state-unchecked-for-the-signed-in', 'state-signed-in-browser', {
     findLogin: (visit, state) =>
-      right.findLogin(visit, state) ??
-      (right.readSession(visit) && { state, verifier: '', returnTo: '/applications', at: Date.now() }),
+      correct.findLogin(visit, state) ??
+      (correct.readSession(visit) && { state, verifier: '', returnTo: '/applications', at: Date.now() }),
   }),
   mistake('session-ended-before-the-exchange', 'exchange-failure-keeps-session', {
     exchange(visit, callback, login) {
-      right.dropSession(visit)
-      return right.exchange(visit, callback, login)
+      correct.dropSession(visit)
+      return correct.exchange(visit, callback, login)
     },
   }),
   mistake('refused-code-ends-the-session', 'exchange-failure-keeps-session', {
     async exchange(visit, callback, login) {
       try {
-        return await right.exchange(visit, callback, login)
+        return await correct.exchange(visit, callback, login)
       } catch (error) {
-        if (error instanceof PlatformError && error.code === 'invalid_grant') right.dropSession(visit)
+        if (error instanceof PlatformError && error.code === 'invalid_grant') correct.dropSession(visit)
         throw error
       }
     },

@@ -1,9 +1,9 @@
 // Clients that lead the visitor to a wrong or dangerous page after the login.
 import { decodeSafely } from '../../../../../src/conformance/steps/set-cookies.ts'
+import { correct } from '../../behaviour.ts'
 import { answerWith, beginsAtPage } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { page } from '../../pages.ts'
-import { right } from '../../parts.ts'
 import { isCallback } from '../../requests.ts'
 import type { Visit } from '../../visit.ts'
 
@@ -22,7 +22,7 @@ let lastReturn = '/'
 const backOnThisHost = mistake('return-to-any-port-of-the-host', 'return-to-other-port', {
   localPath(text, visit) {
     const isOwn = URL.parse(text ?? '')?.hostname === new URL(visit.settings.publicUrl).hostname
-    return text && isOwn ? text : right.localPath(text, visit)
+    return text && isOwn ? text : correct.localPath(text, visit)
   },
 })
 
@@ -39,7 +39,7 @@ export const returnTo: Mistake[] = [
   ),
   mistake('return-address-of-up-to-3500-characters', 'return-to-long', {
     localPath: (text, visit) =>
-      text && /^\/[\w/?=&-]{1,3500}$/.test(text) && !text.startsWith('//') ? text : right.localPath(text, visit),
+      text && /^\/[\w/?=&-]{1,3500}$/.test(text) && !text.startsWith('//') ? text : correct.localPath(text, visit),
   }),
   mistake(
     'login-begun-at-a-page-keeps-an-address-of-any-length',
@@ -48,7 +48,7 @@ export const returnTo: Mistake[] = [
   ),
   mistake('return-address-as-markup', 'return-to-escapes', {
     localPath: unencoded,
-    arrive(visit, { returnTo }) {
+    afterLogin(visit, { returnTo }) {
       const answer = page(visit, 200, 'One moment', `<a href="${returnTo}">Continue</a>`)
       answer.body = answer.body!.replace('<title>', `<meta http-equiv="refresh" content="0;url=${returnTo}"><title>`)
       answer.headers!['referrer-policy'] = 'no-referrer'
@@ -71,7 +71,7 @@ export const returnTo: Mistake[] = [
     { signInLink: () => '/login' },
   ),
   mistake('return-to-forgotten-without-a-state', 'return-after-declined-bare', {
-    signInLink: visit => (visit.query.has('state') ? right.signInLink(visit) : '/login'),
+    signInLink: visit => (visit.query.has('state') ? correct.signInLink(visit) : '/login'),
   }),
   backTo(
     'anywhere',
@@ -98,7 +98,7 @@ export const returnTo: Mistake[] = [
   ),
   mistake('return-address-with-an-upper-case-scheme-accepted', 'return-to-upper-case-scheme', {
     localPath: (text, visit) =>
-      text && !/^(https?:|javascript:|data:|\W)/.test(text) ? text : right.localPath(text, visit),
+      text && !/^(https?:|javascript:|data:|\W)/.test(text) ? text : correct.localPath(text, visit),
   }),
   backTo('two-slashes', 'return-to-two-slashes', text => text.startsWith('/')),
   backTo('backslash', 'return-to-backslash', text => /^\/(?!\/)/.test(text)),
@@ -108,7 +108,7 @@ export const returnTo: Mistake[] = [
     ['return-to-encoded-slash', 'return-to-encoded-backslash', 'return-to-encoded-tab'],
     {
       localPath: (text, visit) =>
-        text && /^\/(?![/\\])/.test(text) ? decodeURIComponent(text) : right.localPath(text, visit),
+        text && /^\/(?![/\\])/.test(text) ? decodeURIComponent(text) : correct.localPath(text, visit),
     },
   ),
   mistake('return-to-path-after-parsing', ['return-to-dots', 'return-to-dot', 'return-to-above'], {
@@ -119,7 +119,7 @@ export const returnTo: Mistake[] = [
   }),
   mistake('return-to-normalised-after-the-check', 'return-to-full-width', {
     localPath: (text, visit) =>
-      text && /^\/(?![/\\])/.test(text) ? text.normalize('NFKC') : right.localPath(text, visit),
+      text && /^\/(?![/\\])/.test(text) ? text.normalize('NFKC') : correct.localPath(text, visit),
   }),
   backTo(
     'name-of-the-host',
@@ -137,7 +137,7 @@ export const returnTo: Mistake[] = [
   mistake('return-to-decoded-twice', ['return-to-encoded-twice', 'return-to-encoded-slashes'], {
     localPath(text, visit) {
       const plain = decodeURIComponent(decodeURIComponent(text ?? ''))
-      return text && !/^(\w+:|\/\/|\/?\\)/.test(text) ? plain : right.localPath(text, visit)
+      return text && !/^(\w+:|\/\/|\/?\\)/.test(text) ? plain : correct.localPath(text, visit)
     },
   }),
   backOnThisHost,
@@ -145,62 +145,65 @@ export const returnTo: Mistake[] = [
     afterStart(visit, answer) {
       const to = visit.query.get('returnTo') ?? ''
       const isAnswerable = /^[\x20-\x7e]+$/.test(to)
-      return right.readSession(visit) && isAnswerable ? { status: 302, headers: { location: to } } : answer
+      return correct.readSession(visit) && isAnswerable ? { status: 302, headers: { location: to } } : answer
     },
   }),
   mistake('last-return-address-kept', 'return-to-twice', {
     localPath: (text, visit) =>
-      visit.query.getAll('returnTo').length > 1 ? visit.query.getAll('returnTo').at(-1)! : right.localPath(text, visit),
+      visit.query.getAll('returnTo').length > 1
+        ? visit.query.getAll('returnTo').at(-1)!
+        : correct.localPath(text, visit),
   }),
   mistake('return-address-in-next-not-checked', 'return-to-unnamed', {
     afterStart(visit, answer) {
       visit.memory.set('next', visit.query.get('next'))
       return answer
     },
-    arrive(visit, login) {
+    afterLogin(visit, login) {
       const next = visit.memory.get('next')
-      return next ? { status: 302, headers: { location: String(next) } } : right.arrive(visit, login)
+      return next ? { status: 302, headers: { location: String(next) } } : correct.afterLogin(visit, login)
     },
   }),
   mistake('start-page-redirects-to-the-from-parameter', 'no-open-redirect', {
-    around: async ({ url, query }, next) =>
+    aroundRequest: async ({ url, query }, next) =>
       url.pathname === '/' && query.has('from') ? { status: 302, headers: { location: query.get('from')! } } : next(),
   }),
   mistake('login-path-redirects-signed-in-visitors-to-the-next-parameter', 'no-open-redirect', {
-    around: async (visit, next) =>
-      visit.url.pathname === '/login' && visit.query.has('next') && right.readSession(visit)
+    aroundRequest: async (visit, next) =>
+      visit.url.pathname === '/login' && visit.query.has('next') && correct.readSession(visit)
         ? { status: 302, headers: { location: visit.query.get('next')! } }
         : next(),
   }),
   mistake('return-address-in-a-plain-cookie', 'return-to-planted', {
     afterStart(visit, answer) {
-      const path = encodeURIComponent(right.localPath(visit.query.get('returnTo'), visit))
+      const path = encodeURIComponent(correct.localPath(visit.query.get('returnTo'), visit))
       visit.setCookies.push(`next=${path}; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=600`)
       return answer
     },
-    arrive(visit, login) {
+    afterLogin(visit, login) {
       const [, next] = visit.cookies.find(([name]) => name === 'next') ?? []
-      return right.arrive(visit, { ...login, returnTo: decodeSafely(next ?? '/applications') })
+      return correct.afterLogin(visit, { ...login, returnTo: decodeSafely(next ?? '/applications') })
     },
   }),
   mistake('return-to-the-referer', 'return-to-referer', {
-    localPath: (text, visit) => (text === null && visit.headers.referer) || right.localPath(text, visit),
+    localPath: (text, visit) => (text === null && visit.headers.referer) || correct.localPath(text, visit),
   }),
   mistake('return-address-parsed-without-care', 'return-to-odd', {
     localPath(text, visit) {
       if (text?.startsWith('http')) new URL(text)
-      return right.localPath(text, visit)
+      return correct.localPath(text, visit)
     },
   }),
   mistake('return-address-with-any-letter', 'return-to-odd', {
-    localPath: (text, visit) => (text && /^\/[\w\u0080-\u{1ffff}]+$/u.test(text) ? text : right.localPath(text, visit)),
-    arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
+    localPath: (text, visit) =>
+      text && /^\/[\w\u0080-\u{1ffff}]+$/u.test(text) ? text : correct.localPath(text, visit),
+    afterLogin: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
     onCrash: (_error, response) => void response.writeHead(500).end(),
   }),
   mistake('any-address-begins-a-login', 'return-to-path-of-page', {
-    localPath: (text, visit) => visit.query.get('page') ?? right.localPath(text, visit),
+    localPath: (text, visit) => visit.query.get('page') ?? correct.localPath(text, visit),
     ...answerWith((answer, visit) =>
-      answer.status === 404 && visit.method === 'GET' && !right.readSession(visit)
+      answer.status === 404 && visit.method === 'GET' && !correct.readSession(visit)
         ? { status: 302, headers: { location: `/login?page=${encodeURIComponent(visit.target)}` } }
         : answer,
     ),
@@ -208,9 +211,10 @@ export const returnTo: Mistake[] = [
   mistake('failed-login-links-anywhere', 'return-to-after-failure', {
     startQuery(visit, state, verifier) {
       visit.memory.set(`wanted ${state}`, visit.query.get('returnTo'))
-      return right.startQuery(visit, state, verifier)
+      return correct.startQuery(visit, state, verifier)
     },
     signInLink: visit =>
-      (visit.memory.get(`wanted ${visit.query.get('state')}`) as string | null | undefined) ?? right.signInLink(visit),
+      (visit.memory.get(`wanted ${visit.query.get('state')}`) as string | null | undefined) ??
+      correct.signInLink(visit),
   }),
 ]

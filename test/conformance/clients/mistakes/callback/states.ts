@@ -1,8 +1,8 @@
 // Clients that accept a callback with a wrong state: of another browser, of an old login, or used before.
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { correct } from '../../behaviour.ts'
 import { loginDeletion, loginsOf } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
-import { right } from '../../parts.ts'
 import { callPortal } from '../../platform.ts'
 import { type Login, Refusal, type Visit } from '../../visit.ts'
 
@@ -12,14 +12,14 @@ const known = new Map<string, Login>()
 /** A state that contains the signed data of the login, so that the client needs no login cookie. */
 const signed = {
   make: (visit: Visit): string => {
-    const text = Buffer.from(JSON.stringify({ at: Date.now(), nonce: right.newState(visit) })).toString('base64url')
+    const text = Buffer.from(JSON.stringify({ at: Date.now(), nonce: correct.newState(visit) })).toString('base64url')
     return `${text}.${createHmac('sha256', visit.settings.key).update(text).digest('base64url')}`
   },
   isOurs: (visit: Visit, state: string): boolean => {
     const [text = '', mac = ''] = state.split('.')
-    const right = createHmac('sha256', visit.settings.key).update(text).digest()
+    const expected = createHmac('sha256', visit.settings.key).update(text).digest()
     const sent = Buffer.from(mac, 'base64url')
-    return sent.length === right.length && timingSafeEqual(sent, right)
+    return sent.length === expected.length && timingSafeEqual(sent, expected)
   },
   verifier: (visit: Visit, state: string): string =>
     createHmac('sha256', visit.settings.key).update(`verifier ${state}`).digest('base64url'),
@@ -47,7 +47,7 @@ const comparing = (isSame: (kept: string, sent: string, visit: Visit) => boolean
 
 export const states: Mistake[] = [
   mistake('state-absent-passes', ['state-missing', 'state-empty'], {
-    findLogin: (visit, state) => (state ? right.findLogin(visit, state) : loginsOf(visit)[0]),
+    findLogin: (visit, state) => (state ? correct.findLogin(visit, state) : loginsOf(visit)[0]),
   }),
   mistake(
     'state-unchecked',
@@ -70,7 +70,7 @@ export const states: Mistake[] = [
       const login = loginsOf(visit)[0]
       const callback = { code: visit.query.get('code') ?? '', state: visit.query.get('state') ?? '', subject: '' }
       const verifier = login?.verifier ?? ''
-      const form = right.exchangeForm(visit, { ...callback, redirectUri: '' }, { ...login!, verifier })
+      const form = correct.exchangeForm(visit, { ...callback, redirectUri: '' }, { ...login!, verifier })
       await callPortal(visit, '/api/exchangeToken', form).catch(() => {})
     },
   }),
@@ -82,9 +82,11 @@ export const states: Mistake[] = [
       findLogin: (visit, state) => loginsOf(visit).find(login => isSame(login.state, state, visit)),
     }),
   ),
-  mistake('last-of-duplicates-taken', 'state-twice-first', { one: (query, name) => query.getAll(name).at(-1) ?? '' }),
+  mistake('last-of-duplicates-taken', 'state-twice-first', {
+    singleParameter: (query, name) => query.getAll(name).at(-1) ?? '',
+  }),
   mistake('state-decoded-twice', 'state-similar', {
-    findLogin: (visit, state) => right.findLogin(visit, state.includes('%') ? decodeURIComponent(state) : state),
+    findLogin: (visit, state) => correct.findLogin(visit, state.includes('%') ? decodeURIComponent(state) : state),
   }),
   mistake(
     'state-trimmed',
@@ -97,21 +99,23 @@ export const states: Mistake[] = [
     comparing((kept, sent) => sent.length > 8 && kept.endsWith(sent)),
   ),
   mistake('same-state-twice-accepted', 'state-similar', {
-    one: (query, name) => (name === 'state' ? [...new Set(query.getAll(name))].join(',') : right.one(query, name)),
+    singleParameter: (query, name) =>
+      name === 'state' ? [...new Set(query.getAll(name))].join(',') : correct.singleParameter(query, name),
   }),
   mistake('empty-states-ignored', 'state-similar', {
-    one: (query, name) => (name === 'state' ? query.getAll(name).filter(Boolean).join(',') : right.one(query, name)),
+    singleParameter: (query, name) =>
+      name === 'state' ? query.getAll(name).filter(Boolean).join(',') : correct.singleParameter(query, name),
   }),
   mistake('state-of-a-query-object', 'state-similar', {
     findLogin: (visit, state) =>
       [...visit.query.keys()].some(name => name.startsWith('state[$'))
         ? loginsOf(visit)[0]
-        : right.findLogin(visit, state),
+        : correct.findLogin(visit, state),
   }),
   mistake('no-login-is-the-text-none', 'state-missing-values', {
     isFirstUse: () => true,
     findLogin(visit, state) {
-      const login = right.findLogin(visit, state)
+      const login = correct.findLogin(visit, state)
       if (login) return login
       const isEqual = String(loginsOf(visit)[0]?.state ?? 'None') === state
       return isEqual ? { state, verifier: '', returnTo: '/applications', at: Date.now() } : undefined
@@ -121,7 +125,7 @@ export const states: Mistake[] = [
     mistake(`state-unchecked-for-${method.toLowerCase()}`, 'state-any-method', {
       callbackMethods: ['GET', method],
       isFromHere: () => true,
-      findLogin: (visit, state) => (visit.method === method ? loginsOf(visit)[0] : right.findLogin(visit, state)),
+      findLogin: (visit, state) => (visit.method === method ? loginsOf(visit)[0] : correct.findLogin(visit, state)),
     }),
   ),
   mistake('exchange-before-the-cookie-is-read', 'state-before-portal', {
@@ -140,13 +144,13 @@ export const states: Mistake[] = [
   mistake('state-known-to-the-server', 'state-other-browser', {
     sealLogin(visit, name, login) {
       known.set(login.state, login)
-      return right.sealLogin(visit, name, login)
+      return correct.sealLogin(visit, name, login)
     },
     findLogin: (_visit, state) => known.get(state),
   }),
   mistake('state-signed-by-the-server', 'state-other-browser', {
     newState: signed.make,
-    startQuery: (visit, state) => right.startQuery(visit, state, signed.verifier(visit, state)),
+    startQuery: (visit, state) => correct.startQuery(visit, state, signed.verifier(visit, state)),
     findLogin: (visit, state) =>
       signed.isOurs(visit, state)
         ? { state, verifier: signed.verifier(visit, state), returnTo: '/applications', at: Date.now() }
@@ -161,64 +165,64 @@ export const states: Mistake[] = [
       'state-once-on-replica',
       'state-once-after-failure',
     ],
-    { forgetLogin: () => {}, isFirstUse: () => true, once: (_visit, _name, act) => act() },
+    { forgetLogin: () => {}, isFirstUse: () => true, shareCall: (_visit, _name, act) => act() },
   ),
   mistake('login-cookie-not-cleared-rightly', 'state-once', {
     forgetLogin(visit, state) {
-      visit.setCookies.push(`${right.loginCookie(state)}=; Max-Age=0`)
+      visit.setCookies.push(`${correct.loginCookie(state)}=; Max-Age=0`)
     },
-    once: (_visit, _name, act) => act(),
+    shareCall: (_visit, _name, act) => act(),
   }),
   mistake('login-kept-after-a-broken-exchange', ['state-once-after-exchange', 'login-cookie-deleted'], {
     isFirstUse: () => true,
-    once: (_visit, _name, act) => act(),
+    shareCall: (_visit, _name, act) => act(),
     forgetLogin(visit, state) {
-      if (visit.query.has('error')) right.forgetLogin(visit, state)
+      if (visit.query.has('error')) correct.forgetLogin(visit, state)
     },
     async send(visit, request) {
-      const answer = await right.send(visit, request)
+      const answer = await correct.send(visit, request)
       answered.add(visit)
       return answer
     },
     async exchange(visit, callback, login) {
       try {
-        return await right.exchange(visit, callback, login)
+        return await correct.exchange(visit, callback, login)
       } finally {
-        if (answered.has(visit)) right.forgetLogin(visit, login.state)
+        if (answered.has(visit)) correct.forgetLogin(visit, login.state)
       }
     },
   }),
   mistake('login-of-a-failed-exchange-kept', ['state-once-after-exchange', 'login-cookie-deleted'], {
     isFirstUse: () => true,
     forgetLogin(visit, state) {
-      if (visit.query.has('error')) right.forgetLogin(visit, state)
+      if (visit.query.has('error')) correct.forgetLogin(visit, state)
     },
-    once: (_visit, _name, act) => act(),
+    shareCall: (_visit, _name, act) => act(),
     async exchange(visit, callback, login) {
-      const tokens = await right.exchange(visit, callback, login)
-      right.forgetLogin(visit, login.state)
+      const tokens = await correct.exchange(visit, callback, login)
+      correct.forgetLogin(visit, login.state)
       return tokens
     },
   }),
   mistake('login-of-an-error-kept', 'login-cookie-deleted', {
     isFirstUse: () => true,
     forgetLogin(visit, state) {
-      if (!visit.query.has('error')) right.forgetLogin(visit, state)
+      if (!visit.query.has('error')) correct.forgetLogin(visit, state)
     },
   }),
   mistake('login-cookie-deleted-at-another-path', 'login-cookie-deleted', {
     forgetLogin: (visit, state) =>
       void visit.setCookies.push(
-        `${right.loginCookie(state)}=; ${loginDeletion.replace('Path=/', 'Path=/exchangeToken')}`,
+        `${correct.loginCookie(state)}=; ${loginDeletion.replace('Path=/', 'Path=/exchangeToken')}`,
       ),
   }),
   mistake('used-states-remembered-by-one-process', ['state-once-after-restart', 'state-once-on-replica'], {
     forgetLogin: (visit, state) => void visit.memory.set(`used ${state}`, true),
-    findLogin: (visit, state) => (visit.memory.has(`used ${state}`) ? undefined : right.findLogin(visit, state)),
+    findLogin: (visit, state) => (visit.memory.has(`used ${state}`) ? undefined : correct.findLogin(visit, state)),
   }),
   mistake('login-cookie-kept-after-an-error', 'state-once-on-replica', {
     forgetLogin(visit, state) {
-      if (!visit.query.has('error')) right.forgetLogin(visit, state)
+      if (!visit.query.has('error')) correct.forgetLogin(visit, state)
     },
   }),
   mistake(
@@ -232,16 +236,16 @@ export const states: Mistake[] = [
     {
       isFirstUse: () => true,
       async exchange(visit, callback, login) {
-        if (!right.isFirstUse(visit, login.state)) throw new Refusal(400, 'This login was finished before.')
-        return right.exchange(visit, callback, login)
+        if (!correct.isFirstUse(visit, login.state)) throw new Refusal(400, 'This login was finished before.')
+        return correct.exchange(visit, callback, login)
       },
     },
   ),
   mistake('login-cookie-only-has-to-be-there', 'login-cookie-changed', {
     newState: signed.make,
-    startQuery: (visit, state) => right.startQuery(visit, state, signed.verifier(visit, state)),
+    startQuery: (visit, state) => correct.startQuery(visit, state, signed.verifier(visit, state)),
     findLogin: (visit, state) =>
-      visit.cookies.some(([name]) => name === right.loginCookie(state))
+      visit.cookies.some(([name]) => name === correct.loginCookie(state))
         ? { state, verifier: signed.verifier(visit, state), returnTo: '/applications', at: Date.now() }
         : undefined,
   }),
@@ -256,7 +260,7 @@ export const states: Mistake[] = [
     isFirstUse: () => true,
     findLogin(visit, state) {
       const isEmpty = !visit.query.has('state') && loginsOf(visit).length === 0
-      return isEmpty ? { state, verifier: '', returnTo: '/', at: Date.now() } : right.findLogin(visit, state)
+      return isEmpty ? { state, verifier: '', returnTo: '/', at: Date.now() } : correct.findLogin(visit, state)
     },
   }),
 ]

@@ -1,8 +1,9 @@
 // Clients with mistakes in the forms that change or remove an application.
+
+import { correct } from '../../behaviour.ts'
 import { answerWith, anyForm, namesOwnAddress } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { page } from '../../pages.ts'
-import { right } from '../../parts.ts'
 import { isForm } from '../../requests.ts'
 
 export const changing: Mistake[] = [
@@ -32,23 +33,23 @@ export const changing: Mistake[] = [
     ...anyForm,
     isUseOf: () => true,
     isFromHere: visit =>
-      right.isFromHere(visit) ||
+      correct.isFromHere(visit) ||
       (isForm(visit, 'edit') && visit.headers.origin === undefined && visit.headers['sec-fetch-site'] === undefined),
   }),
   mistake('removal-from-an-origin-that-begins-alike', 'forms-forged', {
     ...anyForm,
     isUseOf: () => true,
     isFromHere: visit =>
-      right.isFromHere(visit) || (isForm(visit, 'remove') && namesOwnAddress(visit.headers.origin, visit)),
+      correct.isFromHere(visit) || (isForm(visit, 'remove') && namesOwnAddress(visit.headers.origin, visit)),
   }),
   mistake('new-secret-for-another-site', 'forms-forged', {
     ...anyForm,
     isUseOf: () => true,
-    isFromHere: visit => visit.url.pathname.endsWith('/secret') || right.isFromHere(visit),
+    isFromHere: visit => visit.url.pathname.endsWith('/secret') || correct.isFromHere(visit),
   }),
   mistake('remove-by-a-link', 'links-change-nothing', { asksBeforeRemoving: false }),
   mistake('new-secret-by-a-link', 'links-change-nothing', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       if (visit.method === 'GET' && visit.url.pathname.endsWith('/secret')) visit.method = 'POST'
       return next()
     },
@@ -61,14 +62,14 @@ export const changing: Mistake[] = [
   }),
   mistake('id-in-the-query-of-a-form-not-encoded', 'form-id', {
     isUseOf: () => true,
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       if (visit.url.pathname === '/removals') visit.url = new URL('/applications/x/remove', visit.url)
       const answer = await next()
       const body = answer.body?.replace(/action="\/applications\/([^/"]+)\/remove"/, 'action="/removals?id=$1"')
       return { ...answer, ...(body && { body }) }
     },
     send: (visit, call) =>
-      right.send(
+      correct.send(
         visit,
         call.method === 'DELETE' ? { ...call, url: `${visit.settings.apiUrl}/apps/v1/${visit.query.get('id')}` } : call,
       ),

@@ -1,9 +1,10 @@
 // Clients with mistakes in the form for a new application: it is accepted from elsewhere, twice, or from another
 // visitor.
+
+import { correct } from '../../behaviour.ts'
 import { answerWith, anyForm, bodyWith, headersWith, laxSession, readable, sessionWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { page } from '../../pages.ts'
-import { right } from '../../parts.ts'
 import { callApi } from '../../platform.ts'
 import { cookieOf, isCreationForm } from '../../requests.ts'
 
@@ -22,7 +23,7 @@ export const creating: Mistake[] = [
   ),
   mistake('create-without-an-envelope', 'create-envelope', {
     send: (visit, request) =>
-      right.send(
+      correct.send(
         visit,
         request.method === 'POST' && request.url.endsWith('/apps/v1')
           ? { ...request, body: JSON.stringify(JSON.parse(request.body!).data) }
@@ -30,11 +31,11 @@ export const creating: Mistake[] = [
       ),
   }),
   mistake('form-sent-twice-creates-twice', ['create-once', 'create-once-at-once'], {
-    once: (_visit, _name, act) => act(),
+    shareCall: (_visit, _name, act) => act(),
   }),
   mistake('failed-form-forgotten', 'create-once-after-failure', {
-    async once(visit, name, act) {
-      if (!name.startsWith('create ')) return right.once(visit, name, act)
+    async shareCall(visit, name, act) {
+      if (!name.startsWith('create ')) return correct.shareCall(visit, name, act)
       const known = visit.memory.get(name)
       if (known) return known as ReturnType<typeof act>
       const begun = act()
@@ -45,7 +46,7 @@ export const creating: Mistake[] = [
   }),
   mistake('created-without-a-redirect', 'create-reload', {
     created: visit => page(visit, 200, 'Created', ''),
-    once: (_visit, _name, act) => act(),
+    shareCall: (_visit, _name, act) => act(),
   }),
   mistake('secret-never-shown', 'create-shows-secret', {
     created: () => ({ status: 303, headers: { location: '/applications' } }),
@@ -53,21 +54,21 @@ export const creating: Mistake[] = [
   mistake('secret-shown-at-every-visit', 'create-secret-once', {
     setCookie(visit, name, value, attributes) {
       if (name === '__Host-made') visit.memory.set('made', (value as { text: string }).text)
-      return right.setCookie(visit, name, value, attributes)
+      return correct.setCookie(visit, name, value, attributes)
     },
     ...bodyWith((body, visit) => {
       const made = visit.memory.get('made')
       return visit.url.pathname === '/applications' && made
-        ? body.replace('<ul>', `<p>${right.html(`${made}`)}</p><ul>`)
+        ? body.replace('<ul>', `<p>${correct.html(`${made}`)}</p><ul>`)
         : body
     }),
   }),
   mistake('secret-in-a-readable-cookie', 'create-secret-cookie-sealed', {
-    seal: (visit, name, value) => (name === '__Host-made' ? readable.write(value) : right.seal(visit, name, value)),
-    unseal: (visit, name, text) => (name === '__Host-made' ? readable.read(text) : right.unseal(visit, name, text)),
+    seal: (visit, name, value) => (name === '__Host-made' ? readable.write(value) : correct.seal(visit, name, value)),
+    unseal: (visit, name, text) => (name === '__Host-made' ? readable.read(text) : correct.unseal(visit, name, text)),
   }),
   mistake('head-takes-the-secret', 'create-secret-head', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       if (visit.method !== 'HEAD' || visit.url.pathname !== '/applications') return next()
       visit.method = 'GET'
       const answer = await next()
@@ -88,11 +89,16 @@ export const creating: Mistake[] = [
   ),
   mistake('form-sent-again-after-the-login', 'create-no-session', {
     keepDraft: visit =>
-      visit.parts.setCookie(visit, '__Host-draft', visit.body, 'Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=600'),
-    async around(visit, next) {
+      visit.behaviour.setCookie(
+        visit,
+        '__Host-draft',
+        visit.body,
+        'Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=600',
+      ),
+    async aroundRequest(visit, next) {
       const answer = await next()
-      const session = right.readSession(visit)
-      const draft = visit.parts.unseal(visit, '__Host-draft', cookieOf(visit, '__Host-draft') ?? '')
+      const session = correct.readSession(visit)
+      const draft = visit.behaviour.unseal(visit, '__Host-draft', cookieOf(visit, '__Host-draft') ?? '')
       if (!session || typeof draft !== 'string' || visit.url.pathname !== '/applications/new') return answer
       const { form: _, ...data } = Object.fromEntries(new URLSearchParams(draft))
       await callApi(visit, session, 'POST', '/apps/v1', { ...data, defaultRedirectUri: data.redirectUris })
@@ -100,26 +106,26 @@ export const creating: Mistake[] = [
     },
   }),
   mistake('form-without-a-session-leads-to-the-login', 'create-no-session-says-so', {
-    async around(visit, next) {
-      const isLost = visit.method === 'POST' && visit.url.pathname === '/applications' && !right.readSession(visit)
+    async aroundRequest(visit, next) {
+      const isLost = visit.method === 'POST' && visit.url.pathname === '/applications' && !correct.readSession(visit)
       return isLost ? { status: 303, headers: { location: '/login?returnTo=%2Fapplications%2Fnew' } } : next()
     },
   }),
   mistake('form-without-a-session-leads-to-the-start', 'create-no-session-says-so', {
-    async around(visit, next) {
-      const isLost = visit.method === 'POST' && visit.url.pathname === '/applications' && !right.readSession(visit)
+    async aroundRequest(visit, next) {
+      const isLost = visit.method === 'POST' && visit.url.pathname === '/applications' && !correct.readSession(visit)
       return isLost ? { status: 303, headers: { location: '/' } } : next()
     },
   }),
   mistake('silent-login-after-a-refused-renewal', 'create-ended-session-says-so', {
     ...answerWith((answer, visit) =>
-      isCreationForm(visit) && right.readSession(visit) && answer.status === 401
+      isCreationForm(visit) && correct.readSession(visit) && answer.status === 401
         ? { status: 303, headers: { location: '/login?returnTo=/applications' } }
         : answer,
     ),
   }),
   mistake('create-by-a-link', 'create-by-get', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       if (visit.method === 'GET' && visit.url.pathname === '/applications' && visit.query.has('form'))
         visit.method = 'POST'
       return next()
@@ -145,35 +151,35 @@ export const creating: Mistake[] = [
   ),
   mistake('post-from-the-same-site', 'create-same-site', {
     ...anyForm,
-    isFromHere: visit => visit.headers['sec-fetch-site'] === 'same-site' || right.isFromHere(visit),
+    isFromHere: visit => visit.headers['sec-fetch-site'] === 'same-site' || correct.isFromHere(visit),
   }),
   mistake('form-without-a-token-accepted', 'create-same-site', {
     isFromHere: () => true,
-    sessionAttributes: seconds => right.sessionAttributes(seconds).replace('Strict', 'Lax'),
-    refreshAttributes: seconds => right.refreshAttributes(seconds).replace('Strict', 'Lax'),
+    sessionAttributes: seconds => correct.sessionAttributes(seconds).replace('Strict', 'Lax'),
+    refreshAttributes: seconds => correct.refreshAttributes(seconds).replace('Strict', 'Lax'),
     unseal: (visit, name, text) =>
       name === 'form' && text === ''
-        ? { id: visit.url.href, visitor: right.readSession(visit)?.visitor, use: 'create' }
-        : right.unseal(visit, name, text),
+        ? { id: visit.url.href, visitor: correct.readSession(visit)?.visitor, use: 'create' }
+        : correct.unseal(visit, name, text),
   }),
   mistake('post-from-nowhere', ['create-forged-origin-null', 'create-forged-fetch-site'], {
     ...anyForm,
-    isFromHere: visit => visit.headers.origin === 'null' || right.isFromHere(visit),
+    isFromHere: visit => visit.headers.origin === 'null' || correct.isFromHere(visit),
   }),
   mistake('post-from-another-port', 'create-forged-origin-port', {
     ...anyForm,
     isFromHere: visit =>
-      right.isFromHere(visit) ||
+      correct.isFromHere(visit) ||
       new URL(visit.headers.origin ?? 'http://none').hostname === new URL(visit.settings.publicUrl).hostname,
   }),
   mistake('post-origin-is-the-host', 'create-forged-host', {
     ...anyForm,
-    isFromHere: visit => right.isFromHere(visit) || visit.headers.origin === `http://${visit.headers.host}`,
+    isFromHere: visit => correct.isFromHere(visit) || visit.headers.origin === `http://${visit.headers.host}`,
   }),
   mistake('post-origin-is-the-forwarded-host', 'create-forged-forwarded-host', {
     ...anyForm,
     isFromHere: visit =>
-      right.isFromHere(visit) || visit.headers.origin === `http://${visit.headers['x-forwarded-host']}`,
+      correct.isFromHere(visit) || visit.headers.origin === `http://${visit.headers['x-forwarded-host']}`,
   }),
   mistake('form-loses-what-follows-a-quote', 'create-refused', {
     html: text => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'),

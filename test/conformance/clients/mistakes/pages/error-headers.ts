@@ -1,7 +1,8 @@
 // Clients that forget the security headers of answers that refuse a request.
+
+import { correct } from '../../behaviour.ts'
 import { answerWith, headersWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
-import { right } from '../../parts.ts'
 
 export const errorHeaders: Mistake[] = [
   mistake(
@@ -23,7 +24,7 @@ export const errorHeaders: Mistake[] = [
         'x-frame-options': undefined,
       })),
       ...answerWith((answer, visit) =>
-        answer.status < 400 ? { ...answer, headers: { ...right.headers(visit), ...answer.headers } } : answer,
+        answer.status < 400 ? { ...answer, headers: { ...correct.headers(visit), ...answer.headers } } : answer,
       ),
     },
   ),

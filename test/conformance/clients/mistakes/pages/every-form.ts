@@ -1,48 +1,48 @@
 // Clients that handle the form for a new application correctly, but not all other forms, or not all values.
 import { randomUUID } from 'node:crypto'
+import { correct } from '../../behaviour.ts'
 import { anyForm, headersWith, namesOwnAddress } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { page } from '../../pages.ts'
-import { right } from '../../parts.ts'
 import { isForm } from '../../requests.ts'
 import { Refusal } from '../../visit.ts'
 
 export const everyForm: Mistake[] = [
   mistake('change-without-session-says-nothing', 'forms-no-session', {
-    async around(visit, next) {
-      return isForm(visit) && !right.readSession(visit) ? { status: 400, body: '<p>That did not work.</p>' } : next()
+    async aroundRequest(visit, next) {
+      return isForm(visit) && !correct.readSession(visit) ? { status: 400, body: '<p>That did not work.</p>' } : next()
     },
   }),
   mistake('late-change-leads-to-the-list', 'forms-no-session-says-so', {
-    async around(visit, next) {
-      return isForm(visit, 'edit') && !right.readSession(visit)
+    async aroundRequest(visit, next) {
+      return isForm(visit, 'edit') && !correct.readSession(visit)
         ? { status: 303, headers: { location: '/applications' } }
         : next()
     },
   }),
   mistake('new-secret-without-a-redirect', 'forms-reload', {
     created: (visit, text, visitor) =>
-      isForm(visit, 'secret') ? page(visit, 200, 'A new secret', '') : right.created(visit, text, visitor),
-    once: (visit, name, act) => (name.startsWith('secret ') ? act() : right.once(visit, name, act)),
+      isForm(visit, 'secret') ? page(visit, 200, 'A new secret', '') : correct.created(visit, text, visitor),
+    shareCall: (visit, name, act) => (name.startsWith('secret ') ? act() : correct.shareCall(visit, name, act)),
   }),
   mistake('new-secret-on-the-page-of-its-form', 'forms-redirect', {
     created: (visit, text, visitor) =>
-      isForm(visit, 'secret') ? page(visit, 200, 'A new secret', '') : right.created(visit, text, visitor),
+      isForm(visit, 'secret') ? page(visit, 200, 'A new secret', '') : correct.created(visit, text, visitor),
   }),
   mistake('created-on-the-page-of-its-form', 'forms-redirect', { created: visit => page(visit, 200, 'Created', '') }),
   mistake('new-secret-only-with-sec-fetch', 'forms-old-browser', {
     isFromHere: visit =>
-      right.isFromHere(visit) && !(isForm(visit, 'secret') && visit.headers['sec-fetch-site'] === undefined),
+      correct.isFromHere(visit) && !(isForm(visit, 'secret') && visit.headers['sec-fetch-site'] === undefined),
   }),
   mistake('sign-out-only-with-sec-fetch', 'logout-old-browser', {
     isFromHere: visit =>
-      right.isFromHere(visit) && !(visit.url.pathname === '/logout' && visit.headers['sec-fetch-site'] === undefined),
+      correct.isFromHere(visit) && !(visit.url.pathname === '/logout' && visit.headers['sec-fetch-site'] === undefined),
   }),
   mistake('change-of-another-visitor-taken', 'forms-other-visitor', {
-    isFormOf: (form, visitor) => form.use !== 'create' || right.isFormOf(form, visitor),
+    isFormOf: (form, visitor) => form.use !== 'create' || correct.isFormOf(form, visitor),
   }),
   mistake('change-form-of-another-visitor-accepted', 'forms-other-visitor', {
-    isFormOf: (form, visitor) => `${form.use}`.startsWith('edit ') || right.isFormOf(form, visitor),
+    isFormOf: (form, visitor) => `${form.use}`.startsWith('edit ') || correct.isFormOf(form, visitor),
   }),
   mistake('only-the-name-is-compared', 'edit-overtaken-other-fields', {
     isUnchanged: (shown, stored) => new URLSearchParams(shown).get('name') === new URLSearchParams(stored).get('name'),
@@ -51,18 +51,18 @@ export const everyForm: Mistake[] = [
     ...anyForm,
     isUseOf: () => true,
     unseal: (visit, name, text) =>
-      name === 'form' ? { id: randomUUID(), visitor: '', use: '', shown: '' } : right.unseal(visit, name, text),
-    async around(visit, next) {
+      name === 'form' ? { id: randomUUID(), visitor: '', use: '', shown: '' } : correct.unseal(visit, name, text),
+    async aroundRequest(visit, next) {
       if (visit.query.get('_method') === 'post') visit.method = 'POST'
       return next()
     },
-    isFromHere: visit => visit.query.has('_method') || right.isFromHere(visit),
+    isFromHere: visit => visit.query.has('_method') || correct.isFromHere(visit),
   }),
   mistake('new-secret-in-an-address', 'forms-secret-not-in-address', {
     created: (visit, text, visitor) =>
       isForm(visit, 'secret')
         ? { status: 303, headers: { location: `/applications?made=${encodeURIComponent(`${text}`)}` } }
-        : right.created(visit, text, visitor),
+        : correct.created(visit, text, visitor),
   }),
   mistake(
     'answers-to-changes-kept-by-browsers',
@@ -71,10 +71,10 @@ export const everyForm: Mistake[] = [
   ),
   mistake('typed-text-escaped-before-it-is-stored', 'create-values-unchanged', {
     send(visit, request) {
-      if (request.method !== 'POST' || !request.url.endsWith('/apps/v1')) return right.send(visit, request)
+      if (request.method !== 'POST' || !request.url.endsWith('/apps/v1')) return correct.send(visit, request)
       const { data, ...envelope } = JSON.parse(request.body!)
-      const body = JSON.stringify({ ...envelope, data: { ...data, description: right.html(data.description) } })
-      return right.send(visit, { ...request, body })
+      const body = JSON.stringify({ ...envelope, data: { ...data, description: correct.html(data.description) } })
+      return correct.send(visit, { ...request, body })
     },
   }),
   mistake('name-counted-in-utf-16', ['create-limits', 'edit-limits'], {
@@ -107,10 +107,10 @@ export const everyForm: Mistake[] = [
     ...anyForm,
     isFromHere: visit => {
       const { origin, 'sec-fetch-site': site, referer } = visit.headers
-      return origin === undefined && site === undefined ? namesOwnAddress(referer, visit) : right.isFromHere(visit)
+      return origin === undefined && site === undefined ? namesOwnAddress(referer, visit) : correct.isFromHere(visit)
     },
   }),
   mistake('link-from-elsewhere-opens-only-the-list', 'pages-from-another-site', {
-    comesFromElsewhere: visit => right.comesFromElsewhere(visit) && visit.url.pathname === '/applications',
+    comesFromElsewhere: visit => correct.comesFromElsewhere(visit) && visit.url.pathname === '/applications',
   }),
 ]

@@ -1,8 +1,9 @@
 // Clients that are correct on the page behind the login, but forget a header or a rule in another answer.
+
+import { correct } from '../../behaviour.ts'
 import { answerWith, bodyAt, bodyWith, headersWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { signOutForm } from '../../pages.ts'
-import { right } from '../../parts.ts'
 import type { Visit } from '../../visit.ts'
 
 /** Changes the headers of all answers at the path. */
@@ -44,7 +45,7 @@ export const everyPage: Mistake[] = [
     ),
   ),
   mistake('style-sheet-without-a-charset', 'every-file-charset', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       if (visit.url.pathname === '/style.css')
         return { status: 200, headers: { 'content-type': 'text/css' }, body: 'p { margin: 0 }' }
       const answer = await next()
@@ -61,7 +62,7 @@ export const everyPage: Mistake[] = [
   mistake(
     'token-in-a-header',
     'every-page-no-secret',
-    headersAt('/applications/new', visit => ({ 'x-access-token': right.readSession(visit)?.accessToken })),
+    headersAt('/applications/new', visit => ({ 'x-access-token': correct.readSession(visit)?.accessToken })),
   ),
   mistake(
     'start-page-with-a-style-of-others',
@@ -69,7 +70,7 @@ export const everyPage: Mistake[] = [
     bodyAt('/', body => body.replace('<title>', '<style>@import "https://fonts.invalid/a.css";</style><title>')),
   ),
   mistake('style-sheet-with-a-font-of-others', 'every-page-nothing-foreign', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       if (visit.url.pathname !== '/style.css') {
         const answer = await next()
         return answer.body ? { ...answer, body: answer.body.replace('<title>', `${ownStyle}<title>`) } : answer

@@ -1,8 +1,9 @@
 // Clients that encode most texts on a page, but not all of them.
+
+import { correct } from '../../behaviour.ts'
 import { addRaw, answerWith, bodyAt, bodyWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { withNameInMemory } from '../../names.ts'
-import { right } from '../../parts.ts'
 import { callApi } from '../../platform.ts'
 import { cookieOf, isApplication } from '../../requests.ts'
 import type { Visit } from '../../visit.ts'
@@ -32,28 +33,28 @@ function linkTo(address: string): string {
 export const everyText: Mistake[] = [
   mistake('links-unless-they-begin-with-javascript', 'page-addresses-not-linked', {
     itemOf: (visit, application) =>
-      right.itemOf(visit, { ...application, webPageUrl: '' }) +
+      correct.itemOf(visit, { ...application, webPageUrl: '' }) +
       (application.webPageUrl.startsWith('javascript:')
         ? ''
-        : ` <a href="${right.html(application.webPageUrl)}">web page</a>`),
+        : ` <a href="${correct.html(application.webPageUrl)}">web page</a>`),
   }),
   mistake('links-that-begin-with-http', 'page-addresses-not-linked', {
     itemOf: (visit, application) =>
-      right.itemOf(visit, { ...application, webPageUrl: '' }) +
+      correct.itemOf(visit, { ...application, webPageUrl: '' }) +
       (application.webPageUrl.startsWith('http')
-        ? ` <a href="${right.html(application.webPageUrl)}">web page</a>`
+        ? ` <a href="${correct.html(application.webPageUrl)}">web page</a>`
         : ''),
   }),
   mistake('links-with-https-on-any-line', 'page-addresses-not-linked', {
     itemOf: (visit, application) =>
-      right.itemOf(visit, { ...application, webPageUrl: '' }) +
+      correct.itemOf(visit, { ...application, webPageUrl: '' }) +
       (/^https?:\/\//m.test(application.webPageUrl)
-        ? ` <a href="${right.html(application.webPageUrl)}">web page</a>`
+        ? ` <a href="${correct.html(application.webPageUrl)}">web page</a>`
         : ''),
   }),
   mistake('name-in-a-script', 'page-escapes-every-field', {
     itemOf: (visit, application) =>
-      `${right.itemOf(visit, application)}<script>const name = "${application.name.replaceAll('<', '')}"</script>`,
+      `${correct.itemOf(visit, application)}<script>const name = "${application.name.replaceAll('<', '')}"</script>`,
   }),
   mistake(
     'heading-escaped-twice',
@@ -65,12 +66,12 @@ export const everyText: Mistake[] = [
     ),
   ),
   mistake('values-of-a-form-escaped-twice', 'page-escapes-once', {
-    attribute: ({ parts }, text) => parts.html(parts.html(text)),
+    attribute: ({ behaviour }, text) => behaviour.html(behaviour.html(text)),
   }),
   mistake('name-of-the-visitor-as-html', 'page-escapes-visitor-name', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const answer = await next()
-      const session = right.readSession(visit)
+      const session = correct.readSession(visit)
       if (!session || visit.url.pathname !== '/applications') return answer
       const portal = { ...visit, settings: { ...visit.settings, apiUrl: visit.settings.loginUrl } }
       const [, me] = await callApi(portal, session, 'GET', '/api/me')
@@ -96,7 +97,7 @@ export const everyText: Mistake[] = [
     bodyWith((body, visit) => `${body}${decodeURIComponent(cookieOf(visit, 'flash') ?? '')}`),
   ),
   mistake('address-as-html-on-the-page-that-leads-on', 'request-escapes', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const answer = await next()
       const isLead = answer.body?.includes('http-equiv="refresh"') && visit.url.pathname !== '/exchangeToken'
       return isLead ? { ...answer, body: linkTo(addressOf(visit)) } : answer
@@ -104,7 +105,7 @@ export const everyText: Mistake[] = [
   }),
   mistake('address-as-html-after-the-sign-out', 'request-escapes', {
     askToSignIn(visit) {
-      const answer = right.askToSignIn(visit)
+      const answer = correct.askToSignIn(visit)
       if (answer.status !== 401) return answer
       const headers = { 'content-type': 'text/html; charset=utf-8' }
       return { ...answer, headers, body: linkTo(`/login?returnTo=${addressOf(visit)}`) }
@@ -144,7 +145,7 @@ export const everyText: Mistake[] = [
   ),
   mistake('typed-name-as-a-header', 'typed-text-adds-no-header', linesToHeaders(typedName)),
   mistake('changed-address-is-tried', 'typed-addresses-not-loaded', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const answer = await next()
       const address = visit.url.pathname.endsWith('/edit') && new URLSearchParams(visit.body).get('privacyPolicyUrl')
       if (address) await fetch(address, { method: 'HEAD' }).catch(() => undefined)
@@ -152,7 +153,7 @@ export const everyText: Mistake[] = [
     },
   }),
   mistake('typed-address-is-tried', 'typed-addresses-not-loaded', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const answer = await next()
       const address = new URLSearchParams(visit.body).get('webPageUrl')
       if (address) await fetch(address).catch(() => undefined)

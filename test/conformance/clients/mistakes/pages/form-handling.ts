@@ -1,25 +1,26 @@
 // Clients that handle one form correctly, but not a second form, another group or a form that was opened again.
+
+import { type Behaviour, correct } from '../../behaviour.ts'
 import { answerWith, bodyWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { page } from '../../pages.ts'
-import { type Parts, right } from '../../parts.ts'
 import { isRecord } from '../../platform.ts'
 import { isCreation, isCreationForm } from '../../requests.ts'
 import { Refusal, type Visit } from '../../visit.ts'
 
 const isChangeForm = ({ method, url }: Visit) => method === 'POST' && url.pathname.endsWith('/edit')
 
-const sessionText = ({ cookies }: Visit) => cookies.find(([name]) => name === right.sessionCookie)?.[1] ?? ''
+const sessionText = ({ cookies }: Visit) => cookies.find(([name]) => name === correct.sessionCookie)?.[1] ?? ''
 
 /** Remembers the result of each form under the key that `keyOf` returns. */
-const rememberingForms = (keyOf: (visit: Visit, name: string) => string): Pick<Parts, 'once'> => ({
-  async once<T>(visit: Visit, name: string, act: () => Promise<T>): Promise<T> {
-    return right.once(visit, name.startsWith('create ') ? keyOf(visit, name) : name, act)
+const rememberingForms = (keyOf: (visit: Visit, name: string) => string): Pick<Behaviour, 'shareCall'> => ({
+  async shareCall<T>(visit: Visit, name: string, act: () => Promise<T>): Promise<T> {
+    return correct.shareCall(visit, name.startsWith('create ') ? keyOf(visit, name) : name, act)
   },
 })
 
 /** Changes the fields of the form for a new application. */
-const fieldsWith = (change: (values: URLSearchParams) => void): Pick<Parts, 'formOf'> => ({
+const fieldsWith = (change: (values: URLSearchParams) => void): Pick<Behaviour, 'formOf'> => ({
   formOf(visit, body) {
     if (!isCreationForm(visit)) return body
     const values = new URLSearchParams(body)
@@ -30,8 +31,8 @@ const fieldsWith = (change: (values: URLSearchParams) => void): Pick<Parts, 'for
 
 export const formHandling: Mistake[] = [
   mistake('only-the-latest-form-is-remembered', 'create-once-between-others', {
-    async once<T>(visit: Visit, name: string, act: () => Promise<T>): Promise<T> {
-      if (!name.startsWith('create ')) return right.once(visit, name, act)
+    async shareCall<T>(visit: Visit, name: string, act: () => Promise<T>): Promise<T> {
+      if (!name.startsWith('create ')) return correct.shareCall(visit, name, act)
       const memory = visit.memory
       const latest = memory.get('latest form') as { name: string; result: Promise<T> } | undefined
       if (latest?.name === name) return latest.result
@@ -51,7 +52,7 @@ export const formHandling: Mistake[] = [
     bodyWith((body, visit) => {
       const used = new URLSearchParams(visit.body).get('form') ?? ''
       return isCreationForm(visit)
-        ? body.replace(/(name="form" value=")[^"]*/, (_, before) => before + right.html(used))
+        ? body.replace(/(name="form" value=")[^"]*/, (_, before) => before + correct.html(used))
         : body
     }),
   ),
@@ -61,9 +62,9 @@ export const formHandling: Mistake[] = [
       if (isCreation(call)) {
         const { data, ...envelope } = JSON.parse(call.body!)
         const groupId = visit.memory.get(`group ${token}`) ?? data.groupId
-        return right.send(visit, { ...call, body: JSON.stringify({ ...envelope, data: { ...data, groupId } }) })
+        return correct.send(visit, { ...call, body: JSON.stringify({ ...envelope, data: { ...data, groupId } }) })
       }
-      const [status, answer] = await right.send(visit, call)
+      const [status, answer] = await correct.send(visit, call)
       const first = isRecord(answer) && Array.isArray(answer.ItemList) ? answer.ItemList[0] : undefined
       if (call.url.includes('/identities/') && isRecord(first)) visit.memory.set(`group ${token}`, first.to)
       return [status, answer]
@@ -129,29 +130,29 @@ export const formHandling: Mistake[] = [
   mistake('secret-also-beside-the-next-form', 'create-secret-on-one-page', {
     created(visit, text, visitor) {
       visit.memory.set(`secret of ${visitor}`, text)
-      return right.created(visit, text, visitor)
+      return correct.created(visit, text, visitor)
     },
     ...bodyWith((body, visit) => {
-      const text = visit.memory.get(`secret of ${right.readSession(visit)?.visitor}`)
-      return text && visit.url.pathname === '/applications/new' ? `${body}<p>${right.html(`${text}`)}</p>` : body
+      const text = visit.memory.get(`secret of ${correct.readSession(visit)?.visitor}`)
+      return text && visit.url.pathname === '/applications/new' ? `${body}<p>${correct.html(`${text}`)}</p>` : body
     }),
   }),
   mistake('shown-values-in-the-memory', 'edit-overtaken-reopened', {
     seal(visit, name, value) {
       if (name === 'form' && isRecord(value)) visit.memory.set(`shown ${value.use}`, value.shown)
-      return right.seal(visit, name, value)
+      return correct.seal(visit, name, value)
     },
     unseal(visit, name, text) {
-      const form = right.unseal(visit, name, text)
+      const form = correct.unseal(visit, name, text)
       return name === 'form' && isRecord(form) ? { ...form, shown: visit.memory.get(`shown ${form.use}`) } : form
     },
   }),
   mistake('refused-change-forgets-the-shown-values', 'edit-overtaken-after-refusal', {
     seal(visit, name, value) {
       const isAgain = name === 'form' && isRecord(value) && isChangeForm(visit)
-      return right.seal(visit, name, isAgain ? { ...value, shown: '' } : value)
+      return correct.seal(visit, name, isAgain ? { ...value, shown: '' } : value)
     },
-    isUnchanged: (shown, stored) => shown === '' || right.isUnchanged(shown, stored),
+    isUnchanged: (shown, stored) => shown === '' || correct.isUnchanged(shown, stored),
   }),
   mistake(
     'refused-change-hides-a-change-by-somebody-else',
@@ -184,10 +185,10 @@ export const formHandling: Mistake[] = [
   ),
   mistake('list-read-again-after-a-form', 'calls-of-a-form', {
     async send(visit, call) {
-      const answered = await right.send(visit, call)
+      const answered = await correct.send(visit, call)
       if (!isCreation(call)) return answered
       const { body: _, ...again } = { ...call, method: 'GET' }
-      for (let count = 0; count < 2; count++) await right.send(visit, again)
+      for (let count = 0; count < 2; count++) await correct.send(visit, again)
       return answered
     },
   }),
@@ -195,8 +196,8 @@ export const formHandling: Mistake[] = [
     async send(visit, request) {
       const { body: _, ...rest } = request
       const isCreation = request.method === 'POST' && request.url.endsWith('/apps/v1')
-      for (let count = 0; isCreation && count < 4; count++) await right.send(visit, { ...rest, method: 'GET' })
-      return right.send(visit, request)
+      for (let count = 0; isCreation && count < 4; count++) await correct.send(visit, { ...rest, method: 'GET' })
+      return correct.send(visit, request)
     },
   }),
 ]

@@ -3,7 +3,7 @@ import { type Mistake, mistake } from '../../mistake.ts'
 
 export const head: Mistake[] = [
   mistake('head-runs-the-page', ['head-of-visitor-pages', 'head-keeps-the-session'], {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       if (visit.method !== 'HEAD') return next()
       visit.method = 'GET'
       const answer = await next()
@@ -12,7 +12,7 @@ export const head: Mistake[] = [
     },
   }),
   mistake('head-of-the-start-page-refused', 'head-of-start-page', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       return visit.method === 'HEAD' ? { status: 405, headers: { allow: 'GET' } } : next()
     },
   }),

@@ -1,13 +1,13 @@
 // Clients that follow a rule on the page behind the login, but not on another page or for another origin.
 import { setTimeout as pause } from 'node:timers/promises'
 import { decodeSafely } from '../../../../../src/conformance/steps/set-cookies.ts'
+import { correct } from '../../behaviour.ts'
 import { bodyWith, headersWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
-import { right } from '../../parts.ts'
 import { isEdit } from '../../requests.ts'
 import type { Visit } from '../../visit.ts'
 
-const hasSession = (visit: Visit) => right.readSession(visit) !== undefined
+const hasSession = (visit: Visit) => correct.readSession(visit) !== undefined
 
 /** Adds Access-Control-Allow-Origin to the answers that `isMet` selects. */
 const allows = (origin: (visit: Visit) => string | undefined, isMet: (visit: Visit) => boolean = () => true) =>
@@ -31,17 +31,18 @@ export const otherPlaces: Mistake[] = [
   ),
   // Behaves like a server that decodes the two dots of an id, and leaves them in the path of the call.
   mistake('id-encoded-without-a-check', 'page-id-on-every-page', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const [, id] = /^\/applications\/(%2e%2e)(\/|$)/.exec(visit.target) ?? []
       if (id === undefined) return next()
       visit.url = new URL(visit.settings.publicUrl + visit.target.replace(id, 'dots'))
-      visit.parts = { ...visit.parts, applicationPath: () => `/apps/v1/${encodeURIComponent('..')}` }
+      visit.behaviour = { ...visit.behaviour, applicationPath: () => `/apps/v1/${encodeURIComponent('..')}` }
       return next()
     },
   }),
   mistake('id-checked-only-on-one-page', 'page-id-on-every-page', {
-    async around(visit, next) {
-      if (isEdit(visit)) visit.parts = { ...visit.parts, applicationPath: id => `/apps/v1/${decodeURIComponent(id)}` }
+    async aroundRequest(visit, next) {
+      if (isEdit(visit))
+        visit.behaviour = { ...visit.behaviour, applicationPath: id => `/apps/v1/${decodeURIComponent(id)}` }
       return next()
     },
   }),
@@ -63,12 +64,12 @@ export const otherPlaces: Mistake[] = [
     ...headersWith(({ url }) => (url.pathname === '/' ? { 'cache-control': 'private, max-age=60' } : {})),
     ...bodyWith((body, visit) =>
       visit.url.pathname === '/' && hasSession(visit)
-        ? `${body}<p>Hello ${right.html(right.readSession(visit)!.visitor)}</p>`
+        ? `${body}<p>Hello ${correct.html(correct.readSession(visit)!.visitor)}</p>`
         : body,
     ),
   }),
   mistake('many-requests-are-a-crash', 'many-requests-at-once', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const memory = visit.memory
       const running = Number(memory.get('running') ?? 0) + 1
       memory.set('running', running)
@@ -79,14 +80,15 @@ export const otherPlaces: Mistake[] = [
     },
   }),
   mistake('long-form-without-a-length-read', 'forms-long-body', {
-    async around(visit, next) {
-      if (visit.headers['content-length'] === undefined) visit.parts = { ...visit.parts, longestBody: 1_000_000 }
+    async aroundRequest(visit, next) {
+      if (visit.headers['content-length'] === undefined)
+        visit.behaviour = { ...visit.behaviour, longestBody: 1_000_000 }
       return next()
     },
   }),
   mistake('long-change-read', 'forms-long-body', {
-    async around(visit, next) {
-      if (isEdit(visit)) visit.parts = { ...visit.parts, longestBody: 1_000_000 }
+    async aroundRequest(visit, next) {
+      if (isEdit(visit)) visit.behaviour = { ...visit.behaviour, longestBody: 1_000_000 }
       return next()
     },
   }),

@@ -1,7 +1,8 @@
 // Clients that take their own address from a header of the request.
+
+import { correct } from '../../behaviour.ts'
 import { addRaw, answerWith, bodyAt, startWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
-import { right } from '../../parts.ts'
 
 export const ownAddress: Mistake[] = [
   mistake(
@@ -14,8 +15,8 @@ export const ownAddress: Mistake[] = [
     }),
   ),
   mistake('links-of-the-callback-page-to-the-forwarded-host', 'forwarded-host-not-believed', {
-    arrive(visit, login) {
-      const answer = right.arrive(visit, login)
+    afterLogin(visit, login) {
+      const answer = correct.afterLogin(visit, login)
       const host = visit.headers['x-forwarded-host']
       return host ? { ...answer, body: answer.body!.replaceAll('="/', `="http://${host}/`) } : answer
     },
@@ -23,7 +24,7 @@ export const ownAddress: Mistake[] = [
   mistake('sign-out-to-the-forwarded-host', 'forwarded-host-not-believed', {
     signedOut(visit) {
       const host = visit.headers['x-forwarded-host'] ?? visit.headers.host
-      return { ...right.signedOut(visit), headers: { location: `http://${host}/` } }
+      return { ...correct.signedOut(visit), headers: { location: `http://${host}/` } }
     },
   }),
   mistake('links-begin-with-the-forwarded-prefix', 'forwarded-host-not-believed', {
@@ -46,7 +47,7 @@ export const ownAddress: Mistake[] = [
     'links-of-the-form-from-host',
     'foreign-host-not-linked',
     bodyAt('/applications/new', (body, { headers }) =>
-      addRaw(body, `<a href="http://${right.html(headers.host ?? '')}/help">Help</a>`),
+      addRaw(body, `<a href="http://${correct.html(headers.host ?? '')}/help">Help</a>`),
     ),
   ),
 ]

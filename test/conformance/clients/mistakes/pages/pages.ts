@@ -1,9 +1,9 @@
 // Clients with mistakes in their pages: in headers, in links, in what a page loads, and in who may see it.
 import { decodeSafely } from '../../../../../src/conformance/steps/set-cookies.ts'
+import { correct } from '../../behaviour.ts'
 import { answerWith, bodyWith, headersWith, readable } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { page, signOutForm } from '../../pages.ts'
-import { right } from '../../parts.ts'
 import { changing } from './changing.ts'
 import { creating } from './creating.ts'
 import { errorHeaders } from './error-headers.ts'
@@ -29,13 +29,13 @@ const redirectsFromHost = answerWith((answer, { headers }) => {
 
 export const pages: Mistake[] = [
   mistake('strangers-ask-the-api', 'page-needs-login', {
-    readSession: visit => right.readSession(visit) ?? { accessToken: 'none', visitor: '', expiresAt: 0 },
+    readSession: visit => correct.readSession(visit) ?? { accessToken: 'none', visitor: '', expiresAt: 0 },
   }),
   mistake('session-of-plain-json', 'page-forged-session', {
     readSession(visit) {
-      const text = visit.cookies.find(([name]) => name === right.sessionCookie)?.[1] ?? ''
+      const text = visit.cookies.find(([name]) => name === correct.sessionCookie)?.[1] ?? ''
       const { access_token: accessToken } = (readable.read(text) ?? {}) as { access_token?: string }
-      return right.readSession(visit) ?? (accessToken ? { accessToken, visitor: '', expiresAt: 0 } : undefined)
+      return correct.readSession(visit) ?? (accessToken ? { accessToken, visitor: '', expiresAt: 0 } : undefined)
     },
   }),
   mistake('link-from-elsewhere-is-signed-out', 'page-from-another-site', {
@@ -43,16 +43,16 @@ export const pages: Mistake[] = [
     askToSignIn: visit => page(visit, 401, 'Please sign in', '<a href="/login">Sign in</a>'),
   }),
   mistake('link-of-another-site-signs-in-again', 'page-cookie-from-another-site', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const isLink = visit.headers['sec-fetch-site'] === 'cross-site' && visit.url.pathname === '/applications'
-      return isLink && right.readSession(visit) ? right.askToSignIn(visit) : next()
+      return isLink && correct.readSession(visit) ? correct.askToSignIn(visit) : next()
     },
   }),
   mistake('referer-of-another-site-before-the-session', 'page-cookie-from-another-site', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const { referer = visit.settings.publicUrl } = visit.headers
       const isLink = !referer.startsWith(visit.settings.publicUrl) && visit.url.pathname === '/applications'
-      return isLink && right.readSession(visit) ? right.askToSignIn(visit) : next()
+      return isLink && correct.readSession(visit) ? correct.askToSignIn(visit) : next()
     },
   }),
   mistake(
@@ -102,9 +102,9 @@ export const pages: Mistake[] = [
   ),
   mistake('session-set-at-every-page', 'page-sets-no-session', {
     readSession(visit) {
-      const session = right.readSession(visit)
+      const session = correct.readSession(visit)
       if (session && visit.setCookies.length === 0)
-        visit.parts.setCookie(visit, right.sessionCookie, session, right.sessionAttributes(3600))
+        visit.behaviour.setCookie(visit, correct.sessionCookie, session, correct.sessionAttributes(3600))
       return session
     },
   }),
@@ -128,7 +128,7 @@ export const pages: Mistake[] = [
   ),
   mistake('token-in-a-page', 'page-no-tokens', {
     itemOf: (visit, application) =>
-      `${right.itemOf(visit, application)}<meta name="token" content="${right.readSession(visit)?.accessToken}">`,
+      `${correct.itemOf(visit, application)}<meta name="token" content="${correct.readSession(visit)?.accessToken}">`,
   }),
   mistake(
     'unknown-application-is-found',
@@ -143,7 +143,7 @@ export const pages: Mistake[] = [
     answerWith(answer => (answer.status === 404 ? { ...answer, status: 200 } : answer)),
   ),
   mistake('unknown-application-with-status-200', 'not-found', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const answer = await next()
       const isUnknown = answer.status === 404 && visit.url.pathname.endsWith('/edit')
       return isUnknown ? page(visit, 200, 'There is no such application', '') : answer
@@ -153,7 +153,7 @@ export const pages: Mistake[] = [
     notFound: ({ url }) => `<p>There is no ${decodeURIComponent(url.pathname + url.search)}.</p>`,
   }),
   mistake('decoded-path-as-html-in-a-form-action', 'not-found-escapes', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const path = decodeSafely(visit.url.pathname)
       visit.url.pathname = visit.url.pathname.replace(/\/[^/]*[^\w/-][^/]*$/, '')
       const answer = await next()
@@ -164,7 +164,7 @@ export const pages: Mistake[] = [
     wordsFor: words,
     applicationPath: id => {
       decodeURIComponent(id)
-      return right.applicationPath(id)
+      return correct.applicationPath(id)
     },
   }),
   mistake('kept-redirects-from-host', 'host-not-believed', {

@@ -4,7 +4,7 @@ import { type Mistake, mistake } from '../../mistake.ts'
 
 export const slowValues: Mistake[] = [
   mistake('many-spaces-take-seconds', 'create-long-values', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const answer = await next()
       if (/ {20000}/.test(new URLSearchParams(visit.body).get('description') ?? '')) await pause(1200)
       return answer
@@ -13,7 +13,7 @@ export const slowValues: Mistake[] = [
   // These clients answer as slowly as if they used an exponential regular expression. But they only wait, because a
   // busy client would also block the suite, which runs in the same process.
   mistake('long-name-takes-seconds', 'create-slow-values', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const answer = await next()
       const name = new URLSearchParams(visit.body).get('name') ?? ''
       if (/^a{25,}!/.test(name)) await pause(4000)
@@ -21,7 +21,7 @@ export const slowValues: Mistake[] = [
     },
   }),
   mistake('long-search-takes-seconds', 'query-slow-values', {
-    async around(visit, next) {
+    async aroundRequest(visit, next) {
       const isSlow = visit.url.pathname === '/applications' && /^a{25,}!/.test(visit.query.get('q') ?? '')
       if (isSlow) await pause(4000)
       return next()

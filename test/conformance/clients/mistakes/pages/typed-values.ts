@@ -1,8 +1,9 @@
 // Clients that lose typed values when a form is refused, or that have a wrong group field.
+
+import { correct } from '../../behaviour.ts'
 import { answerWith, bodyWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { formPage, page } from '../../pages.ts'
-import { right } from '../../parts.ts'
 import { isOfGroups } from '../../requests.ts'
 
 export const typedValues: Mistake[] = [
@@ -29,7 +30,7 @@ export const typedValues: Mistake[] = [
   }),
   mistake('form-without-a-group-if-nobody-answers', 'create-without-groups', {
     async send(visit, request) {
-      return right.send(visit, request).catch(error => {
+      return correct.send(visit, request).catch(error => {
         if (request.url.includes('/links')) visit.body = 'no groups'
         throw error
       })
@@ -38,7 +39,7 @@ export const typedValues: Mistake[] = [
   }),
   mistake('form-needs-the-list-of-groups', 'create-without-groups', {
     async send(visit, request) {
-      const [status, answer] = await right.send(visit, request)
+      const [status, answer] = await correct.send(visit, request)
       if (request.url.includes('/links') && status !== 200) visit.body = 'no groups'
       return [status, answer]
     },
@@ -46,7 +47,7 @@ export const typedValues: Mistake[] = [
   }),
   mistake('form-with-an-empty-group-list-after-403', 'create-without-groups', {
     async send(visit, request) {
-      const answer = await right.send(visit, request)
+      const answer = await correct.send(visit, request)
       if (isOfGroups(request)) visit.memory.set('status', answer[0])
       return answer
     },

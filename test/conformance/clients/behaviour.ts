@@ -1,5 +1,5 @@
-// The parts of the small client in which real clients make mistakes. Here, each part is correct. A mistake replaces
-// one or more parts.
+// The behaviour of the small client wherever real clients make mistakes. Here, everything is correct. A mistake
+// replaces one or more functions or values.
 import { createHash, randomBytes } from 'node:crypto'
 import type { Server, ServerOptions, ServerResponse } from 'node:http'
 import { type Application, type Group, goOn, page } from './pages.ts'
@@ -17,8 +17,8 @@ import {
   type Visit,
 } from './visit.ts'
 
-export interface Parts extends RightParts {}
-type RightParts = typeof right
+export interface Behaviour extends CorrectBehaviour {}
+type CorrectBehaviour = typeof correct
 type RequestRedirects = 'manual' | 'follow'
 
 const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
@@ -27,7 +27,7 @@ const loginPrefix = '__Host-login-'
 const longestCookie = 4096
 const yearSeconds = 400 * 86_400
 
-export const right = {
+export const correct = {
   // ---- Starting a login
   startMethods: ['GET'] as string[],
   newState: (_: Visit): string => random(),
@@ -74,13 +74,13 @@ export const right = {
    * Returns the value of a parameter. Refuses a parameter that occurs twice, because an attacker may have added the
    * second value.
    */
-  one(query: URLSearchParams, name: string): string {
+  singleParameter(query: URLSearchParams, name: string): string {
     if (query.getAll(name).length > 1) throw new Refusal(400, `The answer of the login portal contains ${name} twice.`)
     return query.get(name) ?? ''
   },
   findLogin(visit: Visit, state: string): Login | undefined {
-    const name = visit.parts.loginCookie(state)
-    const logins = openAll(visit, name, visit.parts.unsealLogin) as Login[]
+    const name = visit.behaviour.loginCookie(state)
+    const logins = openAll(visit, name, visit.behaviour.unsealLogin) as Login[]
     return state ? logins.find(login => login.state === state && Date.now() - login.at < 600_000) : undefined
   },
   /**
@@ -90,7 +90,7 @@ export const right = {
   signInLink(visit: Visit): string {
     const logins = visit.cookies
       .filter(([name]) => name.startsWith(loginPrefix))
-      .flatMap(([name, text]) => (visit.parts.unsealLogin(visit, name, text) as Login | undefined) ?? [])
+      .flatMap(([name, text]) => (visit.behaviour.unsealLogin(visit, name, text) as Login | undefined) ?? [])
       .sort((one, other) => other.at - one.at)
     const login = logins.find(({ state }) => state === visit.query.get('state')) ?? logins[0]
     return login ? `/login?returnTo=${encodeURIComponent(login.returnTo)}` : '/login'
@@ -104,27 +104,35 @@ export const right = {
     return true
   },
   forgetLogin(visit: Visit, state: string): void {
-    visit.setCookies.push(`${visit.parts.loginCookie(state)}=; ${visit.parts.loginAttributes.replace('600', '0')}`)
+    visit.setCookies.push(
+      `${visit.behaviour.loginCookie(state)}=; ${visit.behaviour.loginAttributes.replace('600', '0')}`,
+    )
   },
-  readCallback({ query, parts }: Visit): Callback {
-    const [code, subject] = [parts.one(query, 'code'), parts.one(query, 'subject')]
+  readCallback({ query, behaviour }: Visit): Callback {
+    const [code, subject] = [behaviour.singleParameter(query, 'code'), behaviour.singleParameter(query, 'subject')]
     if (!/^[\x21-\x7e]{1,2048}$/.test(code)) throw new Refusal(400, 'The login portal did not send a usable code.')
     if (!subject) throw new Refusal(400, 'The login portal did not say whose login this is.')
-    return { code, subject, state: parts.one(query, 'state'), redirectUri: parts.one(query, 'redirect_uri') }
+    return {
+      code,
+      subject,
+      state: behaviour.singleParameter(query, 'state'),
+      redirectUri: behaviour.singleParameter(query, 'redirect_uri'),
+    }
   },
-  checkClient({ query, settings, parts }: Visit): void {
-    if (parts.one(query, 'client_id') !== settings.clientId)
+  checkClient({ query, settings, behaviour }: Visit): void {
+    if (behaviour.singleParameter(query, 'client_id') !== settings.clientId)
       throw new Refusal(400, 'This answer is for another application.')
     // RFC 9207: if the callback contains iss, it must be the address of the configured portal.
-    if (query.has('iss') && parts.one(query, 'iss') !== settings.loginUrl)
+    if (query.has('iss') && behaviour.singleParameter(query, 'iss') !== settings.loginUrl)
       throw new Refusal(400, 'This answer comes from another login portal.')
   },
-  checkError({ query, parts }: Visit): void {
-    if (parts.one(query, 'error') !== '') throw new Refusal(400, 'The login portal did not sign you in.')
+  checkError({ query, behaviour }: Visit): void {
+    if (behaviour.singleParameter(query, 'error') !== '')
+      throw new Refusal(400, 'The login portal did not sign you in.')
   },
   /** Runs before the state is compared. The correct client does nothing here. */
   beforeState: async (_: Visit): Promise<void> => {},
-  arrive: (visit: Visit, login: Login): Answer => goOn(visit, login.returnTo),
+  afterLogin: (visit: Visit, login: Login): Answer => goOn(visit, login.returnTo),
 
   // ---- The exchange, and all other calls to the platform
   exchangeForm({ settings }: Visit, { code, state }: Callback, login: Login): URLSearchParams {
@@ -145,7 +153,7 @@ export const right = {
   deadlineMs: 4000,
   /** The correct client does not decompress answers, because a small compressed answer can become very large. */
   unpacks: false as boolean,
-  send: (visit: Visit, request: Call): Promise<[number, unknown]> => call(visit.parts, request),
+  send: (visit: Visit, request: Call): Promise<[number, unknown]> => call(visit.behaviour, request),
   async readBody(response: Response, most: number): Promise<string> {
     const chunks: Uint8Array[] = []
     let size = 0
@@ -172,17 +180,17 @@ export const right = {
     if (typeof value !== 'number' || !Number.isFinite(value) || value <= 0) throw new PlatformError(502)
     return Math.min(Math.max(Math.floor(value), 1), yearSeconds)
   },
-  readTokens({ parts }: Visit, answer: Record<string, unknown>): Tokens {
+  readTokens({ behaviour }: Visit, answer: Record<string, unknown>): Tokens {
     const { access_token: accessToken, refresh_token: refreshToken } = answer
-    if (!parts.isToken(accessToken) || !parts.isBearer(answer.token_type)) throw new PlatformError(502)
-    const seconds = parts.lifetime(answer.expires_in)
-    return { accessToken, refreshToken: parts.isToken(refreshToken) ? refreshToken : undefined, seconds }
+    if (!behaviour.isToken(accessToken) || !behaviour.isBearer(answer.token_type)) throw new PlatformError(502)
+    const seconds = behaviour.lifetime(answer.expires_in)
+    return { accessToken, refreshToken: behaviour.isToken(refreshToken) ? refreshToken : undefined, seconds }
   },
   async exchange(visit: Visit, callback: Callback, login: Login): Promise<Tokens> {
-    const { parts } = visit
-    const answer = await callPortal(visit, '/api/exchangeToken', parts.exchangeForm(visit, callback, login))
-    if (!parts.isStateOf(answer, login.state)) throw new PlatformError(502)
-    return parts.readTokens(visit, answer)
+    const { behaviour } = visit
+    const answer = await callPortal(visit, '/api/exchangeToken', behaviour.exchangeForm(visit, callback, login))
+    if (!behaviour.isStateOf(answer, login.state)) throw new PlatformError(502)
+    return behaviour.readTokens(visit, answer)
   },
 
   // ---- The session
@@ -206,41 +214,46 @@ export const right = {
     }
   },
   keepSession(visit: Visit, tokens: Tokens): Session {
-    const { parts } = visit
+    const { behaviour } = visit
     const { accessToken, refreshToken, seconds } = tokens
-    const session = { accessToken, visitor: parts.visitorOf(tokens, visit), expiresAt: Date.now() + seconds * 1000 }
-    parts.setCookie(visit, parts.sessionCookie, session, parts.sessionAttributes(seconds))
+    const session = { accessToken, visitor: behaviour.visitorOf(tokens, visit), expiresAt: Date.now() + seconds * 1000 }
+    behaviour.setCookie(visit, behaviour.sessionCookie, session, behaviour.sessionAttributes(seconds))
     if (refreshToken) {
-      const endsAt = parts.loginEnd(visit)
+      const endsAt = behaviour.loginEnd(visit)
       const seconds = Math.max(1, Math.floor((endsAt - Date.now()) / 1000))
-      parts.setCookie(visit, parts.refreshCookie, { refreshToken, endsAt }, parts.refreshAttributes(seconds))
+      behaviour.setCookie(
+        visit,
+        behaviour.refreshCookie,
+        { refreshToken, endsAt },
+        behaviour.refreshAttributes(seconds),
+      )
     } else if (visit.url.pathname === '/exchangeToken') {
       // The next renewal must not use the refresh token of an earlier visitor. The callback request carries no Strict
       // cookies, so the client deletes this cookie in any case.
-      visit.setCookies.push(`${parts.refreshCookie}=; ${parts.refreshAttributes(0)}`)
+      visit.setCookies.push(`${behaviour.refreshCookie}=; ${behaviour.refreshAttributes(0)}`)
     }
     return session
   },
   /** The time at which the cookie with the refresh token expires. A renewal does not change this time. */
   loginEnd(visit: Visit): number {
     const isLogin = visit.url.pathname === '/exchangeToken'
-    return (isLogin ? undefined : readGrant(visit)?.endsAt) ?? Date.now() + visit.parts.refreshSeconds * 1000
+    return (isLogin ? undefined : readGrant(visit)?.endsAt) ?? Date.now() + visit.behaviour.refreshSeconds * 1000
   },
   /** Refuses a cookie that is too long, because browsers would ignore it and keep the old cookie. */
   setCookie(visit: Visit, name: string, value: unknown, attributes: string): void {
-    const text = visit.parts.seal(visit, name, value)
+    const text = visit.behaviour.seal(visit, name, value)
     if (name.length + text.length > longestCookie)
       throw new Refusal(502, 'The platform sent more data than a browser can keep in a cookie.')
     visit.setCookies.push(`${name}=${text}; ${attributes}`)
   },
   readSession(visit: Visit): Session | undefined {
-    const sessions = openAll(visit, visit.parts.sessionCookie, visit.parts.unseal).filter(isRecord)
+    const sessions = openAll(visit, visit.behaviour.sessionCookie, visit.behaviour.unseal).filter(isRecord)
     return (sessions as Session[]).find(session => session.expiresAt > Date.now())
   },
   readRefresh: (visit: Visit): string | undefined => readGrant(visit)?.refreshToken,
-  dropSession({ parts, setCookies }: Visit): void {
-    setCookies.push(`${parts.sessionCookie}=; ${parts.sessionAttributes(0)}`)
-    setCookies.push(`${parts.refreshCookie}=; ${parts.refreshAttributes(0)}`)
+  dropSession({ behaviour, setCookies }: Visit): void {
+    setCookies.push(`${behaviour.sessionCookie}=; ${behaviour.sessionAttributes(0)}`)
+    setCookies.push(`${behaviour.refreshCookie}=; ${behaviour.refreshAttributes(0)}`)
   },
   readCookies(header: string): [string, string][] {
     return header.split(/; */).map(pair => {
@@ -251,7 +264,7 @@ export const right = {
   /**
    * Runs `act` once for simultaneous requests with the same name. Keeps the result for ten seconds for later requests.
    */
-  async once<T>({ memory }: Visit, name: string, act: () => Promise<T>): Promise<T> {
+  async shareCall<T>({ memory }: Visit, name: string, act: () => Promise<T>): Promise<T> {
     const known = memory.get(name)
     if (known) return known as Promise<T>
     const begun = act()
@@ -261,14 +274,14 @@ export const right = {
     return begun
   },
   async renew(visit: Visit, refreshToken: string): Promise<Tokens> {
-    const { parts, settings } = visit
-    const tokens = await parts.once(visit, `renew ${hashOf(refreshToken)}`, async () => {
-      const answer = await callPortal(visit, '/api/exchangeToken', parts.renewalForm(settings, refreshToken))
-      return parts.readTokens(visit, answer)
+    const { behaviour, settings } = visit
+    const tokens = await behaviour.shareCall(visit, `renew ${hashOf(refreshToken)}`, async () => {
+      const answer = await callPortal(visit, '/api/exchangeToken', behaviour.renewalForm(settings, refreshToken))
+      return behaviour.readTokens(visit, answer)
     })
     if (!visit.memory.has(`signed out ${hashOf(refreshToken)}`)) return tokens
     // The visitor has signed out during the renewal.
-    await parts.revoke(visit, tokens.refreshToken ?? tokens.accessToken)
+    await behaviour.revoke(visit, tokens.refreshToken ?? tokens.accessToken)
     throw new PlatformError(401, 'invalid_grant')
   },
   /** Remembers a sign-out, so that a renewal that is still running does not continue the session. */
@@ -283,7 +296,7 @@ export const right = {
       client_secret: clientSecret,
     }),
   /** Whether the portal has refused the refresh token permanently. Other failures of the portal are temporary. */
-  isForGood: ({ upstream, code }: PlatformError): boolean =>
+  isPermanentRefusal: ({ upstream, code }: PlatformError): boolean =>
     ['invalid_grant', 'unsupported_grant_type', 'unauthorized_client'].includes(code) ||
     [404, 405, 501].includes(upstream),
   mostRenewals: 1,
@@ -307,8 +320,8 @@ export const right = {
     return site === undefined ? headers.origin === settings.publicUrl : site === 'same-origin' || site === 'none'
   },
   bodyTypes: ['application/x-www-form-urlencoded'] as string[],
-  isFormType: ({ parts }: Visit, type: string): boolean =>
-    parts.bodyTypes.includes(type.split(';')[0]!.trim().toLowerCase()),
+  isFormType: ({ behaviour }: Visit, type: string): boolean =>
+    behaviour.bodyTypes.includes(type.split(';')[0]!.trim().toLowerCase()),
   longestBody: 65_536,
   /** Returns the text from which the client reads the fields of a form. */
   formOf: (_visit: Visit, body: string): string => body,
@@ -320,8 +333,8 @@ export const right = {
   asksBeforeRemoving: true as boolean,
   /** The value that a field gets when the client shows a form again. */
   keptValue: (_name: string, value: string): string => value,
-  attribute: ({ parts }: Visit, text: string): string => parts.html(text),
-  groupOption: ({ id, name }: Group): string => `<option value="${right.html(id)}">${right.html(name)}</option>`,
+  attribute: ({ behaviour }: Visit, text: string): string => behaviour.html(text),
+  groupOption: ({ id, name }: Group): string => `<option value="${correct.html(id)}">${correct.html(name)}</option>`,
   /**
    * A faulty client keeps the form of a visitor whose session has ended. The correct client shows the form again at
    * once and keeps nothing.
@@ -331,7 +344,7 @@ export const right = {
   /** Whether this visitor created the application. Another visitor must not see its secret. */
   isHandOverOf: (made: Record<string, unknown>, visitor: string): boolean => made.visitor === visitor,
   created: (visit: Visit, text: unknown, visitor: string): Answer => {
-    visit.parts.setCookie(
+    visit.behaviour.setCookie(
       visit,
       '__Host-made',
       { text, visitor },
@@ -346,14 +359,14 @@ export const right = {
   /** The longest time in milliseconds that a visitor who signs out waits for the revocation. */
   revocationMs: 1000,
   tokenToRevoke: (visit: Visit): string | undefined =>
-    visit.parts.readRefresh(visit) ?? visit.parts.readSession(visit)?.accessToken,
-  endSession: (visit: Visit): void => visit.parts.dropSession(visit),
+    visit.behaviour.readRefresh(visit) ?? visit.behaviour.readSession(visit)?.accessToken,
+  endSession: (visit: Visit): void => visit.behaviour.dropSession(visit),
   /** Revokes the token. Ignores failures, so that visitors can sign out while the portal is down. */
   async revoke(visit: Visit, token: string): Promise<void> {
     const { clientId, clientSecret } = visit.settings
     const form = new URLSearchParams({ token, client_id: clientId, client_secret: clientSecret })
-    const parts = { ...visit.parts, deadlineMs: visit.parts.revocationMs }
-    await callPortal({ ...visit, parts }, '/api/revokeToken', form).catch(() => {})
+    const behaviour = { ...visit.behaviour, deadlineMs: visit.behaviour.revocationMs }
+    await callPortal({ ...visit, behaviour }, '/api/revokeToken', form).catch(() => {})
   },
   signedOut({ setCookies }: Visit): Answer {
     setCookies.push('__Host-left=1; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=600')
@@ -362,11 +375,11 @@ export const right = {
 
   // ---- Pages
   html: (text: string): string => text.replace(/[&<>"']/g, char => `&#${char.codePointAt(0)};`),
-  itemOf({ parts }: Visit, { id, name, webPageUrl }: Application): string {
+  itemOf({ behaviour }: Visit, { id, name, webPageUrl }: Application): string {
     const site = /^https?:\/\//i.test(webPageUrl)
-      ? ` <a href="${parts.html(webPageUrl)}" rel="noopener noreferrer nofollow">web page</a>`
+      ? ` <a href="${behaviour.html(webPageUrl)}" rel="noopener noreferrer nofollow">web page</a>`
       : ''
-    return `<a href="/applications/${encodeURIComponent(id)}">${parts.html(name)}</a>${site}`
+    return `<a href="/applications/${encodeURIComponent(id)}">${behaviour.html(name)}</a>${site}`
   },
   readList(answer: unknown): Application[] {
     if (!isRecord(answer) || !Array.isArray(answer.ItemList)) throw new PlatformError(502)
@@ -391,7 +404,7 @@ export const right = {
   notFound: (_: Visit): string => '',
   applicationPath: (id: string): string | undefined => (/^[\w-]{1,100}$/.test(id) ? `/apps/v1/${id}` : undefined),
   /** The path at the API for an id in the address to which a form was sent. */
-  postedPath: (id: string): string | undefined => right.applicationPath(id),
+  postedPath: (id: string): string | undefined => correct.applicationPath(id),
   headers: ({ settings }: Visit): Record<string, string> => ({
     // The client listens on http behind a proxy, so only the configured address says whether visitors use https.
     ...(settings.publicUrl.startsWith('https:') && { 'strict-transport-security': 'max-age=31536000' }),
@@ -422,12 +435,12 @@ export const right = {
     error instanceof Refusal ? error.message : 'Something went wrong here. Please try again.',
   statusFor: (error: unknown): number => (error instanceof Refusal ? error.status : 500),
 
-  /** Runs around every request. If `around` throws an error, onCrash breaks the connection. */
-  around: (_visit: Visit, next: () => Promise<Answer>): Promise<Answer> => next(),
+  /** Runs around every request. If `aroundRequest` throws an error, onCrash breaks the connection. */
+  aroundRequest: (_visit: Visit, next: () => Promise<Answer>): Promise<Answer> => next(),
 
   // ---- What is printed
-  describe: ({ method, url }: Visit, status: number): string => JSON.stringify({ method, path: url.pathname, status }),
-  note: (visit: Visit, message: string): void => visit.settings.print(JSON.stringify({ message })),
+  logLine: ({ method, url }: Visit, status: number): string => JSON.stringify({ method, path: url.pathname, status }),
+  logMessage: (visit: Visit, message: string): void => visit.settings.print(JSON.stringify({ message })),
   onCrash: (_error: unknown, response: ServerResponse): void => void response.destroy(),
 }
 
@@ -440,7 +453,7 @@ function registrationOf({ settings }: Visit): string {
 
 /** Returns the refresh token of the visitor, and the time at which it expires. */
 function readGrant(visit: Visit): { refreshToken: string; endsAt: number } | undefined {
-  const { refreshCookie, unseal } = visit.parts
+  const { refreshCookie, unseal } = visit.behaviour
   const grants = openAll(visit, refreshCookie, unseal).filter(isRecord)
   for (const { refreshToken, endsAt } of grants)
     if (typeof refreshToken === 'string' && typeof endsAt === 'number' && endsAt > Date.now())
@@ -461,13 +474,13 @@ function openAll(visit: Visit, name: string, open: (visit: Visit, name: string, 
 
 /** Sets the login cookie, and deletes the oldest login cookies if there are too many. */
 export function keepLogin(visit: Visit, login: Login): void {
-  const { parts, cookies, setCookies } = visit
+  const { behaviour, cookies, setCookies } = visit
   const kept = cookies
     .filter(([name]) => name.startsWith(loginPrefix))
-    .map(([name, text]) => ({ name, at: (parts.unsealLogin(visit, name, text) as Login | undefined)?.at ?? 0 }))
+    .map(([name, text]) => ({ name, at: (behaviour.unsealLogin(visit, name, text) as Login | undefined)?.at ?? 0 }))
     .sort((one, other) => other.at - one.at)
-  for (const { name } of kept.slice(parts.mostLogins - 1))
-    setCookies.push(`${name}=; ${parts.loginAttributes.replace('600', '0')}`)
-  const name = parts.loginCookie(login.state)
-  setCookies.push(`${name}=${parts.sealLogin(visit, name, login)}; ${parts.loginAttributes}`)
+  for (const { name } of kept.slice(behaviour.mostLogins - 1))
+    setCookies.push(`${name}=; ${behaviour.loginAttributes.replace('600', '0')}`)
+  const name = behaviour.loginCookie(login.state)
+  setCookies.push(`${name}=${behaviour.sealLogin(visit, name, login)}; ${behaviour.loginAttributes}`)
 }
