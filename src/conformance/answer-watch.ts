@@ -10,7 +10,7 @@ import { namesVersion, saysInside, showsInside } from './steps/page-content.ts'
 import { type ReadCookie, readSetCookie } from './steps/set-cookies.ts'
 
 /** A mistake in one answer. `reason` is a sentence. */
-interface AnswerFault {
+interface AnswerMistake {
   reason: string
   evidence: string
 }
@@ -60,19 +60,19 @@ const uuid = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g
 const nameOfVisitor = /\bRobin\d+\b|\brobin\d+@conformance\.test/
 
 export function watchAnswers(known: Known) {
-  const found = new Map<AnswerTrait, { fault: AnswerFault; cookie?: string }[]>()
+  const found = new Map<AnswerTrait, { mistake: AnswerMistake; cookie?: string }[]>()
   /** The cookies that the client has set at the login path and the callback, by name. */
   const cookies = new Map<string, ReadCookie>()
   let hasNosniff = false
 
   function add(trait: AnswerTrait, exchange: Exchange, what: string, cookie?: string): void {
-    const faults = found.get(trait) ?? []
-    // A few faults are enough, because a check reports only the first one.
-    if (faults.length >= 50) return
+    const mistakes = found.get(trait) ?? []
+    // A few mistakes are enough, because a check reports only the first one.
+    if (mistakes.length >= 50) return
     const { method, url } = exchange.request
     const reason = `The answer to ${method} ${new URL(url).pathname} with status ${statusOf(exchange)} ${what}.`
-    faults.push({ fault: { reason, evidence: describeExchange(exchange) }, ...(cookie && { cookie }) })
-    found.set(trait, faults)
+    mistakes.push({ mistake: { reason, evidence: describeExchange(exchange) }, ...(cookie && { cookie }) })
+    found.set(trait, mistakes)
   }
 
   function noteCookies(exchange: Exchange, path: string): void {
@@ -174,9 +174,9 @@ export function watchAnswers(known: Known) {
     },
 
     /** Returns the first mistake with this trait. */
-    first(trait: AnswerTrait): AnswerFault | undefined {
+    first(trait: AnswerTrait): AnswerMistake | undefined {
       if (trait === 'no nosniff' && !hasNosniff) return undefined
-      return found.get(trait)?.find(({ cookie }) => cookie === undefined || cookies.has(cookie))?.fault
+      return found.get(trait)?.find(({ cookie }) => cookie === undefined || cookies.has(cookie))?.mistake
     },
 
     clear(): void {

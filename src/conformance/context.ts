@@ -400,7 +400,7 @@ export function createContext({
     /** Returns the first request of this check that the client or its second instance did not answer. */
     lost(): Exchange | undefined {
       return exchanges.find(
-        exchange => 'fault' in exchange.response && exchange.response.isLost && isOfClient(exchange),
+        exchange => 'error' in exchange.response && exchange.response.isLost && isOfClient(exchange),
       )
     },
 

@@ -103,7 +103,7 @@ export const isPlatformCall = ({ kind }: LabStep): boolean => ['api', 'me', 'exc
 export function describePage({ url, status, trail }: Page): string {
   const last = trail.at(-1)?.response
   const address = url.replace(/\?.*$/s, '')
-  return last && 'fault' in last ? `nothing (${last.fault}) at ${address}` : `status ${status} at ${address}`
+  return last && 'error' in last ? `nothing (${last.error}) at ${address}` : `status ${status} at ${address}`
 }
 
 function describe(what: Evidence): string[] {

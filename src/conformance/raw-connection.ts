@@ -32,12 +32,12 @@ export async function sendBytes(origin: string, bytes: RawBytes): Promise<RawAns
   const started = performance.now()
   const socket = connectTo(origin)
   let received = ''
-  let fault = ''
+  let error = ''
   let isOver = false
   let sent = 0
   const over = new Promise<void>(resolve => {
     const end = (why: string) => {
-      fault ||= why
+      error ||= why
       isOver = true
       resolve()
     }
@@ -73,7 +73,7 @@ export async function sendBytes(origin: string, bytes: RawBytes): Promise<RawAns
   await sending.catch(() => undefined)
   const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(received)?.[1] ?? 0)
   return {
-    exchange: toExchange(origin, head, received, hasEnded ? fault : `no answer in ${timeoutMs / 1000} s`, {
+    exchange: toExchange(origin, head, received, hasEnded ? error : `no answer in ${timeoutMs / 1000} s`, {
       startedAt,
       durationMs: performance.now() - started,
     }),
@@ -106,7 +106,7 @@ function toExchange(
   origin: string,
   head: string,
   received: string,
-  fault: string,
+  error: string,
   times: Pick<Exchange, 'startedAt' | 'durationMs'>,
 ): Exchange {
   const [line = '', ...lines] = head.split('\r\n\r\n')[0]!.split('\r\n')
@@ -117,7 +117,7 @@ function toExchange(
   const [answerHead = '', ...body] = received.split('\r\n\r\n')
   const [statusLine = '', ...answerLines] = answerHead.split('\r\n')
   const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(statusLine)?.[1] ?? 0)
-  if (status === 0) return { request, response: { fault: fault || 'no HTTP answer' }, ...times }
+  if (status === 0) return { request, response: { error: error || 'no HTTP answer' }, ...times }
   const answerHeaders = new Headers()
   const setCookies: string[] = []
   for (const one of answerLines) {

@@ -19,7 +19,7 @@ export interface RawRequest {
 }
 
 /**
- * Sends `url` without decoding, encoding or shortening its path. Does not throw: if the request fails, `response.fault`
+ * Sends `url` without decoding, encoding or shortening its path. Does not throw: if the request fails, `response.error`
  * says why.
  */
 export async function sendRaw(
@@ -36,7 +36,7 @@ export async function sendRaw(
     const fail = (error: Error) => {
       const isLate = error.name === 'AbortError'
       resolve({
-        fault: isLate ? `no answer in ${timeoutMs / 1000} s` : error.message,
+        error: isLate ? `no answer in ${timeoutMs / 1000} s` : error.message,
         isLost: isLate || isConnectionLost(error),
       })
       sent?.destroy()

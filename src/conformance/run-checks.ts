@@ -342,8 +342,8 @@ const losingTheClient: Pick<Result, 'rule' | 'level' | 'isApart' | 'why' | 'fix'
 }
 
 function describeLost({ request: { method, url }, response }: Exchange): string {
-  const fault = 'fault' in response ? response.fault : ''
-  return `The client did not answer a request: ${method} ${url.replace(/\?.*$/s, '')} (${fault}).`
+  const error = 'error' in response ? response.error : ''
+  return `The client did not answer a request: ${method} ${url.replace(/\?.*$/s, '')} (${error}).`
 }
 
 function resultOf(check: Check, settings: Settings, verdict: Verdict, reason = ''): Result {

@@ -174,7 +174,7 @@ async function statusAt(url: string, onSlow: () => void): Promise<number | undef
     headers: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
   })
   if ('status' in response) return response.status
-  const why = whyNoTls(url, response.fault)
+  const why = whyNoTls(url, response.error)
   if (why !== undefined) throw new CannotRun(why)
   if (durationMs >= longestAnswerMs) onSlow()
   return undefined
@@ -184,22 +184,22 @@ async function statusAt(url: string, onSlow: () => void): Promise<number | undef
  * Returns why this TLS connection can never work, and how to fix the problem. Returns undefined if another attempt may
  * work.
  */
-function whyNoTls(url: string, fault: string): string | undefined {
+function whyNoTls(url: string, error: string): string | undefined {
   const { origin, hostname } = new URL(url)
   if (!url.startsWith('https:')) return undefined
-  if (/wrong version number|packet length too long/i.test(fault))
+  if (/wrong version number|packet length too long/i.test(error))
     return `${origin} does not speak https. If the client uses plain http, run the command with --client ${origin.replace('https:', 'http:')}`
   // All messages of OpenSSL about certificates contain this word.
-  if (!fault.includes('certificate')) return undefined
+  if (!error.includes('certificate')) return undefined
   const trust =
     'To trust it, set this variable to a file that contains the certificate or the certificate of its authority: NODE_EXTRA_CA_CERTS=certificate.pem'
-  if (/self-signed/i.test(fault))
-    return `The certificate of ${origin} is not trusted (${fault}): it is self-signed. ${trust}`
-  if (/altnames/i.test(fault))
-    return `The certificate of ${origin} is for another name (${fault}). Use the name in the certificate for --client, or make a certificate for ${hostname}.`
-  if (/expired|not yet valid/i.test(fault))
-    return `The certificate of ${origin} cannot be used now (${fault}). Make a new certificate, and check the clock of this machine.`
-  return `The certificate of ${origin} is not trusted (${fault}). ${trust}`
+  if (/self-signed/i.test(error))
+    return `The certificate of ${origin} is not trusted (${error}): it is self-signed. ${trust}`
+  if (/altnames/i.test(error))
+    return `The certificate of ${origin} is for another name (${error}). Use the name in the certificate for --client, or make a certificate for ${hostname}.`
+  if (/expired|not yet valid/i.test(error))
+    return `The certificate of ${origin} cannot be used now (${error}). Make a new certificate, and check the clock of this machine.`
+  return `The certificate of ${origin} is not trusted (${error}). ${trust}`
 }
 
 function clientSettings(settings: Settings, platform: Platform): Record<string, string> {

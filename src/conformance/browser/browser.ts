@@ -20,7 +20,7 @@ export interface Exchange {
 
 /** The reason why no complete answer arrived. */
 interface NoAnswer {
-  fault: string
+  error: string
   /**
    * True if the connection was refused or broken, or if no answer arrived in time. An answer that the browser cannot
    * read does not count as lost.
@@ -30,11 +30,11 @@ interface NoAnswer {
 
 export interface Page extends Document {
   url: string
-  /** 0 if no answer arrived. `fault` says why. */
+  /** 0 if no answer arrived. `error` says why. */
   status: number
   headers: Headers
   body: string
-  fault: string | undefined
+  error: string | undefined
   /** If `stopAt` stopped the navigation, this is the next address, which the browser did not open. */
   stoppedAt: string | undefined
   /** All exchanges of this navigation in order, including redirects and refreshes. */
@@ -136,8 +136,8 @@ export function createBrowser(options: Options = {}) {
       const { lines, setCookies } = toHeaders(answer)
       return { status: answer.status, headers: lines, setCookies, body: await readText(answer.body, lines) }
     } catch (error) {
-      if (signal.aborted) return { fault: `no whole answer within ${timeoutMs} ms`, isLost: true }
-      return { fault: describe(error), isLost: isConnectionLost(error) }
+      if (signal.aborted) return { error: `no whole answer within ${timeoutMs} ms`, isLost: true }
+      return { error: describe(error), isLost: isConnectionLost(error) }
     }
   }
 
@@ -162,8 +162,8 @@ export function createBrowser(options: Options = {}) {
       trail.push(done)
       const page = toPage(done, trail)
       const next = redirect(navigation, done)
-      if (typeof next === 'string') return { ...page, fault: next }
-      const isPage = !next && !page.fault && page.status !== 204 && page.status !== 205 && !isDownload(page)
+      if (typeof next === 'string') return { ...page, error: next }
+      const isPage = !next && !page.error && page.status !== 204 && page.status !== 205 && !isDownload(page)
       if (isPage) {
         if (!replaces) history.splice(++at, history.length)
         const url = navigation.chain.at(-1)!
@@ -171,7 +171,7 @@ export function createBrowser(options: Options = {}) {
       }
       const going = next ?? (isPage ? refresh(page) : undefined)
       if (!going) return page
-      if (trail.length >= mostRequests) return { ...page, fault: `more than ${mostRequests - 1} redirects` }
+      if (trail.length >= mostRequests) return { ...page, error: `more than ${mostRequests - 1} redirects` }
       if (stopAt?.(going.chain.at(-1)!)) {
         page.stoppedAt = going.chain.at(-1)!.href
         stopped.set(page, { next: going, trail })
@@ -255,7 +255,7 @@ export function createBrowser(options: Options = {}) {
     /** Opens a page as if the server of `url` had sent it, for example a page of an attacker. */
     show(url: string, body: string, headers: Record<string, string> = {}): Page {
       const all = new Headers({ 'content-type': 'text/html; charset=utf-8', ...headers })
-      const empty = { fault: undefined, stoppedAt: undefined, trail: [] }
+      const empty = { error: undefined, stoppedAt: undefined, trail: [] }
       return { ...readDocument(url, all, body), url, status: 200, headers: all, body, ...empty }
     },
 
@@ -328,16 +328,16 @@ function refresh(page: Page): Navigation | undefined {
 }
 
 function toPage({ request, response }: Exchange, trail: Exchange[]): Page {
-  const answer = 'fault' in response ? { status: 0, headers: new Headers(), body: '' } : response
+  const answer = 'error' in response ? { status: 0, headers: new Headers(), body: '' } : response
   const { status, headers, body } = answer
-  const fault = 'fault' in response ? response.fault : undefined
+  const error = 'error' in response ? response.error : undefined
   return {
     ...readDocument(request.url, headers, body),
     url: request.url,
     status,
     headers,
     body,
-    fault,
+    error,
     stoppedAt: undefined,
     trail,
   }
@@ -348,8 +348,8 @@ function toPage({ request, response }: Exchange, trail: Exchange[]): Page {
  * it.
  */
 function forbidden(page: Page, url: string): Page {
-  const fault = `the Content-Security-Policy of the page forbids a form to ${url}`
-  return { ...page, url, status: 0, headers: new Headers(), body: '', forms: [], links: [], trail: [], fault }
+  const error = `the Content-Security-Policy of the page forbids a form to ${url}`
+  return { ...page, url, status: 0, headers: new Headers(), body: '', forms: [], links: [], trail: [], error }
 }
 
 function isDownload({ headers }: Page): boolean {

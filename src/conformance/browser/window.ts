@@ -56,8 +56,8 @@ export async function openWindow(chromium: Playwright.Browser, { patienceMs, onE
     end(request)
   })
   context.on('requestfailed', request => {
-    const fault = request.failure()?.errorText ?? 'it failed'
-    if (!isClosed && brokenConnection.test(fault)) onExchange(lostExchange(request, fault))
+    const error = request.failure()?.errorText ?? 'it failed'
+    if (!isClosed && brokenConnection.test(error)) onExchange(lostExchange(request, error))
     end(request)
   })
   context.on('console', message => {
@@ -168,7 +168,7 @@ async function readExchange(request: Playwright.Request): Promise<Exchange | und
   }
 }
 
-function lostExchange(request: Playwright.Request, fault: string): Exchange {
+function lostExchange(request: Playwright.Request, error: string): Exchange {
   return {
     request: {
       method: request.method(),
@@ -176,7 +176,7 @@ function lostExchange(request: Playwright.Request, fault: string): Exchange {
       headers: request.headers(),
       body: request.postData() ?? '',
     },
-    response: { fault, isLost: true },
+    response: { error, isLost: true },
     startedAt: request.timing().startTime,
     durationMs: 0,
   }

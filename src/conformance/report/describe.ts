@@ -25,7 +25,7 @@ export function describeExchange({ request, response, durationMs }: Exchange): s
   }
   if (fetchMetadata.length > 0) lines.push(`  Sec-Fetch: ${fetchMetadata.join(', ')}`)
   if (request.body) lines.push(`  ${shorten(hide(request.body))}`)
-  if ('fault' in response) return [...lines, `→ no answer: ${response.fault}`].join('\n')
+  if ('error' in response) return [...lines, `→ no answer: ${response.error}`].join('\n')
   const type = response.headers.get('content-type')?.split(';')[0] ?? ''
   lines.push(`→ ${response.status} ${type} after ${Math.round(durationMs)} ms`.replace('  ', ' '))
   const location = response.headers.get('location')

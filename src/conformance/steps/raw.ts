@@ -47,8 +47,8 @@ const longestPlainMs = 5000
 /** Fails if the client does not answer a normal request. */
 export async function expectStillThere(context: CheckContext, after: string, ...evidence: Exchange[]): Promise<void> {
   const plain = await context.request(context.settings.login, { headers: typedAddress, timeoutMs: longestPlainMs })
-  if ('fault' in plain.response)
-    fail(`After ${after} the client no longer answers: ${plain.response.fault}.`, ...evidence, plain)
+  if ('error' in plain.response)
+    fail(`After ${after} the client no longer answers: ${plain.response.error}.`, ...evidence, plain)
 }
 
 /**
@@ -58,8 +58,8 @@ export async function expectStillThere(context: CheckContext, after: string, ...
 export async function sendOdd(context: CheckContext, all: Odd[]): Promise<OddAnswer[]> {
   const { client } = context.settings
   const plain = await context.request(context.settings.login, { headers: typedAddress, timeoutMs: longestPlainMs })
-  if ('fault' in plain.response)
-    throw new Undecided(`The client did not answer a normal request: ${plain.response.fault}.`)
+  if ('error' in plain.response)
+    throw new Undecided(`The client did not answer a normal request: ${plain.response.error}.`)
   const answers: OddAnswer[] = []
   for (const odd of all) {
     const answer = await sendBytes(client, odd)
@@ -75,7 +75,7 @@ export async function sendOdd(context: CheckContext, all: Odd[]): Promise<OddAns
 }
 
 /** 501 is correct for an unknown method, and 505 for an unknown HTTP version. */
-function isOwnFault({ status }: RawAnswer): boolean {
+function isOwnMistake({ status }: RawAnswer): boolean {
   return status >= 500 && status !== 501 && status !== 505
 }
 
@@ -90,5 +90,5 @@ export async function expectOwnStatus(context: CheckContext, all: Odd[]): Promis
       : error
   })
   for (const answer of answers)
-    if (isOwnFault(answer)) fail(`${answer.odd.what} is answered with status ${answer.status}.`, answer.exchange)
+    if (isOwnMistake(answer)) fail(`${answer.odd.what} is answered with status ${answer.status}.`, answer.exchange)
 }

@@ -48,7 +48,7 @@ export async function renewNow(
 ): Promise<Renewing> {
   if (fault) await context.order(fault, { times, options })
   const visit = await visitPage(context, browser)
-  expect(visit.page.status !== 0, `The request for the page got no answer: ${visit.page.fault}.`, visit.page)
+  expect(visit.page.status !== 0, `The request for the page got no answer: ${visit.page.error}.`, visit.page)
   const renewal = renewalIn(context, visit)
   return { browser, person, ...visit, renewal, renewals: visit.steps.filter(({ kind }) => kind === 'refresh') }
 }

@@ -164,7 +164,7 @@ export function renewalIn(context: CheckContext, { page, steps }: { page: Page; 
   if (renewal) return renewal
   if (page.status === 0)
     fail(
-      `After the access token had expired, the client made no renewal, and did not answer the request: ${page.fault}.`,
+      `After the access token had expired, the client made no renewal, and did not answer the request: ${page.error}.`,
     )
   if (asksToSignIn(context, page))
     throw new NotApplicable('the client does not renew the session, but asks the visitor to sign in')

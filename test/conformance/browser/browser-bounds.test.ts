@@ -63,7 +63,7 @@ t.test('if the option stopAt has stopped a navigation, the method goOn can conti
 })
 
 t.test(
-  'if no answer arrives, or the answer breaks off or never ends, the property `fault` of the page says so',
+  'if no answer arrives, or the answer breaks off or never ends, the property `error` of the page says so',
   async t => {
     const url = await serve(t, ({ url }, response) => {
       if (url === '/breaks') response.destroy()
@@ -75,11 +75,11 @@ t.test(
     })
     const browser = createBrowser({ timeoutMs: 300 })
     const silent = await browser.visit(`${url}/silent`)
-    t.match(silent, { status: 0, fault: 'no whole answer within 300 ms' })
+    t.match(silent, { status: 0, error: 'no whole answer within 300 ms' })
     t.ok(silent.trail[0]!.durationMs < 10_000, 'long before the default time limit')
-    t.match(await createBrowser().visit(`${url}/breaks`), { status: 0, fault: String })
-    t.match(await createBrowser().visit(`${url}/endless`), { status: 0, fault: /larger than/ })
-    t.match(await browser.visit('http://localhost:1/'), { status: 0, fault: /ECONNREFUSED/ })
+    t.match(await createBrowser().visit(`${url}/breaks`), { status: 0, error: String })
+    t.match(await createBrowser().visit(`${url}/endless`), { status: 0, error: /larger than/ })
+    t.match(await browser.visit('http://localhost:1/'), { status: 0, error: /ECONNREFUSED/ })
   },
 )
 

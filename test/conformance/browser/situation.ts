@@ -63,7 +63,7 @@ export async function doInOurs(
       page = await browser.visit(link, { from: page })
     } else page = await browser.submit(page, page.forms[0]!, step.values, { button: step.send })
     // If the answer is empty, broken or a file, the browser still shows the earlier page.
-    if (page.status === 204 || page.fault || page.headers.has('content-disposition')) page = before
+    if (page.status === 204 || page.error || page.headers.has('content-disposition')) page = before
     expected.push({ count: sites.seen().length, url: page === before ? undefined : page.url })
   }
   const kept = browser.cookies

@@ -38,7 +38,7 @@ export class HttpBrowser {
   /** Follows redirects. If a page opens the next page automatically, this browser also opens that page. */
   async follow({ seen }: Page): Promise<Page> {
     const end = seen.stoppedAt === undefined ? seen : await this.#browser.goOn(seen, undefined, { stopAt: () => false })
-    if (end.fault) throw new Error(`${end.fault}. The last address was ${end.url}`)
+    if (end.error) throw new Error(`${end.error}. The last address was ${end.url}`)
     return this.#open(end)
   }
 
@@ -55,7 +55,7 @@ export class HttpBrowser {
   }
 
   #open(seen: Seen): Page {
-    if (seen.fault) throw new Error(`${seen.url}: ${seen.fault}`)
+    if (seen.error) throw new Error(`${seen.url}: ${seen.error}`)
     const location = seen.headers.get('location') ?? undefined
     if (location === undefined) this.#at = seen
     return { status: seen.status, url: seen.url, location, text: seen.body, seen }

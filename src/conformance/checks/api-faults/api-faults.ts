@@ -294,8 +294,8 @@ export const apiFaults: CheckDefinition[] = [
       await context.platform.settle()
       const logins = context.arrived('exchange').length - 1
       expect(
-        !page.fault && logins <= 2,
-        `One visit led to ${logins} logins${page.fault ? ` and ended with ${page.fault}` : ''}.`,
+        !page.error && logins <= 2,
+        `One visit led to ${logins} logins${page.error ? ` and ended with ${page.error}` : ''}.`,
       )
     },
   },

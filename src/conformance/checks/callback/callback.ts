@@ -51,7 +51,7 @@ export const callback: CheckDefinition[] = [
         : await adviceForLogin(context, landed)
       expectWithFix(
         advice,
-        visits < 2 && !landed.fault && landed.url.startsWith(`${client}/`),
+        visits < 2 && !landed.error && landed.url.startsWith(`${client}/`),
         visits < 2
           ? `The login ended with ${describePage(landed)}.`
           : `The browser was sent to the portal and back ${visits} times, and ended with ${describePage(landed)}.`,
@@ -216,7 +216,7 @@ export const callback: CheckDefinition[] = [
       const { browser, callback } = await beginLogin(context)
       const pages = await deliverOften(context, browser, callback)
       for (const page of pages) {
-        expect(page.status !== 0, `One of the four callbacks got no answer: ${page.fault}.`, page)
+        expect(page.status !== 0, `One of the four callbacks got no answer: ${page.error}.`, page)
         expect(
           page.status !== 500 && !showsInside(page),
           `One of the four callbacks was answered with ${describePage(page)}.`,
@@ -554,9 +554,9 @@ async function expectLandsSignedIn(context: CheckContext, browser: Browser, call
   const known = context.arrived('api', 'me').length
   const landed = callback ? await followCallback(context, browser, callback) : await context.signIn(browser)
   if (isCallback(context, landed)) endIfScripted(landed, context.settings)
-  // `landed.fault` can be a redirect loop: if the browser does not send the session cookie, the page redirects to the
+  // `landed.error` can be a redirect loop: if the browser does not send the session cookie, the page redirects to the
   // portal, and the portal redirects back.
-  expect(!landed.fault, `The login ended with ${landed.fault}.`, landed)
+  expect(!landed.error, `The login ended with ${landed.error}.`, landed)
   await context.platform.settle()
   const isCalled = () =>
     context

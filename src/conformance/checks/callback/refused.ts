@@ -106,7 +106,7 @@ export const refused: CheckDefinition[] = [
     fix: 'Catch every failure in the code that handles the callback, and answer with a page that offers to sign in again.',
     async run(context) {
       for (const { what, page } of await refusedCallbacks(context)) {
-        expect(page.status !== 0, `There was no answer to ${what}: ${page.fault}.`, page)
+        expect(page.status !== 0, `There was no answer to ${what}: ${page.error}.`, page)
         expect(!isBareFailure(page), `The answer to ${what} is the default error page of a server.`, page)
       }
     },

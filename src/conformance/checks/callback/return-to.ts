@@ -491,8 +491,8 @@ export const returnTo: CheckDefinition[] = [
         // A client may send the visitor to a page that does not exist.
         const [answer] = landed.trail
         expect(
-          statusOf(answer!) > 0 && statusOf(answer!) !== 500 && !/^the answer redirects/.test(landed.fault ?? ''),
-          `${what}, the login ended with ${landed.fault ?? describePage(landed)}.`,
+          statusOf(answer!) > 0 && statusOf(answer!) !== 500 && !/^the answer redirects/.test(landed.error ?? ''),
+          `${what}, the login ended with ${landed.error ?? describePage(landed)}.`,
           landed,
         )
       }

@@ -192,7 +192,7 @@ export const cookie: CheckDefinition[] = [
         const { browser, callback } = await beginLogin(context)
         await context.order(`exchange-access-token-${size}-kb`)
         const page = await followCallback(context, browser, callback)
-        expect(page.status !== 0, `There was no answer: ${page.fault}.`, page)
+        expect(page.status !== 0, `There was no answer: ${page.error}.`, page)
         for (const exchange of page.trail)
           for (const line of setCookiesOf(exchange)) {
             const { name, value } = readSetCookie(line)

@@ -305,7 +305,7 @@ export const tokenAnswers: CheckDefinition[] = [
       fix: 'Use a refresh token only if it is a string of visible ASCII characters. Otherwise treat it as missing.',
       async run(context) {
         const { browser, page } = await loginWith(context, `refresh-token-${fault}`)
-        expect(page.status !== 0, `There was no answer: ${page.fault}.`, page)
+        expect(page.status !== 0, `There was no answer: ${page.error}.`, page)
         for (const { cookie, exchange } of cookiesOf(page.trail))
           expect(
             !/^(null|undefined|12345|two)$/.test(cookie.value),
@@ -345,7 +345,7 @@ export const tokenAnswers: CheckDefinition[] = [
         const { page } = await (value === undefined
           ? loginWith(context, `expires-in-${id}`)
           : loginWith(context, 'expires-in', { value }))
-        expect(page.status !== 0, `There was no answer: ${page.fault}.`, page)
+        expect(page.status !== 0, `There was no answer: ${page.error}.`, page)
         expect(!isBareFailure(page), 'The answer is the default error page of a server.', page)
         for (const { cookie, exchange } of cookiesOf(page.trail)) {
           const wrong = wrongAgeOf(cookie)
@@ -560,7 +560,7 @@ export const tokenAnswers: CheckDefinition[] = [
       needs: ['page'],
       async run(context) {
         const { browser, page } = await loginWith(context, `access-token-${size}-kb`)
-        expect(page.status !== 0, `There was no answer: ${page.fault}.`, page)
+        expect(page.status !== 0, `There was no answer: ${page.error}.`, page)
         for (const { cookie, exchange } of cookiesOf(page.trail))
           expect(
             cookie.name.length + cookie.value.length <= 4096,

@@ -159,7 +159,7 @@ const waits: CheckDefinition[] = [
     const isMet = await startUnder(context, `metadata-${failure}`)
     const page = await context.visitUntilPortal(context.browser(), context.settings.login)
     const seconds = (waitedMs(page) / 1000).toFixed(1)
-    expect(page.status !== 0, `The browser got no answer within ${seconds} seconds: ${page.fault}.`, page)
+    expect(page.status !== 0, `The browser got no answer within ${seconds} seconds: ${page.error}.`, page)
     expect(waitedMs(page) < longestWaitMs, `The login began only after ${seconds} seconds.`, page)
     await expectMet(context, isMet)
     if (waitedMs(page) >= slowLoginMs) {

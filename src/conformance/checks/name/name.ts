@@ -203,7 +203,7 @@ export const name: CheckDefinition[] = [
       async run(context) {
         await needsName(context)
         const { landed, page } = await signInUnder(context, `me-${fault}`, fault === 'drip' ? { seconds: 0.5 } : {})
-        for (const one of [landed, page]) expect(one.status !== 0, `The browser got no answer: ${one.fault}.`, one)
+        for (const one of [landed, page]) expect(one.status !== 0, `The browser got no answer: ${one.error}.`, one)
       },
     }),
   ),

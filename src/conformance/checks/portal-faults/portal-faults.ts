@@ -240,7 +240,7 @@ export const portalFaults: CheckDefinition[] = [
     longestMs: 90_000,
     async run(context) {
       const { page } = await loginUnder(context, 'exchange-endless-body')
-      expect(page.status !== 0, `The browser got no answer: ${page.fault}.`, page)
+      expect(page.status !== 0, `The browser got no answer: ${page.error}.`, page)
       const took = context.arrived('exchange')[0]?.durationMs
       expect(
         took !== undefined,
@@ -259,7 +259,7 @@ export const portalFaults: CheckDefinition[] = [
     longestMs: 90_000,
     async run(context) {
       const { page } = await loginUnder(context, 'exchange-never')
-      expect(page.status !== 0, `The browser got no answer: ${page.fault}.`, page)
+      expect(page.status !== 0, `The browser got no answer: ${page.error}.`, page)
       const exchanges = context.timesMet('exchange-never')
       expect(exchanges === 1, `The client made ${exchanges} exchanges.`, page)
     },
@@ -303,7 +303,7 @@ export const portalFaults: CheckDefinition[] = [
       const { browser, callback } = await beginLogin(context)
       await context.order('exchange-large')
       const page = await followCallback(context, browser, callback)
-      expect(page.status !== 0, `The browser got no answer: ${page.fault}.`, page)
+      expect(page.status !== 0, `The browser got no answer: ${page.error}.`, page)
       if (context.timesMet('exchange-large') === 0) throw new Undecided('The client made no exchange.')
       await context.dropFaults()
       expect(
@@ -491,7 +491,7 @@ export const portalFaults: CheckDefinition[] = [
       // If a fault leaves a request without an answer, the sandbox records the request only after the client has closed
       // the connection.
       await context.platform.settle(2000)
-      expect(page.status !== 0, `The browser got no answer: ${page.fault}.`, page)
+      expect(page.status !== 0, `The browser got no answer: ${page.error}.`, page)
       if (!context.arrived('me').some(({ fault }) => fault))
         throw new NotApplicable('the client does not ask for the name of the visitor')
     },

@@ -180,7 +180,7 @@ const deadlines: CheckDefinition[] = [
       const { page, steps } = await visitPage(context, browser)
       // The sandbox records the renewal only after the client has closed the connection.
       await context.platform.settle(2000)
-      expect(page.status !== 0, `The browser got no answer: ${page.fault}.`, page)
+      expect(page.status !== 0, `The browser got no answer: ${page.error}.`, page)
       if (context.timesMet(`refresh-${fault}`) === 0)
         renewalIn(context, { page, steps: [...steps, ...context.arrived('refresh')] })
     },
@@ -353,7 +353,7 @@ const oddLifetimes: CheckDefinition[] = lifetimes.map(([fault, what, options]) =
     },
     [options ? 'refresh-expires-in' : `refresh-expires-in-${fault}`, options],
     async ({ page, browser, renewals }, context) => {
-      expect(page.fault === undefined, `The browser got no page: ${page.fault}.`, page)
+      expect(page.error === undefined, `The browser got no page: ${page.error}.`, page)
       expect(page.status !== 500, 'The answer has status 500.', page)
       expect(renewals.length <= 2, `One visit sent ${renewals.length} renewals.`, ...renewals.slice(0, 3))
       for (const { cookie, exchange } of cookiesOf(page.trail)) {
@@ -361,7 +361,7 @@ const oddLifetimes: CheckDefinition[] = lifetimes.map(([fault, what, options]) =
         expect(wrong === undefined, `The cookie ${cookie.name} ${wrong}.`, exchange)
       }
       const next = await visitPage(context, browser)
-      expect(next.page.status > 0 && !next.page.fault, `The next page did not load: ${next.page.fault}.`, next.page)
+      expect(next.page.status > 0 && !next.page.error, `The next page did not load: ${next.page.error}.`, next.page)
       expect(next.page.status !== 500, 'The next page has status 500.', next.page)
     },
   ),
@@ -416,7 +416,7 @@ const unusables: CheckDefinition[] = unusable.map(([fault, what, rule]) => ({
         'The client calls the API with the faulty token of this renewal.',
         ...calls.slice(0, 2),
       )
-      expect(next.page.status > 0 && !next.page.fault, `The next page did not load: ${next.page.fault}.`, next.page)
+      expect(next.page.status > 0 && !next.page.error, `The next page did not load: ${next.page.error}.`, next.page)
       return browser
     })
     // If a client has kept a token that no header can contain, the client makes no call and fails at every visit.

@@ -32,7 +32,7 @@ async function renewWithoutAnswer(context: CheckContext) {
   const { browser } = await expiredSession(context)
   await context.order('refresh-never', { times: 5 })
   const { page, steps } = await visitPage(context, browser)
-  expect(page.status !== 0, `The browser got no answer: ${page.fault}.`, page)
+  expect(page.status !== 0, `The browser got no answer: ${page.error}.`, page)
   const renewals = context.timesMet('refresh-never')
   if (renewals === 0) {
     renewalIn(context, { page, steps })
@@ -257,7 +257,7 @@ const slowForForms: CheckDefinition = {
     await context.platform.settle(2000)
     if (context.timesMet('refresh-never') === 0) throw new NotApplicable('the client does not renew for the form')
     const seconds = Math.round(waitedMs(page) / 1000)
-    expect(page.status > 0, `There was no answer: ${page.fault}.`, page)
+    expect(page.status > 0, `There was no answer: ${page.error}.`, page)
     expect(seconds <= 15, `The answer took ${seconds} seconds.`, page)
   },
 }

@@ -251,7 +251,7 @@ const failures: CheckDefinition[] = [
       async run(context) {
         const { browser, page } = await revokeOnce(context, `revoke-${fault}`, options)
         const seconds = Math.round(waitedMs(page) / 1000)
-        expect(page.status > 0, `The browser got no answer: ${page.fault}.`, page)
+        expect(page.status > 0, `The browser got no answer: ${page.error}.`, page)
         expect(seconds <= 10, `Signing out took ${seconds} seconds.`, page)
         await context.dropFaults()
         expectWithFix(

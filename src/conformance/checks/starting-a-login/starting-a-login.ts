@@ -470,7 +470,7 @@ export const startingALogin: CheckDefinition[] = [
       const [name = '', value = ''] = person.portalCookie.split('=')
       browser.cookies.set(context.platform.portalUrl, `${name}=${value}; Path=/; Secure; HttpOnly; SameSite=Lax`)
       const page = await browser.visit(context.url(context.settings.login))
-      expect(!page.fault, `The browser stopped: ${page.fault}.`, page)
+      expect(!page.error, `The browser stopped: ${page.error}.`, page)
       expect(
         (await context.codeExchanges()).length === 0,
         'The client exchanged the code, although this browser has no cookie of the login.',

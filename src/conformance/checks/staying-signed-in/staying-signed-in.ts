@@ -30,7 +30,7 @@ export const stayingSignedIn: CheckDefinition[] = [
       const { browser } = await expiredSession(context)
       const { page } = await visitPage(context, browser)
       expect(page.status > 0 && page.status < 500, `The client answered with ${describePage(page)}.`, page)
-      expect(page.fault === undefined, `The browser got no page: ${page.fault}.`, page)
+      expect(page.error === undefined, `The browser got no page: ${page.error}.`, page)
     },
   },
   ...forNow.map(
@@ -45,7 +45,7 @@ export const stayingSignedIn: CheckDefinition[] = [
         const { browser } = await expiredSession(context)
         await context.order(`refresh-${fault}`)
         const { page, steps } = await visitPage(context, browser)
-        expect(page.status > 0, `There was no answer: ${page.fault}.`, page)
+        expect(page.status > 0, `There was no answer: ${page.error}.`, page)
         renewalIn(context, { page, steps })
         // Tries several times, because the client may remember for a while that the portal was down.
         const end = performance.now() + 15_000
@@ -109,7 +109,7 @@ export const stayingSignedIn: CheckDefinition[] = [
       const seconds = Math.round(waitedMs(page) / 1000)
       // The sandbox records the renewal only when the client closes the connection.
       await context.platform.settle(2000)
-      expect(page.status > 0, `There was no answer: ${page.fault}.`, page)
+      expect(page.status > 0, `There was no answer: ${page.error}.`, page)
       if (context.timesMet('refresh-never') === 0) renewalIn(context, { page, steps: context.arrived('refresh') })
       expect(seconds <= 15, `The page took ${seconds} seconds.`, page)
       await expectCallEnds(context, 'refresh', 'refresh-never')
@@ -128,7 +128,7 @@ export const stayingSignedIn: CheckDefinition[] = [
       const { page, steps } = await visitPage(context, browser)
       const renewals = steps.filter(({ kind }) => kind === 'refresh')
       expect(renewals.length <= 1, `One page made ${renewals.length} renewals.`, ...renewals.slice(0, 4))
-      expect(page.fault === undefined, `The browser got no page: ${page.fault}.`, page)
+      expect(page.error === undefined, `The browser got no page: ${page.error}.`, page)
     },
   },
   {
