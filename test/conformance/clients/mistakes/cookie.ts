@@ -12,7 +12,7 @@ import {
   sessionWith,
 } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
-import { isCallback, isLogin } from '../requests.ts'
+import { cookieOf, isCallback, isLogin } from '../requests.ts'
 import { Refusal, type Session, type Tokens, type Visit } from '../visit.ts'
 
 /**
@@ -71,8 +71,7 @@ const sessionsBy = (idOf: (visit: Visit, tokens: Tokens) => string, cookie = '__
     visit.setCookies.push(`${cookie}=${id}; ${correct.sessionAttributes(tokens.seconds)}`)
     return session
   },
-  readSession: (visit: Visit) =>
-    visit.memory.get(`session ${visit.cookies.find(([name]) => name === cookie)?.[1]}`) as Session | undefined,
+  readSession: (visit: Visit) => visit.memory.get(`session ${cookieOf(visit, cookie)}`) as Session | undefined,
   readRefresh: () => undefined,
 })
 
@@ -141,8 +140,7 @@ export const cookie: Mistake[] = [
       const session = correct.keepSession(visit, tokens)
       const [seen] = [visit.memory.get(`seen ${session.visitor}`)]
       visit.memory.set(`seen ${session.visitor}`, true)
-      if (seen && visit.url.pathname === '/exchangeToken')
-        visit.setCookies = visit.setCookies.map(line => line.replace(' HttpOnly;', ''))
+      if (seen && isCallback(visit)) visit.setCookies = visit.setCookies.map(line => line.replace(' HttpOnly;', ''))
       return session
     },
   }),
@@ -334,7 +332,7 @@ export const cookie: Mistake[] = [
     sealLogin: (visit, _name, login) => correct.seal(visit, 'cookie', login),
     unsealLogin: (visit, _name, text) => correct.unseal(visit, 'cookie', text),
     readSession: visit => {
-      const text = visit.cookies.find(([name]) => name === visit.behaviour.sessionCookie)?.[1]
+      const text = cookieOf(visit, visit.behaviour.sessionCookie)
       const value = text ? (visit.behaviour.unseal(visit, '', text) as Record<string, unknown> | undefined) : undefined
       return value && { accessToken: String(value.accessToken), visitor: 'me', expiresAt: 0 }
     },
@@ -386,7 +384,7 @@ export const cookie: Mistake[] = [
     'session-set-again-on-the-start-page',
     'cookie-only-where-it-changes',
     answerWith((answer, visit) => {
-      const text = visit.cookies.find(([name]) => name === correct.sessionCookie)?.[1]
+      const text = cookieOf(visit, correct.sessionCookie)
       if (text && visit.url.pathname === '/')
         visit.setCookies.push(`${correct.sessionCookie}=${text}; ${correct.sessionAttributes(3600)}`)
       return answer

@@ -1,5 +1,4 @@
 // Clients that print a secret or a personal text.
-
 import { correct } from '../behaviour.ts'
 import { answerWith } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'

@@ -1,9 +1,9 @@
 // Clients that read the metadata of the portal, and trust the document too much or cannot work without it.
-
 import { type Behaviour, correct } from '../behaviour.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { page } from '../pages.ts'
 import { isRecord } from '../platform.ts'
+import { isCallback } from '../requests.ts'
 import { Refusal, type Visit } from '../visit.ts'
 
 type Document = Record<string, unknown>
@@ -403,7 +403,7 @@ export const metadata: Mistake[] = [
   mistake('metadata-read-at-each-callback', 'metadata-kept', {
     ...metadataReader,
     async aroundRequest(visit, next) {
-      if (visit.url.pathname === '/exchangeToken') await read(visit, rightReading)
+      if (isCallback(visit)) await read(visit, rightReading)
       return metadataReader.aroundRequest!(visit, next)
     },
   }),

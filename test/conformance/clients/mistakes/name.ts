@@ -1,9 +1,9 @@
 // Clients that ask the portal for the name of the visitor, but handle the answer or a failure wrongly.
-
 import { type Behaviour, correct } from '../behaviour.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { readName, withNameInCookie } from '../names.ts'
 import { callApi } from '../platform.ts'
+import { isCallback } from '../requests.ts'
 import { type Answer, Refusal, type Session, type Visit } from '../visit.ts'
 
 /** The session that the client has set in the answer to a request. */
@@ -27,7 +27,7 @@ const atLogin = (name: string, checks: string | string[], ask: Ask) =>
     },
     keepSession(visit, tokens) {
       const session = correct.keepSession(visit, tokens)
-      if (visit.url.pathname === '/exchangeToken') opened.set(visit, session)
+      if (isCallback(visit)) opened.set(visit, session)
       return session
     },
   })

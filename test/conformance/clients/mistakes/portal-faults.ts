@@ -1,5 +1,4 @@
 // Clients that handle a wrong, slow or missing answer of the portal to the exchange wrongly.
-
 import { type Behaviour, correct } from '../behaviour.ts'
 import { askPortal, crashing, deadlineOfHeaders, unlimited } from '../call-changes.ts'
 import { notCaught } from '../changes.ts'
@@ -221,7 +220,7 @@ export const portalFaults: Mistake[] = [
   }),
   mistake('failed-login-ends-the-session', 'exchange-failed-keeps-session', {
     wordsFor(error, visit) {
-      if (visit.url.pathname === '/exchangeToken') correct.dropSession(visit)
+      if (isCallback(visit)) correct.dropSession(visit)
       return correct.wordsFor(error, visit)
     },
   }),

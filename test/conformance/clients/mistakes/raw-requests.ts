@@ -1,5 +1,4 @@
 // Clients that handle requests that no browser sends wrongly.
-
 import { type Behaviour, correct } from '../behaviour.ts'
 import { answerWith, crashIf, headersWith, laxSession } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'

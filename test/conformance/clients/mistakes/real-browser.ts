@@ -1,5 +1,4 @@
 // Clients whose mistakes only a real browser shows, because their pages run scripts.
-
 import { correct } from '../behaviour.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { needsScript } from '../script-client.ts'

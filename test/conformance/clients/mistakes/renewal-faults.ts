@@ -1,5 +1,4 @@
 // Clients that handle a failed renewal or an odd answer to a renewal wrongly.
-
 import { type Behaviour, correct } from '../behaviour.ts'
 import { askPortal, passingBack } from '../call-changes.ts'
 import { crashingRenewal, renewing } from '../changes.ts'

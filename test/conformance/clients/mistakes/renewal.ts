@@ -1,5 +1,4 @@
 // Clients that renew a session wrongly: with a wrong request, too often, or without keeping the new tokens.
-
 import { type Behaviour, correct } from '../behaviour.ts'
 import { contentOf, crashingRenewal, hashOf, renewing } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
@@ -40,7 +39,7 @@ const againOn = (wanted: number): Partial<Behaviour> => ({
  */
 const loses = (isMeant: (value: unknown) => boolean): Partial<Behaviour> => ({
   readTokens(visit, answer) {
-    if (visit.url.pathname !== '/exchangeToken' && isMeant(answer.refresh_token)) visit.memory.set('lost', true)
+    if (!isCallback(visit) && isMeant(answer.refresh_token)) visit.memory.set('lost', true)
     return correct.readTokens(visit, answer)
   },
   keepSession(visit, tokens: Tokens) {
@@ -53,8 +52,7 @@ const loses = (isMeant: (value: unknown) => boolean): Partial<Behaviour> => ({
 
 const dropsNew: Partial<Behaviour> = {
   keepSession(visit, tokens) {
-    const isLogin = visit.url.pathname === '/exchangeToken'
-    return correct.keepSession(visit, isLogin ? tokens : { ...tokens, refreshToken: undefined })
+    return correct.keepSession(visit, isCallback(visit) ? tokens : { ...tokens, refreshToken: undefined })
   },
 }
 
@@ -104,7 +102,7 @@ export const renewal: Mistake[] = [
   }),
   mistake('renewed-session-not-given-to-the-browser', 'refresh-delivered', {
     keepSession(visit, tokens) {
-      if (visit.url.pathname === '/exchangeToken') return correct.keepSession(visit, tokens)
+      if (isCallback(visit)) return correct.keepSession(visit, tokens)
       return {
         accessToken: tokens.accessToken,
         visitor: correct.visitorOf(tokens, visit),
@@ -168,7 +166,7 @@ export const renewal: Mistake[] = [
   }),
   mistake('renewal-lifetime-forgotten', 'refresh-max-age', {
     keepSession: (visit, tokens) =>
-      correct.keepSession(visit, visit.url.pathname === '/exchangeToken' ? tokens : { ...tokens, seconds: 86_400 }),
+      correct.keepSession(visit, isCallback(visit) ? tokens : { ...tokens, seconds: 86_400 }),
   }),
   mistake('refresh-cookie-slides', 'refresh-fixed-end', {
     loginEnd: visit => Date.now() + visit.behaviour.refreshSeconds * 1000,
@@ -244,8 +242,7 @@ export const renewal: Mistake[] = [
   ),
   mistake('new-refresh-token-of-a-renewal-dropped', 'refresh-fields-second', {
     keepSession(visit, tokens) {
-      const isLogin = visit.url.pathname === '/exchangeToken'
-      return correct.keepSession(visit, isLogin ? tokens : { ...tokens, refreshToken: undefined })
+      return correct.keepSession(visit, isCallback(visit) ? tokens : { ...tokens, refreshToken: undefined })
     },
   }),
   mistake(

@@ -1,11 +1,10 @@
 // Clients that sign a visitor out at the wrong request, incompletely, or without revoking the tokens.
-
 import { type Behaviour, correct } from '../behaviour.ts'
 import { passingBack } from '../call-changes.ts'
 import { bodyWith, contentOf, hashOf, headersWith, laxSession, loginDeletion } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { isRecord } from '../platform.ts'
-import { cookieOf, isApplication } from '../requests.ts'
+import { cookieOf, isApplication, isCallback } from '../requests.ts'
 import { type PlatformError, Refusal, type Tokens, type Visit } from '../visit.ts'
 
 /** Reads the access token from the session cookie that the answer sets, or else from the one that the request sent. */
@@ -180,8 +179,7 @@ export const signingOut: Mistake[] = [
   }),
   mistake('token-of-the-login-revoked', 'logout-revokes-renewed-token', {
     keepSession(visit, tokens: Tokens) {
-      const isLogin = visit.url.pathname === '/exchangeToken'
-      if (isLogin) visit.memory.set('token of the login', tokens.refreshToken)
+      if (isCallback(visit)) visit.memory.set('token of the login', tokens.refreshToken)
       return correct.keepSession(visit, tokens)
     },
     tokenToRevoke: visit => visit.memory.get('token of the login') as string,

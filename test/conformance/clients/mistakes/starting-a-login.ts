@@ -3,7 +3,7 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { correct } from '../behaviour.ts'
 import { answerWith, beginsAtPage, exchangeWith, hashOf, loginDeletion, startWith, toHttps } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
-import { isCallback, isLogin } from '../requests.ts'
+import { cookieOf, isCallback, isLogin } from '../requests.ts'
 import { type Login, Refusal, type Visit } from '../visit.ts'
 
 /** Changes the attributes of the login cookie. The client still deletes this cookie correctly. */
@@ -21,7 +21,7 @@ let count = 1000
 const noState = {
   loginCookie: () => '__Host-login-0',
   findLogin: (visit: Visit) => {
-    const text = visit.cookies.find(([name]) => name === '__Host-login-0')?.[1]
+    const text = cookieOf(visit, '__Host-login-0')
     return text === undefined ? undefined : (correct.unsealLogin(visit, '__Host-login-0', text) as Login | undefined)
   },
   isStateOf: () => true,
@@ -472,9 +472,7 @@ export const startingALogin: Mistake[] = [
     'unknown-login-begins-anew',
     'start-without-cookies',
     answerWith((answer, visit) =>
-      visit.url.pathname === '/exchangeToken' && answer.status === 400
-        ? { status: 302, headers: { location: '/login' } }
-        : answer,
+      isCallback(visit) && answer.status === 400 ? { status: 302, headers: { location: '/login' } } : answer,
     ),
   ),
 ]

@@ -1,5 +1,4 @@
 // Clients that handle the end of an access token wrongly, or a token that the API refuses.
-
 import { correct } from '../behaviour.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { isCallback } from '../requests.ts'
@@ -48,7 +47,7 @@ export const stayingSignedIn: Mistake[] = [
   }),
   mistake('renewal-adds-cookies', 'session-cookies-after-refresh', {
     keepSession(visit, tokens) {
-      if (visit.url.pathname !== '/exchangeToken')
+      if (!isCallback(visit))
         for (const part of [1, 2, 3])
           visit.setCookies.push(`__Host-old-${Date.now()}-${part}=1; ${correct.sessionAttributes(tokens.seconds)}`)
       return correct.keepSession(visit, tokens)

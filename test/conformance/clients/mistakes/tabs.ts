@@ -8,7 +8,7 @@ import { type Mistake, mistake } from '../mistake.ts'
 import { withNameInMemory } from '../names.ts'
 import { goOn, page } from '../pages.ts'
 import { type Call, callPortal } from '../platform.ts'
-import { isCallback, isLogin, isOfGroups, isRead } from '../requests.ts'
+import { cookieOf, isCallback, isLogin, isOfGroups, isRead } from '../requests.ts'
 import { type Login, PlatformError, Refusal, type Session, type Tokens, type Visit } from '../visit.ts'
 
 /** Caches the answers to the calls that `isMet` selects, and uses them for all visitors. */
@@ -30,14 +30,14 @@ const refreshTokenInMemory: Partial<Behaviour> = {
   keepSession(visit, tokens) {
     const session = correct.keepSession(visit, { ...tokens, refreshToken: undefined })
     visit.setCookies = visit.setCookies.filter(line => !line.startsWith(correct.refreshCookie))
-    const known = visit.cookies.find(([name]) => name === idCookie)?.[1]
+    const known = cookieOf(visit, idCookie)
     const id = (isCallback(visit) ? undefined : known) ?? randomBytes(32).toString('base64url')
     visit.setCookies.push(`${idCookie}=${id}; ${correct.refreshAttributes(correct.refreshSeconds)}`)
     if (tokens.refreshToken) visit.memory.set(id, tokens.refreshToken)
     return session
   },
   readRefresh(visit) {
-    const id = visit.cookies.find(([name]) => name === idCookie)?.[1]
+    const id = cookieOf(visit, idCookie)
     return id === undefined ? undefined : (visit.memory.get(id) as string | undefined)
   },
 }
@@ -96,7 +96,7 @@ export const tabs: Mistake[] = [
   mistake('one-login-at-a-time', ['tabs-parallel-logins', 'tabs-five-logins'], {
     loginCookie: () => '__Host-login-0',
     findLogin(visit, state) {
-      const text = visit.cookies.find(([name]) => name === '__Host-login-0')?.[1] ?? ''
+      const text = cookieOf(visit, '__Host-login-0') ?? ''
       const login = correct.unsealLogin(visit, '__Host-login-0', text) as Login | undefined
       return login?.state === state ? login : undefined
     },
@@ -328,7 +328,7 @@ export const tabs: Mistake[] = [
   mistake('session-of-another-process-is-cleared', ['replica-refresh', 'replica-session'], {
     sessionAttributes: seconds => correct.sessionAttributes(seconds && 86_400),
     setCookie(visit, name, value, attributes) {
-      const known = visit.cookies.find(([one]) => one === name)?.[1]
+      const known = cookieOf(visit, name)
       // At a renewal, the client changes only the session at the server, and does not set a cookie.
       if (known && visit.memory.has(name + known)) visit.memory.set(name + known, value)
       else visit.setCookies.push(`${name}=${inMemory.seal(visit, name, value)}; ${attributes}`)

@@ -1,5 +1,4 @@
 // Clients that keep expired sessions, or that make too many calls.
-
 import { correct } from '../behaviour.ts'
 import { sendWith } from '../call-changes.ts'
 import { contentOf } from '../changes.ts'

@@ -1,5 +1,4 @@
 // Clients that handle failures of the call for the list correctly, but not failures of other calls.
-
 import { type Behaviour, correct } from '../../behaviour.ts'
 import { type Answered, onAnswer, repeatsAfterRetryAfter, sendWith } from '../../call-changes.ts'
 import { answerWith } from '../../changes.ts'

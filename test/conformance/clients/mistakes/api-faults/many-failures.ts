@@ -1,5 +1,4 @@
 // Clients that handle the usual failures of the API, but not rare statuses, many failed calls, or calls that hang.
-
 import { type Behaviour, correct } from '../../behaviour.ts'
 import { crashing } from '../../call-changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'

@@ -112,9 +112,7 @@ export const callbackParameters: Mistake[] = [
   }),
   mistake('callback-without-a-code-begins-a-new-login', 'callback-code-missing', {
     ...answerWith((answer, visit) =>
-      visit.url.pathname === '/exchangeToken' && !visit.query.has('code')
-        ? { status: 302, headers: { location: '/login' } }
-        : answer,
+      isCallback(visit) && !visit.query.has('code') ? { status: 302, headers: { location: '/login' } } : answer,
     ),
   }),
   mistake('callback-without-a-code-crashes', 'callback-code-missing', {

@@ -4,7 +4,7 @@ import { correct } from '../../behaviour.ts'
 import { answerWith, bodyWith, headersWith, loginsOf, sessionWith, startWith, usingUp } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { goOn, page } from '../../pages.ts'
-import { isCallback, isCancelled } from '../../requests.ts'
+import { cookieOf, isCallback, isCancelled } from '../../requests.ts'
 import type { Session, Visit } from '../../visit.ts'
 import { callbackParameters } from './callback-parameters.ts'
 import { hostileValues } from './hostile-values.ts'
@@ -189,7 +189,7 @@ export const callback: Mistake[] = [
   }),
   mistake('session-id-adopted', 'session-new', {
     keepSession(visit, tokens) {
-      const given = visit.cookies.find(([name]) => name === '__Host-sid')?.[1] ?? ''
+      const given = cookieOf(visit, '__Host-sid') ?? ''
       const id = isSessionId.test(given) ? given : randomBytes(24).toString('hex')
       const visitor = correct.visitorOf(tokens, visit)
       const session = { accessToken: tokens.accessToken, visitor, expiresAt: Date.now() + tokens.seconds * 1000 }
@@ -197,7 +197,7 @@ export const callback: Mistake[] = [
       visit.setCookies.push(`__Host-sid=${id}; ${correct.sessionAttributes(tokens.seconds)}`)
       return session
     },
-    readSession: visit => kept.get(visit.cookies.find(([name]) => name === '__Host-sid')?.[1] ?? ''),
+    readSession: visit => kept.get(cookieOf(visit, '__Host-sid') ?? ''),
     readRefresh: () => undefined,
   }),
   mistake('old-session-stays', 'session-replaced', {
@@ -207,7 +207,7 @@ export const callback: Mistake[] = [
   mistake('refused-callback-ends-the-session', 'callback-refused-keeps-session', {
     async aroundRequest(visit, next) {
       const answer = await next()
-      if (visit.url.pathname === '/exchangeToken' && (answer.status ?? 200) >= 400) correct.dropSession(visit)
+      if (isCallback(visit) && (answer.status ?? 200) >= 400) correct.dropSession(visit)
       return answer
     },
   }),

@@ -1,5 +1,4 @@
 // Clients that trust values that anybody can put into an address: markup, line breaks and addresses.
-
 import { correct } from '../../behaviour.ts'
 import { answerWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'

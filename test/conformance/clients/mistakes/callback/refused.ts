@@ -1,5 +1,4 @@
 // Clients that answer wrongly if a callback signs nobody in, or that change the session in this case.
-
 import { correct } from '../../behaviour.ts'
 import { answerWith, headersWith, usingUp } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
@@ -85,7 +84,7 @@ export const refused: Mistake[] = [
   ),
   mistake('failed-exchange-without-a-page', 'callback-refused-answer', {
     ...answerWith((answer, visit) =>
-      visit.url.pathname === '/exchangeToken' && answer.status === 502
+      isCallback(visit) && answer.status === 502
         ? { status: 500, headers: { 'content-type': 'text/plain' }, body: 'Internal Server Error' }
         : answer,
     ),

@@ -1,5 +1,4 @@
 // Clients with mistakes in the forms that change or remove an application.
-
 import { correct } from '../../behaviour.ts'
 import { answerWith, anyForm, namesOwnAddress } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'

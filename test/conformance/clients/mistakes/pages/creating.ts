@@ -1,6 +1,5 @@
 // Clients with mistakes in the form for a new application: it is accepted from elsewhere, twice, or from another
 // visitor.
-
 import { correct } from '../../behaviour.ts'
 import { answerWith, anyForm, bodyWith, headersWith, laxSession, readable, sessionWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'

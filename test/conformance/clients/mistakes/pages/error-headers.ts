@@ -1,5 +1,4 @@
 // Clients that forget the security headers of answers that refuse a request.
-
 import { correct } from '../../behaviour.ts'
 import { answerWith, headersWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'

@@ -1,5 +1,4 @@
 // Clients that are correct on the page behind the login, but forget a header or a rule in another answer.
-
 import { correct } from '../../behaviour.ts'
 import { answerWith, bodyAt, bodyWith, headersWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'

@@ -1,11 +1,10 @@
 // Clients that encode most texts on a page, but not all of them.
-
 import { correct } from '../../behaviour.ts'
 import { addRaw, answerWith, bodyAt, bodyWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { withNameInMemory } from '../../names.ts'
 import { callApi } from '../../platform.ts'
-import { cookieOf, isApplication } from '../../requests.ts'
+import { cookieOf, isApplication, isCallback } from '../../requests.ts'
 import type { Visit } from '../../visit.ts'
 
 const typedName = ({ body }: Visit) => new URLSearchParams(body).get('name') ?? ''
@@ -99,7 +98,7 @@ export const everyText: Mistake[] = [
   mistake('address-as-html-on-the-page-that-leads-on', 'request-escapes', {
     async aroundRequest(visit, next) {
       const answer = await next()
-      const isLead = answer.body?.includes('http-equiv="refresh"') && visit.url.pathname !== '/exchangeToken'
+      const isLead = answer.body?.includes('http-equiv="refresh"') && !isCallback(visit)
       return isLead ? { ...answer, body: linkTo(addressOf(visit)) } : answer
     },
   }),

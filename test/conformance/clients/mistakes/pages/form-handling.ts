@@ -1,5 +1,4 @@
 // Clients that handle one form correctly, but not a second form, another group or a form that was opened again.
-
 import { type Behaviour, correct } from '../../behaviour.ts'
 import { answerWith, bodyWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'

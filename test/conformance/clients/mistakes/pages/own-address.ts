@@ -1,5 +1,4 @@
 // Clients that take their own address from a header of the request.
-
 import { correct } from '../../behaviour.ts'
 import { addRaw, answerWith, bodyAt, startWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'

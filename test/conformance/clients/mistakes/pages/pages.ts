@@ -4,6 +4,7 @@ import { correct } from '../../behaviour.ts'
 import { answerWith, bodyWith, headersWith, readable } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { page, signOutForm } from '../../pages.ts'
+import { cookieOf } from '../../requests.ts'
 import { changing } from './changing.ts'
 import { creating } from './creating.ts'
 import { errorHeaders } from './error-headers.ts'
@@ -33,7 +34,7 @@ export const pages: Mistake[] = [
   }),
   mistake('session-of-plain-json', 'page-forged-session', {
     readSession(visit) {
-      const text = visit.cookies.find(([name]) => name === correct.sessionCookie)?.[1] ?? ''
+      const text = cookieOf(visit, correct.sessionCookie) ?? ''
       const { access_token: accessToken } = (readable.read(text) ?? {}) as { access_token?: string }
       return correct.readSession(visit) ?? (accessToken ? { accessToken, visitor: '', expiresAt: 0 } : undefined)
     },

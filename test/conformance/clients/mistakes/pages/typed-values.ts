@@ -1,5 +1,4 @@
 // Clients that lose typed values when a form is refused, or that have a wrong group field.
-
 import { correct } from '../../behaviour.ts'
 import { answerWith, bodyWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
