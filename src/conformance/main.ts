@@ -86,10 +86,11 @@ async function runAndReport(settings: Settings, picked: Check[]): Promise<number
     const next = toRepeat.length > 0 ? toRepeat : picked
     const some = next.length === 1 ? '1 check runs again' : `${next.length} checks run again`
     const what = toRepeat.length > 0 ? some : 'All checks run again'
-    say(
-      `\n${what} when the client restarts${isTerminal ? ', or when you press Enter' : ''}. Ctrl+C ends the command.\n`,
+    await untilNextRound(client, stop.signal, () =>
+      say(
+        `\n${what} when the client restarts${isTerminal ? ', or when you press Enter' : ''}. Ctrl+C ends the command.\n`,
+      ),
     )
-    await untilNextRound(client, stop.signal)
     if (stop.signal.aborted) return undefined
     roundAt = new Date()
     progress = showProgress(next.length, isTerminal, say)
@@ -107,9 +108,9 @@ async function runAndReport(settings: Settings, picked: Check[]): Promise<number
 
 /**
  * Resolves when one of three things has happened: the client has restarted, somebody has pressed Enter, or the command
- * must end.
+ * must end. Calls `onWatching` as soon as it notices a restart.
  */
-async function untilNextRound(client: RunningClient, stop: AbortSignal): Promise<void> {
+async function untilNextRound(client: RunningClient, stop: AbortSignal, onWatching: () => void): Promise<void> {
   const done = new AbortController()
   const signal = AbortSignal.any([stop, done.signal])
   const pressed = async () => {
@@ -120,7 +121,9 @@ async function untilNextRound(client: RunningClient, stop: AbortSignal): Promise
     if (!signal.aborted) await client.restart().catch((error: Error) => say(`${printable(error.message)}\n`))
   }
   const ended = once(stop, 'abort', { signal: done.signal }).catch(() => undefined)
-  await Promise.race([client.untilRestart(signal), pressed(), ended])
+  const { restarted } = await client.watchRestarts(signal)
+  onWatching()
+  await Promise.race([restarted, pressed(), ended])
   done.abort()
 }
 

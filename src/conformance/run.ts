@@ -7,7 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { launchChromium, NoChromium } from './browser/chromium.ts'
 import type { Check } from './check.ts'
 import { type ClientProcess, startClient } from './client-process.ts'
-import { untilRestart } from './client-restarts.ts'
+import { watchRestarts } from './client-restarts.ts'
 import { forwardTo } from './forward.ts'
 import { addressOf } from './http-address.ts'
 import { findObstacle } from './obstacle.ts'
@@ -37,8 +37,11 @@ export interface RunOptions {
  * Functions that the command uses between two rounds of --watch: they wait for a restart of the client, or restart it.
  */
 export interface RunningClient {
-  /** Resolves when somebody has restarted the client, or when the signal aborts. */
-  untilRestart(signal: AbortSignal): Promise<void>
+  /**
+   * Begins to watch the client. Afterwards, `restarted` resolves when somebody has restarted the client, or when the
+   * signal aborts.
+   */
+  watchRestarts(signal: AbortSignal): Promise<{ restarted: Promise<void> }>
   /** Restarts the client if it was started with --start. */
   restart(): Promise<void>
 }
@@ -109,7 +112,7 @@ export async function run(
       return Promise.race([running, stopped])
     }
     const client: RunningClient = {
-      untilRestart: signal => untilRestart(settings.client, isAnswering, signal),
+      watchRestarts: watchRestarts(settings.client, isAnswering).begin,
       restart: async () => clientProcess?.restart(),
     }
     let results = await runRound(checks)

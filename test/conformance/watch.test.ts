@@ -25,6 +25,9 @@ t.test('with --watch, the command repeats the failed checks when the client is r
     { stdio: ['ignore', 'pipe', 'inherit'], env: environment },
   )
   t.teardown(() => child.kill('SIGTERM'))
+  // If a round does not end, the command ends after two minutes. Then `until` returns the output so far.
+  const tooLong = setTimeout(() => child.kill('SIGTERM'), 120_000)
+  t.teardown(() => clearTimeout(tooLong))
   let output = ''
   const until = async (wanted: RegExp) => {
     for await (const chunk of child.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
