@@ -98,7 +98,7 @@ export function createContext({
 
   function noteOfBrowser(exchange: Exchange): void {
     note(exchange)
-    if (isOfClient(exchange)) platform.answers.note(exchange)
+    if (isOfClient(exchange)) platform.answers.note(exchange, exchanges)
   }
 
   function noteStart(exchange: Exchange): void {

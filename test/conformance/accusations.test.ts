@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
-import type { Page } from '../../src/conformance/browser/browser.ts'
+import { watchAnswers } from '../../src/conformance/answer-watch.ts'
+import type { Exchange, Page } from '../../src/conformance/browser/browser.ts'
 import { checks } from '../../src/conformance/checks.ts'
 import { waitedMs } from '../../src/conformance/findings.ts'
 import type { Result } from '../../src/conformance/run-checks.ts'
@@ -451,6 +452,39 @@ t.test(
     t.match(found, { 'pkce-verifier-hidden': { verdict: 'passed' } })
   },
 )
+
+for (const [name, from, id] of [
+  ['metadata-chooses-hosts', 'the metadata', 'metadata-endpoints-elsewhere'],
+  ['created-id-is-an-address', 'an answer of the API', 'create-id-elsewhere'],
+] as const)
+  t.test(
+    `a client that redirects to a host from ${from} fails the check about this answer, but not run-own-redirects`,
+    async t => {
+      const found = await judge(mistakes.find(one => one.name === name)!.parts, id, 'run-own-redirects')
+      t.match(found, { [id]: { verdict: 'failed' }, 'run-own-redirects': { verdict: 'passed' } })
+    },
+  )
+
+t.test('run-own-redirects accuses a client only if a request to the client has named the site', t => {
+  const client = 'http://localhost:3000'
+  const exchange = (url: string, referer = ''): Exchange => ({
+    request: { method: 'GET', url, headers: { referer }, body: '' },
+    response: { status: 302, headers: new Headers({ location: 'https://evil.example/' }), setCookies: [], body: '' },
+    startedAt: 0,
+    durationMs: 1,
+  })
+  const isAccused = (...exchanges: Exchange[]) => {
+    const known = { portalUrl: 'http://127.0.0.1:4000', apiUrl: 'http://127.0.0.1:4001', loginPaths: [], page: '' }
+    const watch = watchAnswers({ ...known, clients: [client], privatePaths: [], groupIds: new Set(), otherHosts: [] })
+    watch.note(exchanges[0]!, exchanges)
+    return watch.first('away') !== undefined
+  }
+  const answer = exchange(`${client}/callback`)
+  t.notOk(isAccused(answer, exchange('https://evil.example/')), 'a request to the other site')
+  t.ok(isAccused(answer, exchange(`${client}/login`, 'https://evil.example/')), 'a header')
+  t.ok(isAccused(answer, exchange(`${client}/login?next=https%3A%2F%2FEVIL.EXAMPLE`)), 'an address')
+  t.end()
+})
 
 t.test('a form with one redirect URI in each line passes the check `create-several-addresses`', async t => {
   const found = await judge(
