@@ -460,7 +460,7 @@ for (const [name, from, id] of [
   t.test(
     `a client that redirects to a host from ${from} fails the check about this answer, but not run-own-redirects`,
     async t => {
-      const found = await judge(mistakes.find(one => one.name === name)!.parts, id, 'run-own-redirects')
+      const found = await judge(mistakes.find(one => one.name === name)!.change, id, 'run-own-redirects')
       t.match(found, { [id]: { verdict: 'failed' }, 'run-own-redirects': { verdict: 'passed' } })
     },
   )
