@@ -19,6 +19,8 @@ export function jsonOf({ response: { body } }: LabStep): Record<string, unknown>
 /** Whether this is an exchange or a renewal. The portal answers these requests with tokens. */
 export const isTokenCall = ({ kind }: LabStep) => kind === 'exchange' || kind === 'refresh'
 
+export const isRenewal = ({ kind }: LabStep) => kind === 'refresh'
+
 /** Returns the fields of an answer that contains an access token. For every other answer, returns undefined. */
 export function tokensOf(step: LabStep): { access_token?: unknown; refresh_token?: unknown } | undefined {
   const answer = jsonOf(step)

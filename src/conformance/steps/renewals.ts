@@ -5,7 +5,7 @@ import type { Browser, Page } from '../browser/browser.ts'
 import type { CheckContext } from '../context.ts'
 import { expect, failWithFix } from '../findings.ts'
 import type { Person } from '../platform.ts'
-import { fieldsOf, tokensOf } from '../tokens.ts'
+import { fieldsOf, isRenewal, tokensOf } from '../tokens.ts'
 import { expiredSession, renewalIn, visitPage } from './sessions.ts'
 
 /**
@@ -13,6 +13,12 @@ import { expiredSession, renewalIn, visitPage } from './sessions.ts'
  * status 401.
  */
 export const isCall = ({ kind, response }: LabStep) => (kind === 'api' || kind === 'me') && response.status < 400
+
+/**
+ * Waits until the last renewal no longer has an effect. For a few seconds after a renewal, a client may use the answer
+ * again. For ten seconds, the portal accepts the replaced refresh token.
+ */
+export const forgetRenewal = ({ pause }: CheckContext): Promise<void> => pause(12_000)
 
 export interface Renewing {
   browser: Browser
@@ -50,7 +56,7 @@ export async function renewNow(
   const visit = await visitPage(context, browser)
   expect(visit.page.status !== 0, `The request for the page got no answer: ${visit.page.error}.`, visit.page)
   const renewal = renewalIn(context, visit)
-  return { browser, person, ...visit, renewal, renewals: visit.steps.filter(({ kind }) => kind === 'refresh') }
+  return { browser, person, ...visit, renewal, renewals: visit.steps.filter(isRenewal) }
 }
 
 /**
@@ -78,7 +84,7 @@ export async function expectBack(
  * sends a refresh token that an earlier renewal returned, the client has stored the new tokens, but not their lifetime.
  */
 export function expectNoRenewal(context: CheckContext, steps: LabStep[], ...evidence: Page[]): void {
-  const renewals = steps.filter(({ kind }) => kind === 'refresh')
+  const renewals = steps.filter(isRenewal)
   const [again] = renewals
   if (!again) return
   const earlier = context.arrived('refresh').filter(step => step !== again)

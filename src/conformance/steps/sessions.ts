@@ -5,6 +5,7 @@ import { Failed, NotApplicable, NotRun, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { describePage, fail, setCookiesOf } from '../findings.ts'
 import type { Person } from '../platform.ts'
+import { isRenewal } from '../tokens.ts'
 import { beginLogin, followCallback } from './callback.ts'
 import { type ReadCookie, readSetCookie } from './set-cookies.ts'
 
@@ -160,7 +161,7 @@ export async function endToken({ platform, pause }: CheckContext, person: Person
  * because the client may have failed before the renewal.
  */
 export function renewalIn(context: CheckContext, { page, steps }: { page: Page; steps: LabStep[] }): LabStep {
-  const renewal = steps.find(({ kind }) => kind === 'refresh')
+  const renewal = steps.find(isRenewal)
   if (renewal) return renewal
   if (page.status === 0)
     fail(

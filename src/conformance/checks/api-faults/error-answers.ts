@@ -10,6 +10,7 @@ import { created, openCreateForm } from '../../steps/create-form.ts'
 import { openForms, sendFormsUnder } from '../../steps/every-form.ts'
 import { compareUnder, expectAnswer, expectFittingAnswer, shownIn, visitUnder } from '../../steps/list-page.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
+import { isRenewal } from '../../tokens.ts'
 import { endFault, meet, noCreation, noOtherCall, places } from './every-call.ts'
 
 type Needs = NonNullable<CheckDefinition['needs']>
@@ -382,7 +383,7 @@ export const errorAnswers: CheckDefinition[] = [
             headers.authorization !== refused.request.headers.authorization,
         )
         expect(
-          isRepeated || steps.some(({ kind }) => kind === 'refresh') || asksToSignIn(context, page),
+          isRepeated || steps.some(isRenewal) || asksToSignIn(context, page),
           `The client did not renew the session, and the visitor got ${describePage(page)}, which does not offer to sign in.`,
           page,
         )
@@ -415,7 +416,7 @@ export const errorAnswers: CheckDefinition[] = [
         const refused = steps.filter(({ fault }) => fault?.name === `${place}-401`)
         if (refused.length === 0)
           throw new NotApplicable('the client does not make this call. Another check reports this')
-        const renewals = steps.filter(({ kind }) => kind === 'refresh')
+        const renewals = steps.filter(isRenewal)
         expectAnswer(page)
         expect(refused.length <= 3, `For one request, the client made the call ${refused.length} times.`, page)
         expect(renewals.length <= 2, `For one request, the client renewed the tokens ${renewals.length} times.`, page)

@@ -9,6 +9,7 @@ import { isCall } from '../../steps/renewals.ts'
 import { ownCookies, plant, renewalIn, sessionOf, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf } from '../../steps/set-cookies.ts'
 import { openSignOut, signOut } from '../../steps/sign-out.ts'
+import { isRenewal } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
@@ -200,7 +201,7 @@ export const brokenCookies: CheckDefinition[] = [
         const page = await again(browser)
         const { steps } = await visitPage(context, browser)
         // A client that cannot read the new session may renew it with the refresh token, at every visit.
-        const renewals = steps.filter(({ kind }) => kind === 'refresh')
+        const renewals = steps.filter(isRenewal)
         if (steps.some(isCall) && renewals.length === 0) return undefined
         const what = renewals.length > 0 ? 'the client renews the new session at once' : 'nobody is signed in'
         return { what, page, renewals }
@@ -235,7 +236,7 @@ export const brokenCookies: CheckDefinition[] = [
       if (renewal.response.status !== 200 || !first.steps.some(isCall))
         throw new NotApplicable('the visit with the renewal does not work. Another check reports this')
       const next = await visitPage(context, browser)
-      const renewals = next.steps.filter(({ kind }) => kind === 'refresh')
+      const renewals = next.steps.filter(isRenewal)
       expect(
         next.steps.some(isCall) && renewals.length === 0,
         `The login returned an access token of ${size} KB, and the renewal returned one of the usual size. On the page after the renewal, ${renewals.length > 0 ? 'the client renews again' : 'the visitor is not signed in'}.`,

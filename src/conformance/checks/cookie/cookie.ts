@@ -18,7 +18,7 @@ import {
 } from '../../steps/set-cookies.ts'
 import { lastAnswer, startsOfStrangers } from '../../steps/starts.ts'
 import { findGuess } from '../../steps/state-guesses.ts'
-import { tokensOf } from '../../tokens.ts'
+import { isRenewal, tokensOf } from '../../tokens.ts'
 import { brokenCookies } from './broken-cookies.ts'
 import { foreignCookies } from './foreign-cookies.ts'
 
@@ -276,7 +276,7 @@ export const cookie: CheckDefinition[] = [
       // delete all cookies when the token expires. The second visit uses an expired token.
       const early = await context.signedIn()
       await context.platform.endAccessTokens(early.person)
-      if (!(await visitPage(context, early.browser)).steps.some(({ kind }) => kind === 'refresh'))
+      if (!(await visitPage(context, early.browser)).steps.some(isRenewal))
         renewalIn(context, await visitPage(context, (await expiredSession(context)).browser))
       const ages = cookies.map(({ cookie }) => `${cookie.name}: ${cookie.maxAge ?? 'until the browser is closed'}`)
       fail(

@@ -11,7 +11,7 @@ import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { isBareFailure } from '../../steps/page-content.ts'
 import { asksToSignIn, requireFaultyExchange, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, wrongAgeOf } from '../../steps/set-cookies.ts'
-import { fieldsOf } from '../../tokens.ts'
+import { fieldsOf, isRenewal } from '../../tokens.ts'
 
 const unusable: { fault: string; title: string; rule: RuleId; why: string }[] = [
   ...[
@@ -525,7 +525,7 @@ export const tokenAnswers: CheckDefinition[] = [
         if (id === 'expired') await context.pause(seconds * 1000 + 300)
         await context.platform.endAccessTokens(await context.person())
         const visits = [await visitPage(context, browser), await visitPage(context, browser)]
-        const renewals = visits.flatMap(({ steps }) => steps.filter(({ kind }) => kind === 'refresh'))
+        const renewals = visits.flatMap(({ steps }) => steps.filter(isRenewal))
         expect(renewals.length === 0, 'The client sent a renewal, although it has no refresh token.', ...renewals)
         const pages = visits.map(({ page }) => page)
         expect(

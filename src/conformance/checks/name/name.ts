@@ -10,6 +10,7 @@ import { runsScript } from '../../steps/page-content.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
+import { isRenewal } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
@@ -266,7 +267,7 @@ export const name: CheckDefinition[] = [
       await context.platform.endAccessTokens(person)
       const { steps } = await visitPage(context, browser)
       const calls = steps.filter(({ kind }) => kind === 'me')
-      if (!steps.some(({ kind }) => kind === 'refresh')) return
+      if (!steps.some(isRenewal)) return
       expect(calls.length <= plain.length, 'The client asks for the name again at a renewal.', ...calls)
     },
   },

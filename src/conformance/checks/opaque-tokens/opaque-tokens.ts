@@ -10,6 +10,7 @@ import { makeApplication } from '../../steps/applications.ts'
 import { followCallback } from '../../steps/callback.ts'
 import { created, isCreation, openFormIn } from '../../steps/create-form.ts'
 import { visitPage } from '../../steps/sessions.ts'
+import { isRenewal } from '../../tokens.ts'
 
 const forms: [id: string, what: string][] = [
   ['plain', 'a random text'],
@@ -70,7 +71,7 @@ async function expectUsed(context: CheckContext, what: string, { landed, page, s
     `${said} The client changed the token: the API refused a call with an unknown token.`,
     ...(refused ? [refused] : []),
   )
-  const renewal = steps.find(({ kind }) => kind === 'refresh')
+  const renewal = steps.find(isRenewal)
   expectWithFix(
     'Take the lifetime of the token only from expires_in.',
     renewal === undefined,

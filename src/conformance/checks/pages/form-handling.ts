@@ -30,7 +30,7 @@ import {
 } from '../../steps/create-form.ts'
 import { openForms, reopen } from '../../steps/every-form.ts'
 import { shownIn } from '../../steps/list-page.ts'
-import { fieldsOf, jsonOf } from '../../tokens.ts'
+import { fieldsOf, isRenewal, jsonOf } from '../../tokens.ts'
 
 const needs: Check['needs'] = ['create', 'page']
 
@@ -491,7 +491,7 @@ export const formHandling: CheckDefinition[] = [
         const { result: page, steps } = await context.during(() => send())
         const calls = steps.filter(step => isPlatformCall(step))
         // After a 401, the client may renew the session and send the refused call once more.
-        const most = calls.some(({ kind }) => kind === 'refresh') ? 3 : 2
+        const most = calls.some(isRenewal) ? 3 : 2
         judged++
         expect(
           calls.length <= most,

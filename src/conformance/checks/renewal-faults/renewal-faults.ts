@@ -10,7 +10,7 @@ import { redirectAway, requestAtTrap } from '../../steps/redirect-trap.ts'
 import { expectBack, isCall, type Renewing, renewNow, renewUnder } from '../../steps/renewals.ts'
 import { asksToSignIn, expiredSession, isSession, renewalIn, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, readableTextsIn, readSetCookie, wrongAgeOf } from '../../steps/set-cookies.ts'
-import { fieldsOf, tokensOf } from '../../tokens.ts'
+import { fieldsOf, isRenewal, tokensOf } from '../../tokens.ts'
 import { answers } from './answers.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
@@ -108,7 +108,7 @@ const requests: CheckDefinition[] = [
         authorization: `Basic ${canary}`,
       }
       const { steps } = await context.during(() => context.request(context.settings.page, { headers }))
-      const renewal = steps.find(({ kind }) => kind === 'refresh')
+      const renewal = steps.find(isRenewal)
       // Finds out whether the client renews at all: visits the same page with a normal browser.
       if (!renewal) {
         renewalIn(context, await visitPage(context, (await expiredSession(context)).browser))
@@ -315,7 +315,7 @@ const sizes: CheckDefinition[] = [
           )
         if (page.status >= 400 || asksToSignIn(context, page)) return
         const next = await visitPage(context, browser)
-        const isAgain = next.steps.some(({ kind }) => kind === 'refresh')
+        const isAgain = next.steps.some(isRenewal)
         expect(
           next.steps.some(isCall) && !isAgain,
           'On the next page, the visitor is not signed in with the new token.',

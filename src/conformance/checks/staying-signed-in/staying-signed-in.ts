@@ -5,6 +5,7 @@ import { describePage, expect, waitedMs } from '../../findings.ts'
 import { followCallback } from '../../steps/callback.ts'
 import { expectCallEnds } from '../../steps/hanging-calls.ts'
 import { asksToSignIn, expiredSession, ownCookies, renewalIn, visitAtOnce, visitPage } from '../../steps/sessions.ts'
+import { isRenewal } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
@@ -74,7 +75,7 @@ export const stayingSignedIn: CheckDefinition[] = [
       if (!String(refusal.response.body).includes('invalid_grant'))
         throw new Undecided('The portal did not refuse the refresh token with invalid_grant.')
       const visits = [first, await visitPage(context, browser), await visitPage(context, browser)]
-      const renewals = visits.flatMap(({ steps }) => steps.filter(({ kind }) => kind === 'refresh'))
+      const renewals = visits.flatMap(({ steps }) => steps.filter(isRenewal))
       expect(
         renewals.length <= 1,
         `Three visits sent the refused refresh token ${renewals.length} times.`,
@@ -126,7 +127,7 @@ export const stayingSignedIn: CheckDefinition[] = [
       const { browser } = await context.signedIn()
       await context.order('api-401', { times: 'always' })
       const { page, steps } = await visitPage(context, browser)
-      const renewals = steps.filter(({ kind }) => kind === 'refresh')
+      const renewals = steps.filter(isRenewal)
       expect(renewals.length <= 1, `One page made ${renewals.length} renewals.`, ...renewals.slice(0, 4))
       expect(page.error === undefined, `The browser got no page: ${page.error}.`, page)
     },
@@ -164,7 +165,7 @@ export const stayingSignedIn: CheckDefinition[] = [
       const { page, steps } = await visitPage(context, browser)
       if (!steps.some(({ response }) => response.status === 403))
         throw new Undecided('The client did not call the API.')
-      const renewals = steps.filter(({ kind }) => kind === 'refresh')
+      const renewals = steps.filter(isRenewal)
       expect(renewals.length === 0, 'The client renewed the token.', ...renewals)
       expect(page.stoppedAt === undefined, 'The page redirects to the portal.', page)
       expect(await context.isSignedIn(browser), 'The visitor is no longer signed in.')
