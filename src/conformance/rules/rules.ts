@@ -82,7 +82,11 @@ type Subjects = typeof subjects
 /** The id of a rule, for example `AZ-01`. */
 export type RuleId = { [Name in keyof Subjects]: keyof Subjects[Name] }[keyof Subjects]
 
-export const rules: Record<RuleId, Rule> = Object.assign({}, ...Object.values(subjects))
+/** All rules, in the order of the subjects of each audience. */
+export const rules: Record<RuleId, Rule> = Object.assign(
+  {},
+  ...audiences.flatMap(audience => audience.subjects.map(subject => subject.rules)),
+)
 
 /** The origin of a rule as readable text. */
 export function originOf({ source, section }: Rule): string {
