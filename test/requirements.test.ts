@@ -95,10 +95,12 @@ t.test('every link to a rule leads to an anchor that exists', async t => {
   t.ok(links > 300, 'the test must find the links')
 })
 
-t.test('if a document names the id of a rule, the id is a link', async t => {
+t.test('if a document names the id of a rule outside of code, the id is a link', async t => {
   for (const path of globSync(['*.md', 'docs/**/*.md']).filter(path => !path.startsWith('docs/reference/')))
     t.notMatch(
-      read(path).replace(/`[^`\n]*`/g, ''),
+      read(path)
+        .replace(/^```[\s\S]*?^```/gm, '')
+        .replace(/`[^`\n]*`/g, ''),
       /(?<![\w[-])[A-Z]{1,2}-\d{2}(?![\w\]-])/,
       `${path} names a rule without a link`,
     )

@@ -13,10 +13,13 @@ const isOfProduct = (path: string) => path.startsWith('src/client/applications/'
 
 /** Returns a document without the sections about making a starter, and without rows and links for removed files. */
 export function rewriteDocument(path: string, text: string, { sandbox }: Size): string {
-  const about = /<!-- From here on it is about the sandbox\. -->\n/
+  const about = /<!-- npm run eject without --sandbox removes the rest -->\n/
   return (
     text
-      .replace(/<!-- Before it is yours\. -->[\s\S]*<!-- From here on it is\. -->\n/, '')
+      .replace(
+        /<!-- npm run eject removes this part: begin -->[\s\S]*<!-- npm run eject removes this part: end -->\n/,
+        '',
+      )
       .replace(/^\|.*`src\/client\/applications\/applications\.ts`.*\|\n/m, productRow)
       .replace(/^\|.*`(src\/[\w./-]+)`.*\|\n/gm, (row, path) => (existsSync(path) && !isOfProduct(path) ? row : ''))
       .replace(sandbox ? about : new RegExp(`\\n${about.source}[\\s\\S]*`), '')

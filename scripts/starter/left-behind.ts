@@ -108,6 +108,7 @@ const docsOfTheSandbox = [
   'docs/application-api.md',
   'docs/sandbox-settings.md',
   'docs/conformance.md',
+  'docs/how-to/add-a-check.md',
   'docs/conformance-checks.md',
   'docs/design/sandbox.md',
   'docs/design/store.md',
