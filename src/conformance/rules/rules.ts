@@ -74,10 +74,7 @@ export const audiences: Audience[] = [
 /** The rules that have an entry in docs/reference/platform.md. */
 export const platformAudiences = audiences.slice(0, 2)
 
-/** All subjects. The functions that define rules are in rule.ts, so these files export only subjects. */
-const subjects = { ...client, ...platform, ...sandbox, ...project }
-
-type Subjects = typeof subjects
+type Subjects = typeof client & typeof platform & typeof sandbox & typeof project
 
 /** The id of a rule, for example `AZ-01`. */
 export type RuleId = { [Name in keyof Subjects]: keyof Subjects[Name] }[keyof Subjects]
