@@ -1,17 +1,18 @@
 // Checks on the revocation of tokens at the portal when a visitor signs out: the client's request, and how the client
 // handles the portal's answer.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
-import { type CheckDefinition, NotApplicable } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, expectWithFix, waitedMs } from '../../findings.ts'
+import { describePage, expect, expectWithFix, fail, statusOf, waitedMs } from '../../findings.ts'
+import { ownForm, sendForm } from '../../steps/application-pages.ts'
 import { expectOwnHeaders, foreignHeaders, foreignHeadersRule } from '../../steps/foreign-headers.ts'
 import { expectCallEnds } from '../../steps/hanging-calls.ts'
 import { redirectAway, requestAtTrap } from '../../steps/redirect-trap.ts'
 import { renewUnder } from '../../steps/renewals.ts'
-import { noRevocation, untilRevoked } from '../../steps/revocations.ts'
+import { noRevocation, revocationSeconds, untilRevoked } from '../../steps/revocations.ts'
 import { signInWithOddRefreshToken, visitPage } from '../../steps/sessions.ts'
-import { signOut } from '../../steps/sign-out.ts'
-import { fieldsOf, tokensOf } from '../../tokens.ts'
+import { signOut, signOutFormOf } from '../../steps/sign-out.ts'
+import { fieldsOf, tokensIssuedIn, tokensOf } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['logout', 'page']
 
@@ -26,6 +27,28 @@ async function revokeOnce(context: CheckContext, fault?: string, options: Record
   const revocations = () => context.arrived().filter(step => !before.has(step) && isRevocation(step))
   await untilRevoked(context, () => revocations().length > 0)
   return { browser, page, revocations: revocations() }
+}
+
+/** Waits until the client has revoked more than `known` of the tokens that the portal issued in this check. */
+export async function revokesMore(context: CheckContext, known = 0): Promise<boolean> {
+  return untilRevoked(context, () => revokedTokens(context).length > known)
+}
+
+/** The tokens that the portal issued in this check and that the client has revoked. */
+function revokedTokens(context: CheckContext): unknown[] {
+  const given = context.arrived().flatMap(tokensIssuedIn)
+  return context.platform.steps
+    .filter(({ kind }) => kind === 'revoke')
+    .map(step => fieldsOf(step).token)
+    .filter(token => token !== undefined && given.includes(token as string))
+}
+
+/** Ends the check if even a normal sign-out does not revoke a token, because another check reports this. */
+export async function expectPlainRevocation(context: CheckContext): Promise<void> {
+  const known = revokedTokens(context).length
+  const { browser, page } = await context.signedIn()
+  await signOut(context, browser, page)
+  if (!(await revokesMore(context, known))) throw new NotApplicable(noRevocation)
 }
 
 function request(
@@ -283,4 +306,38 @@ const calls: CheckDefinition = {
   },
 }
 
-export const revocation: CheckDefinition[] = [...requests, headers, calls, ...redirects, otherRedirect, ...failures]
+const atOtherInstance: CheckDefinition = {
+  id: 'replica-sign-out-revokes',
+  title: 'An instance of the client revokes the refresh token at sign-out even if another instance handled the login',
+  rule: 'CK-15',
+  why: 'Any instance can receive the sign-out. If only the instance that handled the login knows the refresh token, a copy of the token stays valid.',
+  fix: 'Read the refresh token from its cookie, or keep the token in a store that all instances share.',
+  needs: ['logout', 'page', 'replica'],
+  async run(context) {
+    const { browser } = await context.signedIn()
+    const { path, method } = context.settings.logout!
+    if (method === 'GET') throw new NotApplicable('signing out is a GET request')
+    const shown = await browser.visit(context.url(context.settings.page))
+    const form = signOutFormOf(context, shown)
+    const action = context.url(path, context.settings.replica)
+    const { answer } = await sendForm(context, browser, { action, fields: form?.fields ?? [] }, ownForm(context))
+    if (statusOf(answer) >= 400)
+      throw new Undecided(`The other instance answered the sign-out with status ${statusOf(answer)}.`)
+    if (await revokesMore(context)) return
+    await expectPlainRevocation(context)
+    fail(
+      `The other instance signed the visitor out, but did not revoke a token within ${revocationSeconds} seconds.`,
+      answer,
+    )
+  },
+}
+
+export const revocation: CheckDefinition[] = [
+  ...requests,
+  headers,
+  calls,
+  ...redirects,
+  otherRedirect,
+  ...failures,
+  atOtherInstance,
+]

@@ -11,10 +11,10 @@ import { beginLogin, cookieHeader, followCallback, typedAddress } from '../../st
 import { renewUnder } from '../../steps/renewals.ts'
 import { noRevocation, revocationSeconds, untilRevoked } from '../../steps/revocations.ts'
 import { visitPage } from '../../steps/sessions.ts'
-import { readSetCookie } from '../../steps/set-cookies.ts'
+import { cookiesOf, type ReadCookie, readSetCookie } from '../../steps/set-cookies.ts'
 import { formHtml, openSignOut, signOut, signOutFormOf } from '../../steps/sign-out.ts'
 import { fieldsOf, tokensOf } from '../../tokens.ts'
-import { signingOutOccasions } from './occasions.ts'
+import { afterExpiry } from './after-expiry.ts'
 import { revocation } from './revocation.ts'
 
 /** Returns a sign-out form on a page of another site, or of another port of the same host. */
@@ -509,6 +509,96 @@ export const signingOut: CheckDefinition[] = [
       )
     },
   },
+  {
+    id: 'logout-without-refresh-token',
+    title: 'If the portal issued no refresh token, the visitor can sign out',
+    rule: 'CK-13',
+    why: 'A portal does not have to issue a refresh token. If the client needs this token at sign-out, the visitor stays signed in.',
+    fix: 'Delete all cookies of the session even if there is no refresh token, and whatever the portal answers to the revocation.',
+    needs,
+    async run(context) {
+      // In the second round, the portal refuses the revocation, so the access token stays valid.
+      for (const fault of [undefined, 'revoke-503']) {
+        const { browser, callback } = await beginLogin(context)
+        await context.order('exchange-refresh-token-missing')
+        const landed = await followCallback(context, browser, callback)
+        if (!(await context.isSignedIn(browser)))
+          throw new NotApplicable(
+            'without a refresh token, the client does not sign the visitor in. Another check reports this',
+          )
+        if (fault) await context.order(fault, { times: 'always' })
+        const page = await signOut(context, browser, landed)
+        await context.dropFaults()
+        const when = fault ? 'At a portal that refuses revocations' : 'At a portal that works'
+        expect(
+          page.status > 0 && page.status < 400,
+          `${when}, the client answered the sign-out with ${describePage(page)}.`,
+          page,
+        )
+        expect(!(await context.isSignedIn(browser)), `${when}, the visitor is still signed in on the next page.`, page)
+      }
+    },
+  },
+  {
+    id: 'logout-not-by-head',
+    title: 'A HEAD or OPTIONS request to the sign-out path does not sign the visitor out',
+    rule: 'PG-04',
+    why: "Other sites can cause these requests with the visitor's cookies, and many frameworks handle HEAD like GET.",
+    fix: 'Sign out only by POST, and answer every other method with 405.',
+    needs,
+    async run(context) {
+      const { path } = context.settings.logout!
+      for (const method of ['HEAD', 'OPTIONS']) {
+        const { browser } = await context.signedIn()
+        const cookie = cookieHeader(context, browser, context.url(path))
+        const answer = await context.request(path, { method, headers: { cookie, ...typedAddress } })
+        for (const { name, isDeletion } of setCookiesOf(answer).map(readSetCookie))
+          if (isDeletion) browser.cookies.delete(name)
+        expect(await context.isSignedIn(browser), `${method} ${path} signs the visitor out.`, answer)
+      }
+    },
+  },
+  {
+    id: 'login-start-keeps-session',
+    title: 'If a signed-in visitor begins a login, the visitor stays signed in',
+    rule: 'PG-04',
+    why: 'Any other site can send the browser to the login path. If this ended the session, the visitor would be signed out although the new login has not finished.',
+    fix: 'Replace the session only in the answer to a successful callback. Never delete the session cookies at the login path.',
+    needs: ['page'],
+    async run(context) {
+      const { browser } = await context.signedIn()
+      const page = await context.visitUntilPortal(browser.newTab(), context.settings.login)
+      expect(await context.isSignedIn(browser), 'After a login has begun, the visitor is signed out.', page)
+    },
+  },
+  {
+    id: 'logout-foreign-cookies',
+    title: 'When a visitor signs out, the client does not delete cookies that another program has set',
+    rule: 'CK-14',
+    why: 'Another host of the domain, or another program on this host, may have set the cookie, for example for its own session. If the client deletes the cookie, the visitor is also signed out of that program.',
+    fix: 'Delete only the cookies that the client sets, by name and without a Domain. Never delete all cookies of a request.',
+    needs,
+    async run(context) {
+      const { browser, page: landed } = await context.signedIn()
+      const names = ['conformance_other_session', 'other.sid']
+      for (const name of names) browser.cookies.set(context.url('/'), `${name}=1; Path=/`)
+      const page = await signOut(context, browser, landed)
+      const isForDomain = ({ attributes }: ReadCookie) => Boolean(attributes.get('domain'))
+      const own = cookiesOf(landed.trail).flatMap(({ cookie }) => (isForDomain(cookie) ? [cookie.name] : []))
+      for (const { cookie, exchange } of cookiesOf(page.trail))
+        expect(
+          !cookie.isDeletion || !isForDomain(cookie) || names.includes(cookie.name) || own.includes(cookie.name),
+          `The answer deletes the cookie ${cookie.name} for the whole domain. The client has set this cookie only for its own host, so another host may have set a cookie with this name for the domain.`,
+          exchange,
+        )
+      for (const { cookie, exchange } of cookiesOf(page.trail))
+        expect(
+          !names.includes(cookie.name),
+          `The answer deletes or replaces the cookie ${cookie.name}. The client has not set this cookie before.`,
+          exchange,
+        )
+    },
+  },
   ...revocation,
-  ...signingOutOccasions,
+  ...afterExpiry,
 ]

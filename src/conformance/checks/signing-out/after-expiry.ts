@@ -1,0 +1,132 @@
+// Checks on signing out after the access token has expired, or after a renewal has replaced it.
+import type { Browser, Page } from '../../browser/browser.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { describePage, expect, expectWithFix, fail } from '../../findings.ts'
+import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { revocationSeconds } from '../../steps/revocations.ts'
+import { endToken, renewalIn, shortLifeValue, visitPage } from '../../steps/sessions.ts'
+import { expectWorkingSignOut, openSignOut } from '../../steps/sign-out.ts'
+import { expectPlainRevocation, revokesMore } from './revocation.ts'
+
+const needs: CheckDefinition['needs'] = ['logout', 'page']
+
+/**
+ * Signs out after the access token has expired, with the form of a page that was opened before. The faults in `faults`
+ * apply during the sign-out. Without faults, the check ends if the client refuses the sign-out. Before that, the
+ * function `judgeRefusal` can judge the refusal.
+ */
+async function signOutAfterExpiry(
+  context: CheckContext,
+  faults: [name: string, options?: Record<string, unknown>][] = [],
+  judgeRefusal: (refused: { browser: Browser; page: Page }) => Promise<void> = async () => {},
+): Promise<{ browser: Browser; copy: Browser; page: Page }> {
+  const { browser, callback } = await beginLogin(context)
+  await context.order('exchange-expires-in', shortLifeValue)
+  await context.order('refresh-expires-in', { ...shortLifeValue, times: 'always' })
+  const landed = await followCallback(context, browser, callback)
+  const send = await openSignOut(context, browser, landed)
+  await endToken(context, await context.person())
+  await context.dropFaults()
+  for (const [name, options = {}] of faults) await context.order(name, { times: 'always', options })
+  const copy = browser.copy()
+  const page = await send()
+  if (faults.length === 0 && (page.status === 0 || page.status >= 400)) {
+    await judgeRefusal({ browser, page })
+    throw new Undecided(
+      `When the access token had expired, the client answered the sign-out with ${describePage(page)}.`,
+    )
+  }
+  return { browser, copy, page }
+}
+
+export const afterExpiry: CheckDefinition[] = [
+  {
+    id: 'logout-expired-revokes',
+    title: 'If a visitor signs out after the access token has expired, the client still revokes the refresh token',
+    rule: 'CK-15',
+    why: 'The cookie with the refresh token lives longer than the session cookie. If the client looks only at the session cookie, a copy of the refresh token stays valid for days after the sign-out.',
+    fix: 'At sign-out, read the refresh token from its own cookie or from the server, even if the session cookie has expired. Then revoke the refresh token.',
+    needs,
+    async run(context) {
+      const { copy, page } = await signOutAfterExpiry(context)
+      if (await revokesMore(context)) return
+      if (!(await context.isSignedIn(copy)))
+        throw new NotApplicable('when the access token has expired, the client has no token that works')
+      await expectPlainRevocation(context)
+      fail(
+        `Within ${revocationSeconds} seconds, the client did not revoke a token. With a copy of the cookies from before the sign-out, a browser is still signed in.`,
+        page,
+      )
+    },
+  },
+  {
+    id: 'logout-expired-ends',
+    title: 'If a visitor signs out after the access token has expired, the session ends',
+    rule: 'CK-13',
+    why: 'If the client deletes only the session cookie, the next page renews the session with the refresh token. Then the next person at the computer is signed in.',
+    fix: 'At sign-out, delete all cookies of the session, and any session data on the server, even if the access token has expired.',
+    needs,
+    async run(context) {
+      const { browser, page } = await signOutAfterExpiry(context, [], async ({ browser, page }) => {
+        expectWithFix(
+          'Accept the sign-out form of every page of the same session. A form value that protects against forged requests must not depend on the access token.',
+          !(await context.isSignedIn(browser)),
+          `When the access token had expired, the client answered its own sign-out form with ${describePage(page)}, and the visitor is still signed in.`,
+          page,
+        )
+      })
+      expect(!(await context.isSignedIn(browser)), 'On the next page, the visitor is still signed in.', page)
+    },
+  },
+  {
+    id: 'logout-after-renewal',
+    title: 'A visitor can sign out on a page that was opened before a renewal',
+    rule: 'CK-13',
+    why: 'One tab can renew the session while another tab still shows an older page. If the client refuses the sign-out form of this page, the visitor is still signed in.',
+    fix: 'Accept the sign-out form of every page of the same session. A form value that protects against forged requests must not depend on the access token, because a renewal changes the access token.',
+    needs,
+    async run(context) {
+      const { browser, person, page: landed } = await context.signedIn()
+      const send = await openSignOut(context, browser, landed)
+      await context.platform.endAccessTokens(person)
+      const visit = await visitPage(context, browser.newTab())
+      renewalIn(context, visit)
+      const page = await send()
+      if (!(await context.isSignedIn(browser))) return
+      // A client may not have a working sign-out at all. Another check reports this.
+      await expectWorkingSignOut(context, browser)
+      fail(
+        `Another tab renewed the session. The client then answered the sign-out form of an older page with ${describePage(page)}, and the visitor is still signed in.`,
+        page,
+      )
+    },
+  },
+  {
+    id: 'logout-expired-portal-down',
+    title: 'If the access token has expired and the portal refuses the renewal or is down, the visitor can sign out',
+    rule: 'CK-13',
+    why: 'If the client first renews the session when a visitor signs out, a failure of the portal keeps the visitor signed in. Then the next person at the computer can act as this visitor.',
+    fix: 'Do not renew the session at the sign-out path. Delete the cookies of the session, and then try to revoke the refresh token.',
+    needs,
+    longestMs: 90_000,
+    async run(context) {
+      await signOutAfterExpiry(context)
+      for (const faults of [
+        [['refresh-503'], ['revoke-503']],
+        [['refresh-reset'], ['revoke-reset']],
+        [['refresh-400', { error: 'invalid_grant' }]],
+      ] as [name: string, options?: Record<string, unknown>][][]) {
+        const { browser, page } = await signOutAfterExpiry(context, faults)
+        await context.dropFaults()
+        const what = faults.map(([name]) => name).join(' and ')
+        expect(
+          page.status > 0 && page.status < 400,
+          `When the access token had expired, and with the fault ${what}, the client answered the sign-out with ${describePage(page)}.`,
+          page,
+        )
+        expect(!(await context.isSignedIn(browser)), `After the sign-out with ${what}, the visitor is signed in.`, page)
+      }
+    },
+  },
+]
