@@ -41,6 +41,11 @@ var (
 	}
 )
 
+// Each login is sealed with these settings. If one of them changes, the client refuses the logins that began before.
+func currentSettings() string {
+	return strings.Join([]string{loginURL, platform.ClientID, platform.RedirectURL}, " ")
+}
+
 func settingOr(name, fallback string) string {
 	if value := os.Getenv(name); value != "" {
 		return value
@@ -348,6 +353,8 @@ func randomText() string {
 	return base64.RawURLEncoding.EncodeToString(value)
 }
 
+type pendingLogin struct{ Verifier, Settings string }
+
 func login(w http.ResponseWriter, r *http.Request) {
 	// The client keeps at most five logins, because a browser sends all of their cookies.
 	if names := loginCookies(r); len(names) > 4 {
@@ -358,7 +365,8 @@ func login(w http.ResponseWriter, r *http.Request) {
 	state, verifier := randomText(), randomText()
 	challenge := sha256.Sum256([]byte(verifier))
 	name := loginPrefix + state
-	setCookie(w, name, seal(name, verifier, 10*time.Minute), 10*time.Minute, http.SameSiteLaxMode)
+	pending := pendingLogin{verifier, currentSettings()}
+	setCookie(w, name, seal(name, pending, 10*time.Minute), 10*time.Minute, http.SameSiteLaxMode)
 	// The platform requires two parameters that OAuth does not define.
 	http.Redirect(w, r, platform.AuthCodeURL(state,
 		oauth2.SetAuthURLParam("grant_type", "authorization"),
@@ -366,6 +374,12 @@ func login(w http.ResponseWriter, r *http.Request) {
 		oauth2.SetAuthURLParam("code_challenge", base64.RawURLEncoding.EncodeToString(challenge[:])),
 		oauth2.SetAuthURLParam("code_challenge_method", "S256"),
 	), http.StatusFound)
+}
+
+// isCode returns false if the text cannot be a code. Every code consists of printable ASCII characters.
+func isCode(text string) bool {
+	isOdd := func(c rune) bool { return c < ' ' || c > '~' }
+	return text != "" && len(text) <= 2048 && strings.IndexFunc(text, isOdd) < 0
 }
 
 func exchangeToken(w http.ResponseWriter, r *http.Request) {
@@ -378,15 +392,15 @@ func exchangeToken(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	state := query.Get("state")
-	var verifier string
-	if !readCookie(r, loginPrefix+state, &verifier) {
+	var pending pendingLogin
+	if !readCookie(r, loginPrefix+state, &pending) || pending.Settings != currentSettings() {
 		refuse()
 		return
 	}
 	setCookie(w, loginPrefix+state, "", 0, http.SameSiteLaxMode)
 	isOurs := !query.Has("client_id") || query.Get("client_id") == platform.ClientID
 	isOfPortal := !query.Has("iss") || query.Get("iss") == loginURL
-	if !isOurs || !isOfPortal || query.Has("error") || query.Get("code") == "" {
+	if !isOurs || !isOfPortal || query.Has("error") || !isCode(query.Get("code")) || len(query.Get("subject")) > 2048 {
 		refuse()
 		return
 	}
@@ -394,7 +408,7 @@ func exchangeToken(w http.ResponseWriter, r *http.Request) {
 	ctx := context.WithValue(r.Context(), oauth2.HTTPClient, exchangeClient)
 	// The platform also requires the state in the exchange.
 	token, err := platform.Exchange(ctx, query.Get("code"),
-		oauth2.SetAuthURLParam("state", state), oauth2.SetAuthURLParam("code_verifier", verifier))
+		oauth2.SetAuthURLParam("state", state), oauth2.SetAuthURLParam("code_verifier", pending.Verifier))
 	var refusal *oauth2.RetrieveError
 	if errors.As(err, &refusal) {
 		status := refusal.Response.StatusCode

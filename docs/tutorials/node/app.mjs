@@ -10,6 +10,8 @@ const { LOGIN_URL, API_URL, CLIENT_ID, CLIENT_SECRET, SESSION_KEY, PORT = '3000'
 const { PUBLIC_URL = `http://localhost:${PORT}` } = process.env
 const redirectUri = `${PUBLIC_URL}/exchangeToken`
 const cancelUrl = `${PUBLIC_URL}/cancelled`
+// Each login is sealed with these settings. If one of them changes, the client refuses the logins that began before.
+const settings = [LOGIN_URL, CLIENT_ID, redirectUri].join(' ')
 
 // Fastify's own request log is off, because it contains addresses, and the address of the callback contains the code.
 const app = fastify({ logger: true, disableRequestLogging: true, bodyLimit: 64 * 1024, exposeHeadRoutes: false })
@@ -200,7 +202,7 @@ app.get('/login', async (request, reply) => {
   const state = openid.randomState()
   const verifier = openid.randomPKCECodeVerifier()
   const name = loginCookie(state)
-  reply.setCookie(name, await seal(name, { verifier }, 600), { ...flags, sameSite: 'lax', maxAge: 600 })
+  reply.setCookie(name, await seal(name, { verifier, settings }, 600), { ...flags, sameSite: 'lax', maxAge: 600 })
   const url = openid.buildAuthorizationUrl(platform, {
     // The platform requires two parameters that OAuth does not define.
     grant_type: 'authorization',
@@ -221,8 +223,11 @@ app.get('/exchangeToken', async (request, reply) => {
   const state = address.searchParams.get('state')
   const name = loginCookie(state)
   const login = await unseal(name, request.cookies[name])
-  if (!login) return refuse()
+  if (login?.settings !== settings) return refuse()
   reply.clearCookie(name, { ...flags, sameSite: 'lax' })
+  // Every code consists of printable ASCII characters. A callback with an error has no code.
+  if (!/^[\x20-\x7e]{0,2048}$/.test(address.searchParams.get('code') ?? '')) return refuse()
+  if ((address.searchParams.get('subject') ?? '').length > 2048) return refuse()
   if ((address.searchParams.get('client_id') ?? CLIENT_ID) !== CLIENT_ID) return refuse()
   if (new Set(address.searchParams.keys()).size !== address.searchParams.size) return refuse()
 

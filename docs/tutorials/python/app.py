@@ -33,7 +33,8 @@ MAX_BYTES = 8 * 1024 * 1024
 
 app = Flask(__name__)
 app.config.update(
-    SECRET_KEY=SESSION_KEY,
+    # The key depends on these settings. If one of them changes, the client refuses the logins that began before.
+    SECRET_KEY=hashlib.sha256(" ".join([SESSION_KEY, LOGIN_URL, CLIENT_ID, REDIRECT_URI]).encode()).digest(),
     MAX_CONTENT_LENGTH=64 * 1024,
     # Flask's own session contains only the logins that are under way. The browser must send this cookie when the portal
     # redirects it back, so it is Lax.
@@ -262,7 +263,9 @@ def exchange_token():
         return sign_in_page("This login was started in another browser, or is over", 400)
     if request.args.get("iss", LOGIN_URL) != LOGIN_URL or request.args.get("client_id", CLIENT_ID) != CLIENT_ID:
         return sign_in_page("This is the answer to another client", 400)
-    if not request.args.get("code") and "error" not in request.args:
+    # Every code consists of printable ASCII characters. A callback with an error has no code.
+    is_code = re.fullmatch(r"[\x20-\x7e]{1,2048}", request.args.get("code", ""))
+    if not (is_code or "error" in request.args) or len(request.args.get("subject", "")) > 2048:
         return sign_in_page("This is not the answer to a login", 400)
     try:
         # Authlib compares the state and sends the PKCE verifier. The platform also requires the state in the exchange.
