@@ -4,6 +4,7 @@ import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
 import { citingFiles, findCitations } from '../scripts/citations.ts'
 import { findChecks, findTests, makeRequirements, requirementsPath, untested } from '../scripts/write-requirements.ts'
+import { checks } from '../src/conformance/checks.ts'
 import { audiences, platformAudiences, type RuleId, rules } from '../src/conformance/rules/rules.ts'
 import { notices } from '../src/sandbox/lab/explain/notices/notices.ts'
 import { reasons } from '../src/sandbox/observe/reasons.ts'
@@ -39,6 +40,45 @@ t.test(
       [],
     )
     t.same(without.toSorted(), Object.keys(untested).toSorted())
+  },
+)
+
+t.test('every MUST for a client has a check, so that a client that breaks it fails', async t => {
+  const [forClients] = audiences
+  const musts = forClients!.subjects
+    .flatMap(({ rules }) => Object.entries(rules))
+    .flatMap(([id, { level }]) => (level === 'MUST' ? [id] : []))
+  t.ok(musts.length > 100, 'the test must find the rules')
+  t.same(
+    musts.filter(id => findChecks(id).length === 0),
+    [],
+    'Write a check for the rule, or lower its level. A check of another rule has the level of that rule.',
+  )
+})
+
+t.test('if the texts or the code of a check name a second rule, both rules have the same level', async t => {
+  const texts = checks.map(({ id, rule, title, why, fix, run }) => ({
+    id,
+    rule,
+    text: `${title}\n${why}\n${fix}\n${run}`,
+  }))
+  t.same(
+    texts.flatMap(({ id, rule, text }) =>
+      findCitations(id, text)
+        .filter(other => rules[other.id as RuleId].level !== rules[rule].level)
+        .map(other => `${id} (${rules[rule].level}) names ${other.id}`),
+    ),
+    [],
+  )
+})
+
+t.test(
+  'a check that says that it only warns has the level SHOULD, and a check that is only advice has this level',
+  async t => {
+    for (const { id, rule, why } of checks) {
+      if (/only warns/.test(why)) t.equal(rules[rule].level, 'SHOULD', id)
+      if (/only advice/.test(why)) t.equal(rules[rule].level, 'advice', id)
+    }
   },
 )
 

@@ -14,7 +14,7 @@ import { metadataReader } from './clients/mistakes/metadata.ts'
 import { mistakes } from './clients/mistakes.ts'
 import { buildOtherClient, otherClientOptions } from './clients/other-client.ts'
 import { page } from './clients/pages.ts'
-import { type Login, Refusal } from './clients/visit.ts'
+import { type Login, Refusal, type Settings } from './clients/visit.ts'
 import { openStage } from './support/stage.ts'
 
 const stage = await openStage()
@@ -205,6 +205,21 @@ t.test(
       'exchange-code': 'passed',
       'tabs-reload-after-login': 'undecided',
     })
+  },
+)
+
+t.test(
+  'if the client does not take its settings from the environment, the check `restart-other-settings` does not apply',
+  async t => {
+    let first: Settings | undefined
+    const results = await stage.judge(
+      settings => {
+        first ??= settings
+        return buildClient(first, { ...correct, checkClient: () => {} })
+      },
+      checks.filter(({ id }) => id === 'restart-other-settings'),
+    )
+    t.match(results, [{ verdict: 'not applicable', reason: /does not begin logins with another CLIENT_ID/ }])
   },
 )
 

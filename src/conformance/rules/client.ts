@@ -88,11 +88,8 @@ export const loginCookie = {
   ),
   'CL-08': decision('The cookie of a login is Secure, HttpOnly and SameSite=Lax, and has no Domain.'),
   'login-cookie-short': decision('The cookie of a login lives for ten minutes at most.'),
-  'login-of-these-settings': advice(
-    'If the client id or the address of the portal has changed, the client refuses the callback of a login that began before the change.',
-  ),
   'CL-24': decision(
-    'The client binds a login to the portal, the client id and the redirect URI with which the login began.',
+    'The client binds a login to the portal, the client id and the redirect URI with which the login began. If one of these settings has changed, the client refuses the callback of an earlier login.',
   ),
 } satisfies Record<string, Rule>
 
@@ -149,7 +146,7 @@ export const callback = {
   'CL-05': rfc(
     9700,
     '2.1',
-    'A state is valid for one callback. The answer to the callback deletes the cookie of the login, whether the login succeeded or not.',
+    'After a successful login, its state is no longer valid. If a login has its own cookie, the answer to the callback deletes this cookie, whether the login succeeded or not.',
     'one-time use CSRF tokens carried in the state parameter that are securely bound to the user agent MUST be used for CSRF protection',
   ),
   'state-once-after-failure': should(
@@ -162,8 +159,9 @@ export const callback = {
   ),
   'CL-21': rfc(
     9700,
-    '4.7',
-    'The client refuses a callback in a browser that did not start the login, even if its code is valid.',
+    '2.1',
+    "The client refuses an attacker's callback in the browser of a visitor, even if its code and state are valid in the attacker's browser.",
+    'Clients MUST prevent Cross-Site Request Forgery (CSRF).',
   ),
   'code-once': rfc(
     6749,
@@ -191,13 +189,12 @@ export const callback = {
   'CL-16': decision(
     'If the code or state of a callback is too long, or contains a character that never occurs in a code or state, such as a line break or a letter outside ASCII, the client refuses the callback and sends no request.',
   ),
-  'code-characters': advice('The client does not send the portal a code with a character that never occurs in a code.'),
+  'subject-length': should(decision('If the subject of a callback is too long, the client refuses the callback.')),
   'form-type-only': should(
     decision(
       'The client refuses a form that is sent as multipart/form-data, as JSON, or with any other content type that the forms of the client do not use.',
     ),
   ),
-  'code-length': advice('The client does not send the portal a code that is much longer than any real code.'),
   'CL-23': should(
     rfc(
       9207,
@@ -322,13 +319,11 @@ export const exchange = {
     'The client uses an access token only if its type is Bearer.',
     'The client MUST NOT use an access token if it does not understand the token type.',
   ),
-  'token-type-required': should(
-    rfc(
-      6749,
-      '5.1',
-      'The client refuses a token response without token_type.',
-      'REQUIRED. The type of the token issued as described in Section 7.1.',
-    ),
+  'token-type-required': rfc(
+    6749,
+    '5.1',
+    'The client refuses a token response without token_type.',
+    'REQUIRED. The type of the token issued as described in Section 7.1.',
   ),
   'token-type-case': rfc(
     6749,
@@ -450,6 +445,11 @@ export const renewal = {
     'A new refresh token replaces the old refresh token.',
     'the client MUST discard the old refresh token and replace it with the new refresh token.',
   ),
+  'renewal-of-one-session': should(
+    decision(
+      'Each session has its own tokens, even if one person has several sessions. A renewal changes only the tokens of its own session.',
+    ),
+  ),
   'RF-09': decision(
     'The answer to the request that caused the renewal sets the cookies with the new tokens, if cookies contain the tokens.',
   ),
@@ -499,7 +499,9 @@ export const signOut = {
   'logout-not-silent': should(
     decision('After signing out, a visitor is signed in again only if the visitor asks for it.'),
   ),
-  'CK-14': decision('Signing out does not delete cookies of other hosts.'),
+  'CK-14': decision(
+    'When a visitor signs out, the client deletes only cookies that it has set itself. If the client and the portal have the same host or domain, the client therefore sends no `Clear-Site-Data: "cookies"`.',
+  ),
   'clear-site-data': advice(
     'Signing out sends no `Clear-Site-Data: "cookies"`, because this header also deletes the cookies of every other host of the domain.',
   ),
@@ -534,9 +536,8 @@ export const applications = {
   'PG-14': decision(
     'When a form arrives after the session has ended, the client creates nothing and tells the visitor that nothing was created.',
   ),
-  'PG-16': decision(
-    'The client answers a successful form with a redirect to a page, so that Reload does not send the form again.',
-  ),
+  'PG-16': decision('When a visitor reloads the page after a successful form, nothing is created or changed again.'),
+  // Only a SHOULD: a client that shows a new secret in the answer to the form need not keep this secret anywhere.
   'redirect-after-form': should(decision('The client answers a successful form with a redirect, not with a page.')),
   'form-kept': should(decision('The client shows a refused form again with the typed values.')),
   'edit-overtaken': decision(
@@ -580,12 +581,14 @@ export const pages = {
     'A page with a form has no `Referrer-Policy: no-referrer`, so that the browser sends Origin with the form.',
   ),
   'PG-09': decision(
-    'Every answer has the security headers and a content type, even if the HTTP parser refuses the request.',
+    'Every page has `X-Content-Type-Options: nosniff` and a content type. Error pages have the same security headers as other pages. If the client can set headers for requests that the HTTP parser refuses, all answers to such requests have these headers.',
   ),
-  'PG-10': decision('If the public address is https, the client sends HSTS for one year and only for its own host.'),
+  'PG-10': decision(
+    'If the public address is https, every answer of the client has HSTS, for at least one year and only for its own host.',
+  ),
   nosniff: asvs(
     '3.4.4',
-    'Every answer has `X-Content-Type-Options: nosniff`.',
+    'Every answer has `X-Content-Type-Options: nosniff`, including files, redirects and answers of the HTTP parser.',
     "all HTTP responses contain an 'X-Content-Type-Options: nosniff' header field.",
   ),
   'content-security-policy': asvs(
@@ -598,24 +601,21 @@ export const pages = {
     'Every answer with a body names its content type and charset.',
     'every HTTP response with a message body contains a Content-Type header field that matches the actual content of the response, including the charset parameter to specify safe character encoding',
   ),
-  hsts: asvs(
-    '3.4.1',
-    'A client on https sends HSTS.',
-    'a Strict-Transport-Security header field is included on all responses to enforce an HTTP Strict Transport Security (HSTS) policy.',
-  ),
   'PG-11': decision("Pages with a visitor's data have `Cache-Control: no-store`."),
   'PG-12': decision('If a signed-in visitor follows a link from another site, the client shows the page.'),
   'PG-13': decision(
     'The client looks for the session cookie first. If this cookie is missing, and only then, the client checks whether the request comes from another site.',
   ),
-  'PG-18': decision('The client accepts a form only with the content type of a form.'),
+  'PG-18': decision(
+    'The client refuses a form whose content type is text/plain, or any other type except application/x-www-form-urlencoded, multipart/form-data and JSON.',
+  ),
   'PG-19': decision('The client allows no other origin to read its pages (CORS).'),
   'PG-20': decision(
-    'Error pages show no stack, file path, internal address or token, and no text that the platform sent. A refused form may show the messages for its fields (422).',
+    'Error pages show no stack, file path, internal address or token, and no error message from an answer of the platform. Only the page of a refused form may show the message with which the API refused the form (400, 403, 404, 409 or 422).',
   ),
   'generic-errors': asvs(
     '16.5.1',
-    'Error pages are general and show no internals of the client.',
+    'Error pages are general. They show no message of a library, and no error code from the portal.',
     'a generic message is returned to the consumer when an unexpected or security-sensitive error occurs',
   ),
   'PG-21': asvs(
@@ -685,7 +685,7 @@ export const failures = {
     'The client answers with 502, 503 or 504 when the platform fails, so that 500 always means a mistake in the client.',
   ),
   'DO-14': decision(
-    'One request causes at most two calls to the platform, including a renewal. A login may cause one more call, for the name. After a 401 answer and the renewal, the client may send the refused call once more.',
+    'A page or a form causes at most two calls to the platform, including a renewal. If the API refuses a form, the client may make one more call. After a renewal, a request for the name does not count. A login makes one exchange and at most two other calls to the portal. After a 401 answer and the renewal, the client may send the refused call once more.',
   ),
   'unknown-members': decision('The client ignores unknown fields in an answer of the API.'),
   'stays-up': decision('The client answers every request with a page and keeps running.'),

@@ -111,7 +111,7 @@ export const correct = {
   readCallback({ query, behaviour }: Visit): Callback {
     const [code, subject] = [behaviour.singleParameter(query, 'code'), behaviour.singleParameter(query, 'subject')]
     if (!/^[\x21-\x7e]{1,2048}$/.test(code)) throw new Refusal(400, 'The login portal did not send a usable code.')
-    if (!subject) throw new Refusal(400, 'The login portal did not say whose login this is.')
+    if (!subject || subject.length > 2048) throw new Refusal(400, 'The login portal did not say whose login this is.')
     return {
       code,
       subject,

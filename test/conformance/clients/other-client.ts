@@ -120,8 +120,9 @@ export function buildOtherClient(settings: Settings): Server {
     if (new Set(names).size !== names.length || !isOurs)
       return { status: 400, json: { message: 'Please start again.' } }
     begun.delete(state)
-    const [code, subject] = [query.get('code') ?? '', query.get('subject')]
-    if (query.has('error') || query.get('client_id') !== clientId || !subject || !/^\w{1,2000}$/.test(code))
+    const [code, subject] = [query.get('code') ?? '', query.get('subject') ?? '']
+    const isUsableCallback = [code, subject].every(text => /^[\w-]{1,2000}$/.test(text))
+    if (query.has('error') || query.get('client_id') !== clientId || !isUsableCallback)
       return { status: 400, json: { message: 'You were not signed in. Please start again.' } }
     const tokens = await post(`${loginUrl}/api/exchangeToken`, {
       grant_type: 'authorization_code',

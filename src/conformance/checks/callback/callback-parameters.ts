@@ -493,7 +493,7 @@ export const callbackParameters: CheckDefinition[] = [
     ([id, what, code]): CheckDefinition => ({
       id: `callback-code-${id}`,
       title: `When the code in a callback contains ${what}, the client does not send this code to the portal`,
-      rule: 'code-characters',
+      rule: 'CL-16',
       why: 'The portal never issues a code with such a character. Anybody can make visitors open such a callback, and every useless exchange costs a connection to the portal.',
       fix: 'Before the exchange, check that the code contains only printable ASCII characters. If the code contains another character, answer with status 400.',
       async run(context) {
@@ -559,9 +559,7 @@ export const callbackParameters: CheckDefinition[] = [
   {
     id: 'callback-code-long',
     title: 'When the code in a callback is 8 KB long, the client does not send this code to the portal',
-    rule: 'code-length',
-    // This rule is only advice: RFC 6749, 4.1.2 says "The client should avoid making assumptions about code value
-    // sizes", so a client that accepts a code of any length is also correct.
+    rule: 'CL-16',
     why: 'Anybody can send a callback with a long code. The client would then send large requests to the portal.',
     fix: 'Refuse a code of more than about 2,000 characters.',
     async run(context) {
@@ -569,6 +567,22 @@ export const callbackParameters: CheckDefinition[] = [
       callback.searchParams.set('code', 'a'.repeat(8000))
       const page = await expectRefused(context, browser, callback)
       expect(page.status !== 0 && page.status < 500, `The callback was answered with ${describePage(page)}.`, page)
+    },
+  },
+  {
+    id: 'callback-subject-long',
+    title: 'The client refuses a callback with a subject of 8 KB',
+    rule: 'subject-length',
+    why: 'The subject is the id of a user, and no such id is long. A client that keeps or logs the subject without a limit lets anybody fill its cookies or its log.',
+    fix: 'Refuse a subject of more than about 2,000 characters with status 400, before the exchange.',
+    async run(context) {
+      const plain = await beginLogin(context)
+      await followCallback(context, plain.browser, plain.callback)
+      const known = (await context.codeExchanges()).length
+      if (known === 0) throw new Undecided('The client made no exchange for a plain callback.')
+      const { browser, callback } = await beginLogin(context)
+      callback.searchParams.set('subject', 'a'.repeat(8000))
+      await expectRefused(context, browser, callback, known)
     },
   },
   ...garbage.map(

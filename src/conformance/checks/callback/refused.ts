@@ -290,7 +290,7 @@ export const refused: CheckDefinition[] = [
   {
     id: 'state-signed-in-browser',
     title: "The client refuses an attacker's callback in the browser of a signed-in visitor",
-    rule: 'CL-03',
+    rule: 'CL-21',
     why: 'If the client skips the state check for signed-in visitors, an attacker can switch them to the account of the attacker.',
     fix: 'Compare the state of every callback with the logins that this browser has begun, even if the visitor is signed in.',
     needs: ['page'],

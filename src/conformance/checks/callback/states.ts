@@ -332,7 +332,7 @@ export const states: CheckDefinition[] = [
   {
     id: 'state-other-login',
     title: 'The client refuses a callback in a browser that has begun another login',
-    rule: 'CL-03',
+    rule: 'CL-21',
     why: "While a visitor is signing in, an attacker can make the visitor open the attacker's own callback. The visitor then works in the account of the attacker.",
     fix: 'Compare the state in the callback with the states of the logins that this browser has begun. Refuse the callback if its state equals none of them.',
     async run(context) {

@@ -109,7 +109,7 @@ export const parallel: CheckDefinition[] = [
   {
     id: 'refresh-of-two-sessions',
     title: 'If a person is signed in with two browsers, the client renews the two sessions separately',
-    rule: 'refresh-token-replaced',
+    rule: 'renewal-of-one-session',
     why: 'If both sessions share one renewal, both use the same new tokens, and the refresh token of one session is lost. When the person then signs out in one browser, the other session ends, too.',
     fix: 'Let requests share a renewal only if they have the same refresh token. The id of the visitor is not enough.',
     needs,

@@ -679,7 +679,7 @@ export const tabs: CheckDefinition[] = [
   {
     id: 'replica-refresh',
     title: 'If two instances renew the same session at the same time, the visitor stays signed in',
-    rule: 'CK-12',
+    rule: 'RF-04',
     why: 'A refresh token is valid only once, so the portal may refuse one of the two renewals. If the refused instance ends the session, the visitor is signed out, although the other instance has renewed the session.',
     fix: 'If the portal refuses a refresh token that another instance has just replaced, keep the session cookies.',
     needs: ['replica', 'page'],
@@ -789,8 +789,8 @@ export const tabs: CheckDefinition[] = [
     id: 'restart-other-settings',
     title:
       'If the client id or the portal has changed in the settings, the client refuses the callback of an earlier login',
-    rule: 'login-of-these-settings',
-    why: 'After such a change, an earlier login belongs to another client or another portal. If the client accepted its callback, an attacker who controls one of two portals could finish a login of the other portal (CL-24). This is only advice, because most clients that seal logins with a key from their settings do not check this.',
+    rule: 'CL-24',
+    why: 'After such a change, an earlier login belongs to another client or another portal. If the client accepted its callback, an attacker who controls one of two portals could finish a login of the other portal.',
     fix: 'Keep the address of the portal, the client id and the redirect URI with the state of the login, and compare these values at the callback.',
     needs: ['process', 'page'],
     isAlone: true,
@@ -800,16 +800,28 @@ export const tabs: CheckDefinition[] = [
       const { hostname } = new URL(portalUrl)
       const otherPortal = portalUrl.replace(hostname, otherLoopback(hostname))
       const begun = [
-        { ...(await beginLogin(context)), setting: 'CLIENT_ID', value: randomUUID(), parameter: 'client_id' },
-        { ...(await beginLogin(context)), setting: 'LOGIN_URL', value: otherPortal, parameter: 'iss' },
+        {
+          ...(await beginLogin(context)),
+          ...{ setting: 'CLIENT_ID', value: randomUUID(), parameter: 'client_id' },
+          read: (start: URL) => start.searchParams.get('client_id'),
+        },
+        {
+          ...(await beginLogin(context)),
+          ...{ setting: 'LOGIN_URL', value: otherPortal, parameter: 'iss' },
+          read: (start: URL) => start.origin,
+        },
       ]
       const clientProcess = context.clientProcess!
       clientProcess.isStale = true
       try {
-        for (const { browser, callback, setting, value, parameter } of begun) {
+        for (const { browser, callback, setting, value, parameter, read } of begun) {
           await clientProcess.restart({ [setting]: value }).catch(() => {
             throw new NotApplicable(`the client does not start with another ${setting}`)
           })
+          const stopAt = (url: URL) => url.origin !== context.settings.client
+          const { stoppedAt } = await context.browser().visit(context.url(context.settings.login), { stopAt })
+          if (!stoppedAt || read(new URL(stoppedAt)) !== value)
+            throw new NotApplicable(`the client does not begin logins with another ${setting}`)
           // Adapts the callback to the new settings. The client can then notice only from its own data that the login
           // belongs to other settings.
           if (callback.searchParams.has(parameter)) callback.searchParams.set(parameter, value)

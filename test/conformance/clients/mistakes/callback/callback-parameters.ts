@@ -306,6 +306,14 @@ export const callbackParameters: Mistake[] = [
   mistake('exchange-fields-by-hand', 'callback-code-literal', {
     encode: form => [...form].map(([name, value]) => `${name}=${value}`).join('&'),
   }),
+  mistake('subject-without-end', 'callback-subject-long', {
+    readCallback: ({ query, behaviour }) => ({
+      code: behaviour.singleParameter(query, 'code').slice(0, 2048),
+      subject: behaviour.singleParameter(query, 'subject'),
+      state: behaviour.singleParameter(query, 'state'),
+      redirectUri: behaviour.singleParameter(query, 'redirect_uri'),
+    }),
+  }),
   mistake('any-character-in-a-code', ['callback-code-newline', 'callback-code-control', 'callback-code-not-ascii'], {
     readCallback: ({ query, behaviour }) => ({
       code: behaviour.singleParameter(query, 'code'),

@@ -191,6 +191,15 @@ export const formHandling: Mistake[] = [
       return answered
     },
   }),
+  mistake('list-read-again-after-a-refused-form', 'calls-of-a-form', {
+    async send(visit, call) {
+      const answered = await correct.send(visit, call)
+      if (!isCreation(call) || answered[0] < 400) return answered
+      const { body: _, ...again } = { ...call, method: 'GET' }
+      for (let count = 0; count < 3; count++) await correct.send(visit, again)
+      return answered
+    },
+  }),
   mistake('list-read-again-and-again-for-a-form', 'calls-of-a-form', {
     async send(visit, request) {
       const { body: _, ...rest } = request
