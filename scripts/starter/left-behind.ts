@@ -15,7 +15,6 @@ const always = [
   'scripts/write-requirements.ts',
   'test/requirements.test.ts',
   'docs/tutorials',
-  'docs/how-to/run-the-demo.md',
   'test/how-to',
   'test/tutorials.ci.ts',
   'compose.yaml',
@@ -132,6 +131,6 @@ export function leftBehind(size: Size): string[] {
     ...(size.sandbox ? [] : sandbox),
     ...(size.bare || !size.sandbox ? together : []),
     ...(size.bare ? applications : []),
-    ...globSync(['docs/*.*', 'docs/design/*.*']).filter(path => !keptDocs.includes(path)),
+    ...globSync(['docs/*.*', 'docs/design/*.*', 'docs/how-to/*.*']).filter(path => !keptDocs.includes(path)),
   ]
 }
