@@ -187,6 +187,19 @@ export const callback: Mistake[] = [
     },
     readSession: visit => sessions.get(sessionIdOf(visit) ?? ''),
   }),
+  mistake('live-session-id-taken-over', 'session-new', {
+    keepSession(visit, tokens) {
+      const visitor = correct.visitorOf(tokens, visit)
+      const session = { accessToken: tokens.accessToken, visitor, expiresAt: Date.now() + tokens.seconds * 1000 }
+      const given = sessionIdOf(visit)
+      const id = given && sessions.has(given) ? given : randomUUID()
+      sessions.set(id, session)
+      visit.setCookies.push(`${correct.sessionCookie}=${id}; ${correct.sessionAttributes(tokens.seconds)}`)
+      return session
+    },
+    readSession: visit => sessions.get(sessionIdOf(visit) ?? ''),
+    readRefresh: () => undefined,
+  }),
   mistake('session-id-adopted', 'session-new', {
     keepSession(visit, tokens) {
       const given = cookieOf(visit, '__Host-sid') ?? ''
