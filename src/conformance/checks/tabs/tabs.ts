@@ -848,6 +848,8 @@ interface Loaded {
   application: string
   /** Whether the page shows the name of the application. */
   isNamed: boolean
+  /** Whether the page shows the name of the visitor, apart from the name of the application. */
+  isGreeted: boolean
   /** How many calls for the list one page makes. */
   perPage: number
 }
@@ -859,7 +861,12 @@ async function loadedOnce(context: CheckContext, other?: Person): Promise<Loaded
   await makeApplication(context, person, { name: application })
   const { page, steps } = await visitPage(context, browser)
   const perPage = steps.filter(step => isListFor(step, person)).length
-  return { browser, person, application, isNamed: page.body.includes(application), perPage }
+  const isGreeted = hasWord(page.body.replaceAll(application, ''), person.firstName)
+  return { browser, person, application, isNamed: page.body.includes(application), isGreeted, perPage }
+}
+
+function hasWord(text: string, word: string): boolean {
+  return text.split(/\W+/).includes(word)
 }
 
 function isListFor({ kind, request, about }: LabStep, { id }: Person): boolean {
@@ -902,6 +909,12 @@ async function loadTogether(context: CheckContext, first: Loaded, second: Loaded
         ? `A page of visitor ${reader} shows the application of visitor ${owner}: the page contains the answer to a call for ${owner}.`
         : `A page of visitor ${reader} was loaded with the token of visitor ${owner}, and shows the application of ${owner}.`,
       ...(wrong ? [wrong.page] : []),
+    )
+    const greeted = visits.find(one => one.visitor === other && hasWord(one.page.body, owner))
+    expect(
+      !visitor.isGreeted || greeted === undefined,
+      `A page of visitor ${reader} shows the name of visitor ${owner}, whose page loaded at the same time.`,
+      ...(greeted ? [greeted.page] : []),
     )
   }
 }

@@ -5,7 +5,7 @@ import { type Behaviour, correct } from '../behaviour.ts'
 import { sendWith } from '../call-changes.ts'
 import { beginsAtPage } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
-import { withNameInMemory } from '../names.ts'
+import { readName, withNameInMemory } from '../names.ts'
 import { goOn, page } from '../pages.ts'
 import { type Call, callPortal } from '../platform.ts'
 import { cookieOf, isCallback, isLogin, isOfGroups, isRead } from '../requests.ts'
@@ -260,6 +260,19 @@ export const tabs: Mistake[] = [
       const running = memory.get('list') ?? correct.send(visit, request).finally(() => memory.delete('list'))
       memory.set('list', running)
       return running as ReturnType<Behaviour['send']>
+    },
+  }),
+  mistake('name-in-a-variable-of-the-server', 'tabs-visitors-at-once', {
+    async aroundRequest(visit, next) {
+      const session = correct.readSession(visit)
+      if (!session || visit.url.pathname !== '/applications') return next()
+      const { memory } = visit
+      const known = `name of ${session.visitor}`
+      if (!memory.has(known)) memory.set(known, await readName(visit, session).catch(() => undefined))
+      memory.set('name', memory.get(known))
+      const answer = await next()
+      const name = correct.html(String(memory.get('name')))
+      return answer.body ? { ...answer, body: answer.body.replace('<h1>', `<p>${name}</p><h1>`) } : answer
     },
   }),
   mistake('token-in-shared-headers', 'tabs-visitors-at-once', {
