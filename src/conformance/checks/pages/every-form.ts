@@ -73,12 +73,13 @@ const atLimits: Record<string, string> = {
 }
 
 /**
- * Values with the largest number of characters that the API accepts. They have more bytes and more UTF-16 units than
- * characters.
+ * Values with the largest number of characters that the API accepts. They have more bytes than characters. They contain
+ * no character of two UTF-16 units, such as an emoji: browsers count such a character twice for `maxlength`, and the
+ * platform does not say how a client has to count it.
  */
 const wideAtLimits: Record<string, string> = {
-  name: `${'👍'.repeat(199)}z`,
-  description: `${'日'.repeat(500)}${'👍'.repeat(500)}${'d'.repeat(999)}z`,
+  name: `${'日'.repeat(199)}z`,
+  description: `${'日'.repeat(1000)}${'d'.repeat(999)}z`,
 }
 
 /** Addresses with http, which the API accepts for everything except redirect URIs. */
@@ -476,7 +477,7 @@ export const everyForm: CheckDefinition[] = [
     needs: createNeeds,
     async run(context) {
       await expectValues(context, atLimits, 'The form with the longest allowed values created nothing')
-      const wide = 'The form with the longest allowed values of emoji and Japanese characters created nothing'
+      const wide = 'The form with the longest allowed values of Japanese characters created nothing'
       await expectValues(context, wideAtLimits, wide)
       const plain = 'The form with http addresses for the web page, the icon and the privacy policy created nothing'
       await expectValues(context, plainAddresses, plain).catch(passNotApplicable)
@@ -527,7 +528,12 @@ export const everyForm: CheckDefinition[] = [
         const { values, answer } = await send(wanted)
         for (const [name, value] of Object.entries(values)) {
           const stored = `${await readField(context, application, name)}`.trim()
-          expect(stored === value, `${name} was typed as ${short(value)}, and the API has ${short(stored)}.`, answer)
+          const said = answer.status >= 400 ? ` The visitor got ${describePage(answer)}.` : ''
+          expect(
+            stored === value,
+            `${name} was typed as ${short(value)}, and the API has ${short(stored)}.${said}`,
+            answer,
+          )
         }
       }
       for (const [name, value] of Object.entries(tooLong)) {

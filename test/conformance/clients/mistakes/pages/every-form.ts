@@ -77,9 +77,10 @@ export const everyForm: Mistake[] = [
       return correct.send(visit, { ...request, body })
     },
   }),
-  mistake('name-counted-in-utf-16', ['create-limits', 'edit-limits'], {
+  mistake('name-counted-in-bytes', ['create-limits', 'edit-limits'], {
     formOf(_visit, body) {
-      if ((new URLSearchParams(body).get('name') ?? '').length > 200) throw new Refusal(422, 'The name is too long.')
+      const name = new URLSearchParams(body).get('name') ?? ''
+      if (Buffer.byteLength(name) > 200) throw new Refusal(422, 'The name is too long.')
       return body
     },
   }),
