@@ -187,6 +187,15 @@ const deadlines: CheckDefinition[] = [
   }),
 )
 
+const survival = (fault: string, what: string) => ({
+  id: `refresh-kept-on-${fault}`,
+  title: `If the portal answers a renewal ${what}, the session does not end`,
+  rule: 'RF-05' as const,
+  why: 'The refresh token is still valid, so a later renewal can succeed. Only a permanent refusal may end the session.',
+  fix: 'Keep the cookies, and answer with a page that offers to try again.',
+  longestMs: 90_000,
+})
+
 const survivals: CheckDefinition[] = [
   ['401', 'with status 401 and invalid_client'],
   ['502', 'with status 502'],
@@ -194,24 +203,24 @@ const survivals: CheckDefinition[] = [
   ['half', 'with JSON that is cut off in the middle'],
   ['empty', 'with an empty body'],
   ['not-an-object', 'with null'],
-  ['endless-header', 'with a header that never ends'],
 ].map(([fault, what]) =>
-  under(
-    {
-      id: `refresh-kept-on-${fault}`,
-      title: `If the portal answers a renewal ${what}, the session does not end`,
-      rule: 'RF-05',
-      why: 'The refresh token is still valid, so a later renewal can succeed. Only a permanent refusal may end the session.',
-      fix: 'Keep the cookies, and answer with a page that offers to try again.',
-      longestMs: 90_000,
-    },
-    [`refresh-${fault}`, {}, 1],
-    async (visit, context) => {
-      if (fault === 'endless-header') await context.platform.settle(2000)
-      await expectBack(context, visit)
-    },
-  ),
+  under(survival(fault!, what!), [`refresh-${fault}`, {}, 1], (visit, context) => expectBack(context, visit)),
 )
+
+const survivalOfHeader: CheckDefinition = {
+  ...survival('endless-header', 'with a header that never ends'),
+  needs,
+  async run(context) {
+    const { browser } = await expiredSession(context)
+    await context.order('refresh-endless-header', { times: 1 })
+    const { page, steps } = await visitPage(context, browser)
+    expect(page.status !== 0, `The request for the page got no answer: ${page.error}.`, page)
+    // The sandbox records the renewal only after the client has closed the connection. Some clients keep it open for a
+    // while after their answer to the visitor.
+    if (context.timesMet('refresh-endless-header') === 0) renewalIn(context, { page, steps })
+    await expectBack(context, { browser, page })
+  },
+}
 
 const single: CheckDefinition[] = [
   under(
@@ -662,6 +671,7 @@ export const renewalFaults: CheckDefinition[] = [
   otherRedirect,
   ...deadlines,
   ...survivals,
+  survivalOfHeader,
   ...single,
   ...sizes,
   ...oddLifetimes,
