@@ -33,6 +33,8 @@ export interface ClientProcess {
    * that get different values until the next restart.
    */
   restart(changed?: ChangedSettings): Promise<void>
+  /** How long the first start took until the client answered. */
+  firstStartMs?: number
   /** Stops the client for good. After that, restart() rejects. */
   stop(): Promise<void>
 }
@@ -116,18 +118,21 @@ export async function startClient(
     }
   }
 
+  const begun = performance.now()
   try {
     await start()
   } catch (error) {
     await stop()
     throw error
   }
+  const firstStartMs = performance.now() - begun
   let restarting: Promise<void> | undefined
   let isOver = false
   return {
     output: () => output,
     isRunning,
     pid: () => child.pid,
+    firstStartMs,
     unexpectedEnds: () => unexpectedEnds,
     // Calls of `restart` at the same time share one restart. Otherwise two processes would use the same port.
     async restart(changed) {
