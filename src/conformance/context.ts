@@ -34,6 +34,9 @@ export function readStart(page: Page): Start {
 }
 
 /** The fix for a check that could not begin, because its login failed. The check's own fix would not help. */
+/** If the sandbox answers a page without a fault later than this, the machine is too busy to judge the client. */
+const lateAnswerMs = 4000
+
 const failedLoginFix =
   'Find out why nobody is signed in after this login. The check needs a signed-in visitor, so it has not tested what its title says. If other logins of this run work, look for data in the client that requests of several visitors share.'
 
@@ -275,12 +278,19 @@ export function createContext({
     ): Promise<{ browser: Browser; page: Page; person: Person }> {
       const browser = context.browser()
       const page = await context.signIn(browser, options)
-      if (!(await context.isSignedIn(browser, options)))
+      if (!(await context.isSignedIn(browser, options))) {
+        // The sandbox answers the client as late as it answers the browser, so the client may have reached a deadline.
+        const late = page.trail.find(one => isPortal(new URL(one.request.url)) && one.durationMs > lateAnswerMs)
+        if (late)
+          throw new Undecided(
+            `The machine is too busy: during a login, the sandbox answered the browser only after ${Math.round(late.durationMs / 1000)} seconds.`,
+          )
         throw failureOrObstacle(
           new Failed('Nobody is signed in after a plain login.', [], failedLoginFix),
           obstacle,
           'login',
         )
+      }
       return { browser, page, person: options.person ?? (await context.person()) }
     },
 
