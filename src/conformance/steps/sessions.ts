@@ -78,6 +78,16 @@ export function plant(context: CheckContext, browser: Browser, name: string, val
   browser.cookies.set(context.url('/'), `${name}=${value}${scope}${/http-/i.test(name) ? '; HttpOnly' : ''}`)
 }
 
+/**
+ * Some servers add the name of the instance or a version number to the id of a session, such as `.node0` or `~2`. This
+ * text is no secret, and a client may ignore it. Returns this text, or an empty text. The text is the last part of the
+ * value, and it is the same in another session. A signature is not the same.
+ */
+export function routeIn(value: string, other: string): string {
+  const end = /[.~!][^.~!]+$/.exec(value)?.[0] ?? ''
+  return other !== value && other.endsWith(end) ? end : ''
+}
+
 /** Visits the page behind the login. Returns the steps of this check that arrive at the platform during the visit. */
 export async function visitPage(context: CheckContext, browser: Browser): Promise<{ page: Page; steps: LabStep[] }> {
   const { result: page, steps } = await context.during(() => context.visitUntilPortal(browser, context.settings.page))

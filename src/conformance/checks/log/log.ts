@@ -11,6 +11,7 @@ import { created, type OpenForm, openCreateForm, submitCreate, textFieldsOf } fr
 import { visitUnder } from '../../steps/list-page.ts'
 import { renewUnder } from '../../steps/renewals.ts'
 import { noRevocation, untilRevoked } from '../../steps/revocations.ts'
+import { routeIn } from '../../steps/sessions.ts'
 import { decodeSafely, readSetCookie } from '../../steps/set-cookies.ts'
 import { signOut } from '../../steps/sign-out.ts'
 import { fieldsOf, tokensIssuedIn } from '../../tokens.ts'
@@ -123,6 +124,13 @@ export const log: CheckDefinition[] = [
       const { browser, cookies } = await signIn(context)
       if (context.settings.page) await context.isSignedIn(browser)
       expectUnprinted(context, 'a cookie', cookies)
+      // A client may print the id of a session without the route that the cookie also contains.
+      const { cookies: others } = await signIn(context)
+      const ids = cookies.flatMap(value => {
+        const route = others.map(other => routeIn(value, other)).find(text => text !== '')
+        return route === undefined ? [] : value.slice(0, -route.length)
+      })
+      expectUnprinted(context, 'the id of a session', ids)
     },
   },
   {

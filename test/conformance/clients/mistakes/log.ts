@@ -3,7 +3,7 @@ import { correct } from '../behaviour.ts'
 import { answerWith } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { type Call, isRecord } from '../platform.ts'
-import { isEdit } from '../requests.ts'
+import { cookieOf, isEdit } from '../requests.ts'
 import type { Visit } from '../visit.ts'
 
 const printed = (name: string, checks: string | string[], what: (visit: Visit) => string) =>
@@ -56,6 +56,12 @@ export const log: Mistake[] = [
   }),
   printed('cookies-printed', 'log-cookies', ({ url, headers }) => `${url.pathname} ${headers.cookie}`),
   printed('set-cookies-printed', 'log-cookies', ({ url, setCookies }) => `${url.pathname} ${setCookies.join(' ')}`),
+  mistake('session-id-printed-without-its-route', 'log-cookies', {
+    seal: (visit, name, value) => `${correct.seal(visit, name, value)}.node1`,
+    unseal: (visit, name, text) => correct.unseal(visit, name, text.split('.')[0]!),
+    logLine: (visit, status) =>
+      `${visit.method} ${visit.url.pathname} ${status} ${cookieOf(visit, correct.sessionCookie)?.split('.')[0]}`,
+  }),
   mistake('address-of-a-callback-with-a-wrong-method-printed', 'log-refused-callback', {
     logLine: (visit, status) => `${visit.method} ${status === 405 ? visit.target : visit.url.pathname} ${status}`,
   }),
