@@ -44,7 +44,7 @@ for (const { name, checks } of httpsMistakes)
   t.test(`over https, the faulty client ${name} fails the check ${checks}`, async t => {
     const { output } = await judge(t, NODE_EXTRA_CA_CERTS => ({ NODE_EXTRA_CA_CERTS }), name)
     t.match(output, '3 passed')
-    for (const check of checks) t.match(output, `FAILED ${check} (MUST): `)
+    for (const check of checks) t.match(output, `${check}: `)
   })
 
 t.test(

@@ -88,8 +88,10 @@ export const loginCookie = {
   ),
   'CL-08': decision('The cookie of a login is Secure, HttpOnly and SameSite=Lax, and has no Domain.'),
   'login-cookie-short': decision('The cookie of a login lives for ten minutes at most.'),
-  'CL-24': decision(
-    'The client binds a login to the portal, the client id and the redirect URI with which the login began. If one of these settings has changed, the client refuses the callback of an earlier login.',
+  'CL-24': should(
+    decision(
+      'The client binds a login to the portal, the client id and the redirect URI with which the login began. If one of these settings has changed, the client refuses the callback of an earlier login.',
+    ),
   ),
 } satisfies Record<string, Rule>
 
@@ -186,10 +188,13 @@ export const callback = {
   'CL-13': decision(
     'After a callback with an error, the client shows a page and makes no exchange. The page does not show long texts from the address.',
   ),
-  'CL-16': decision(
-    'If the code or state of a callback is too long, or contains a character that never occurs in a code or state, such as a line break or a letter outside ASCII, the client refuses the callback and sends no request.',
+  // Only a SHOULD: RFC 6749, 4.1.2 says "The client should avoid making assumptions about code value sizes".
+  'CL-16': should(
+    decision(
+      'If the code or state of a callback is too long, or contains a character that never occurs in a code or state, such as a line break or a letter outside ASCII, the client refuses the callback and sends no request.',
+    ),
   ),
-  'subject-length': should(decision('If the subject of a callback is too long, the client refuses the callback.')),
+  'subject-length': advice('If the subject of a callback is too long, the client refuses the callback.'),
   'form-type-only': should(
     decision(
       'The client refuses a form that is sent as multipart/form-data, as JSON, or with any other content type that the forms of the client do not use.',
@@ -319,11 +324,14 @@ export const exchange = {
     'The client uses an access token only if its type is Bearer.',
     'The client MUST NOT use an access token if it does not understand the token type.',
   ),
-  'token-type-required': rfc(
-    6749,
-    '5.1',
-    'The client refuses a token response without token_type.',
-    'REQUIRED. The type of the token issued as described in Section 7.1.',
+  // Only a SHOULD: the RFC requires token_type of the portal, and does not say what a client does without it.
+  'token-type-required': should(
+    rfc(
+      6749,
+      '5.1',
+      'The client refuses a token response without token_type.',
+      'REQUIRED. The type of the token issued as described in Section 7.1.',
+    ),
   ),
   'token-type-case': rfc(
     6749,
@@ -581,10 +589,15 @@ export const pages = {
     'A page with a form has no `Referrer-Policy: no-referrer`, so that the browser sends Origin with the form.',
   ),
   'PG-09': decision(
-    'Every page has `X-Content-Type-Options: nosniff` and a content type. Error pages have the same security headers as other pages. If the client can set headers for requests that the HTTP parser refuses, all answers to such requests have these headers.',
+    'Every page has a content type. If the page behind the login has security headers, every page and every error page has these headers. If the client can set headers for requests that the HTTP parser refuses, all answers to such requests have these headers.',
   ),
   'PG-10': decision(
-    'If the public address is https, every answer of the client has HSTS, for at least one year and only for its own host.',
+    'If a client on https sends HSTS, the header applies for at least one year, and only to the host of the client.',
+  ),
+  hsts: asvs(
+    '3.4.1',
+    'A client on https sends HSTS with every answer.',
+    'a Strict-Transport-Security header field is included on all responses to enforce an HTTP Strict Transport Security (HSTS) policy.',
   ),
   nosniff: asvs(
     '3.4.4',

@@ -255,7 +255,7 @@ export const everyPage: CheckDefinition[] = [
     {
       id: 'page-hsts',
       title: 'If the client uses https, every answer has a Strict-Transport-Security header',
-      rule: 'PG-10',
+      rule: 'hsts',
       needs: ['page', 'https'],
       why: 'If a visitor types the address without https, the browser sends the first request over http, unless it has seen this header before.',
       fix: 'Send Strict-Transport-Security: max-age=31536000 with every answer, including errors and redirects. Behind a proxy, requests arrive over http, so look at the configured address to decide whether to send the header.',

@@ -58,8 +58,8 @@ const headers: {
   {
     id: 'page-nosniff',
     title: 'A page behind the login has X-Content-Type-Options: nosniff',
-    rule: 'PG-09',
-    why: 'Browsers must not guess the type of an answer. Otherwise a text that somebody typed can run as a script.',
+    rule: 'nosniff',
+    why: 'Browsers must not guess the type of an answer. Otherwise a text that somebody typed can run as a script. This check only warns: frameworks do not send the header by default, and the platform does not require it.',
     fix: 'Send X-Content-Type-Options: nosniff with every answer.',
     isRight: ({ headers }) => /nosniff/i.test(headers.get('x-content-type-options') ?? ''),
   },
