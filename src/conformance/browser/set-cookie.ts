@@ -68,6 +68,17 @@ export function parseSetCookie(line: string, from: URL): SetCookie | undefined {
   return keepsPrefix(cookie, path, attributes.get('domain')) ? cookie : undefined
 }
 
+/** Returns a sentence that says why browsers drop this line, or undefined if they keep the cookie. */
+export function whyDropped(line: string, from: URL): string | undefined {
+  if (parseSetCookie(line, from)) return undefined
+  const { name, value } = splitSetCookie(line)
+  if (name.length + value.length > longestPair)
+    return `Browsers drop a cookie of more than ${longestPair} bytes: ${name}.`
+  if (/^__(Host-Http|Host|Secure|Http)-/i.test(name))
+    return `Browsers drop the cookie ${name}. A name that begins with __Host- needs Secure and Path=/, and allows no Domain. The other prefixes need Secure.`
+  return `Browsers drop the cookie ${name} because of its attributes.`
+}
+
 /**
  * Returns an empty string for a cookie that belongs only to this host, and undefined for a domain that this host may
  * not set.

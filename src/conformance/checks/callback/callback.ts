@@ -1,6 +1,7 @@
 // Tests the callback: in a normal login, and when the request does not come from a redirect of the portal.
 import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
+import { whyDropped } from '../../browser/set-cookie.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import {
@@ -23,7 +24,7 @@ import {
 } from '../../steps/callback.ts'
 import { endIfScripted, foreignLoads, showsInside } from '../../steps/page-content.ts'
 import { ownCookies, plant } from '../../steps/sessions.ts'
-import { cookiesOf } from '../../steps/set-cookies.ts'
+import { cookiesOf, readSetCookie } from '../../steps/set-cookies.ts'
 import { wordsIn } from '../../steps/state-guesses.ts'
 import { callbackParameters } from './callback-parameters.ts'
 import { hostileValues } from './hostile-values.ts'
@@ -543,6 +544,12 @@ async function adviceForLogin(context: CheckContext, landed: Page): Promise<stri
   const [call] = context.arrived('api').slice(-1)
   if (call)
     return `The API answered ${call.response.status}: send Authorization: Bearer with the access token of the exchange.`
+  const dropped = landed.trail.flatMap(one =>
+    setCookiesOf(one)
+      .filter(line => !readSetCookie(line).isDeletion)
+      .flatMap(line => whyDropped(line, new URL(one.request.url)) ?? []),
+  )
+  if (dropped[0]) return `The exchange worked, but the client did not call the API. ${dropped[0]}`
   return 'The exchange worked, but the client did not call the API. Check whether the browser keeps the session cookie (see Set-Cookie in the evidence), and whether the page at --page calls the API.'
 }
 
