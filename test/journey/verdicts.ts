@@ -31,7 +31,7 @@ const clients: Client[] = [
     started('bench/conformance/openid-client.ts', hasOnlyList),
   ],
   [
-    'A client of forty lines, written from the text of the platform (`test/journey/support/forty-line-client.ts`)',
+    'A client of forty lines, written only from the description of the platform (`test/journey/support/forty-line-client.ts`)',
     // The client runs as a process, because some checks end it.
     started('test/journey/support/forty-line-client.ts', hasNoPages),
   ],
