@@ -25,7 +25,7 @@ export interface OwnApplication {
 
 /** The suite opens at most this number of pages about one application. */
 const mostPages = 8
-const redirectUri = 'https://made.example/callback'
+export const redirectUri = 'https://made.example/callback'
 
 /** Creates an application at the API, and signs its owner in. */
 export async function openWithApplication(

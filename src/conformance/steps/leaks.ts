@@ -3,6 +3,7 @@
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import { isTokenCall, jsonOf } from '../tokens.ts'
 import { credentialsOf } from './applications.ts'
+import { decodeSafely } from './set-cookies.ts'
 
 export interface Secret {
   /** The kind of the value, with an article: "an access token". */
@@ -29,7 +30,19 @@ export function secret(what: string, value: unknown): Secret[] {
 }
 
 export function cookieSecret(value: string): Secret[] {
-  return secret('a cookie', value).map(one => ({ ...one, isCookie: true }))
+  return [value, ...sessionIdsIn(value)].flatMap(text =>
+    secret('a cookie', text).map(one => ({ ...one, isCookie: true })),
+  )
+}
+
+/**
+ * Returns the session id in the value of a cookie, if the value has one of two common formats: `s:`, the id, a dot and
+ * a signature, or the id in Base64. Programs often print the id alone.
+ */
+export function sessionIdsIn(value: string): string[] {
+  const signed = /^s:([\w-]{16,})\.[\w+/=-]{27,}$/.exec(decodeSafely(value))?.[1]
+  const decoded = Buffer.from(value, 'base64').toString('latin1')
+  return [...(signed ? [signed] : []), ...(/^[\w-]{16,64}$/.test(decoded) ? [decoded] : [])]
 }
 
 /**

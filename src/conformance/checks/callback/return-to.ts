@@ -171,7 +171,7 @@ export const returnTo: CheckDefinition[] = [
     needs: ['returnTo', 'page'],
     async run(context) {
       const { login, returnTo, page: path } = context.settings
-      const there = `${path}${path.includes('?') ? '&' : '?'}conformance=1`
+      const there = `${path}${path.includes('?') ? '&' : '?'}conformance=1&second=2`
       const { browser, callback } = await beginLogin(context, `${login}?${new URLSearchParams({ [returnTo]: there })}`)
       const page = await followCallback(context, browser, callback)
       if (page.url !== context.url(there)) endIfScripted(page, context.settings)
@@ -295,7 +295,8 @@ export const returnTo: CheckDefinition[] = [
       needs: ['returnTo', 'page'],
       async run(context) {
         const { login, returnTo, page: path } = context.settings
-        const there = context.url(`${path}${path.includes('?') ? '&' : '?'}conformance=1`)
+        // Without encoding, the second parameter would belong to the login path and not to the wanted page.
+        const there = context.url(`${path}${path.includes('?') ? '&' : '?'}conformance=1&second=2`)
         const { pathname, search } = new URL(there)
         const wanted = `${login}?${new URLSearchParams({ [returnTo]: pathname + search })}`
         const plain = await beginLogin(context, wanted)

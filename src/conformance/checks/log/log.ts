@@ -6,12 +6,13 @@ import { type CheckContext, readStart } from '../../context.ts'
 import { expect, setCookiesOf } from '../../findings.ts'
 import { filledFields, openEditForm, openWithApplication, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { credentialsOf, makeApplication } from '../../steps/applications.ts'
-import { beginLogin, followCallback, noNavigations, typedAddress } from '../../steps/callback.ts'
+import { beginLogin, cookieHeader, followCallback, noNavigations, typedAddress } from '../../steps/callback.ts'
 import { created, type OpenForm, openCreateForm, submitCreate, textFieldsOf } from '../../steps/create-form.ts'
+import { sessionIdsIn } from '../../steps/leaks.ts'
 import { visitUnder } from '../../steps/list-page.ts'
 import { renewUnder } from '../../steps/renewals.ts'
 import { noRevocation, untilRevoked } from '../../steps/revocations.ts'
-import { routeIn } from '../../steps/sessions.ts'
+import { routeIn, signedInIfPossible } from '../../steps/sessions.ts'
 import { decodeSafely, readSetCookie } from '../../steps/set-cookies.ts'
 import { signOut } from '../../steps/sign-out.ts'
 import { fieldsOf, tokensIssuedIn } from '../../tokens.ts'
@@ -118,17 +119,18 @@ export const log: CheckDefinition[] = [
     title: 'The client does not print the cookies of a session',
     rule: 'LG-06',
     why: 'Anyone who reads a session cookie in a log can use the session.',
-    fix: 'Leave Cookie and Set-Cookie out of the log.',
+    fix: 'Leave Cookie, Set-Cookie and the id of the session out of the log.',
     needs,
     async run(context) {
-      const { browser, cookies } = await signIn(context)
+      const { browser, callback, cookies } = await signIn(context)
       if (context.settings.page) await context.isSignedIn(browser)
       expectUnprinted(context, 'a cookie', cookies)
-      // A client may print the id of a session without the route that the cookie also contains.
+      // A client may print the id of a session without the route or the signature that the cookie also contains.
       const { cookies: others } = await signIn(context)
       const ids = cookies.flatMap(value => {
         const route = others.map(other => routeIn(value, other)).find(text => text !== '')
-        return route === undefined ? [] : value.slice(0, -route.length)
+        const withoutRoute = route === undefined ? [] : [value.slice(0, -route.length)]
+        return [...withoutRoute, ...sessionIdsIn(value).filter(id => !callback.href.includes(id))]
       })
       expectUnprinted(context, 'the id of a session', ids)
     },
@@ -406,6 +408,14 @@ export const log: CheckDefinition[] = [
               referer: `${context.url('/')}?${lineBreak}${mark}`,
             },
           })
+      // Most clients read an id in an address only if the visitor is signed in.
+      const browser = await signedInIfPossible(context)
+      for (const path of pages)
+        for (const lineBreak of ['%0d%0a', '%0a'])
+          for (const rest of [`/x${lineBreak}${mark}`, `/x${lineBreak}${mark}/edit`, `?x=${lineBreak}${mark}`])
+            await context.request(path + rest, {
+              headers: { ...typedAddress, cookie: cookieHeader(context, browser, path) },
+            })
       // A client may log the return address to which it sends the visitor after the login.
       for (const lineBreak of returnTo ? ['%0d%0a', '%0a'] : []) {
         const browser = context.browser()

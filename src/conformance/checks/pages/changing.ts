@@ -14,6 +14,7 @@ import {
   openPagesAbout,
   openWithApplication,
   ownForm,
+  redirectUri,
   sendForm,
   worksFromItsPage,
 } from '../../steps/application-pages.ts'
@@ -84,6 +85,19 @@ export const changing: CheckDefinition[] = [
       const { page } = await openEditForm(context, application)
       expect(page.body.includes('Marker'), 'The form for changes does not show the name of the application.', page)
       expect(!runsScript(page, 'conformance()'), `${page.url} contains a value without escaping.`, page)
+      // The client may show the values that are stored now, because another member has changed them meanwhile.
+      const late = await openEditForm(context, application)
+      const token = await context.platform.tokenOf(application.person)
+      const data = { name: `${markup} again`, description: `${markup} again`, redirectUris: redirectUri }
+      await context.platform.callApi(token, 'PUT', `/apps/v1/${application.id}`, data)
+      const answer = await application.browser
+        .newTab()
+        .submit(late.page, late.form, { [nameField(late.form)]: 'Typed' })
+      expect(
+        !runsScript(answer, 'conformance()'),
+        'After a form that came too late, the page contains a stored value without escaping.',
+        answer,
+      )
     },
   },
   {

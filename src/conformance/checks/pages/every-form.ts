@@ -47,6 +47,12 @@ const otherValues: Record<string, string> = {
 /** openEditForm recognizes the form for changes by this redirect URI. */
 const ownRedirectUri = 'https://made.example/callback'
 
+/** Returns the path and the query of an address. Ids are replaced by dots. */
+function shortPath(address: string): string {
+  const { pathname, search } = new URL(address)
+  return `${pathname}${search}`.replaceAll(/[\w-]{30,}/g, '…')
+}
+
 async function changeAtApi(context: CheckContext, { person, id }: OwnApplication, field: string, value: string) {
   const token = await context.platform.tokenOf(person)
   const data = { name: 'Weather of conformance', redirectUris: ownRedirectUri, [field]: value }
@@ -592,7 +598,7 @@ export const everyForm: CheckDefinition[] = [
       'If a signed-in visitor follows a link from another site to any page of the client, the client shows this page',
     rule: 'PG-12',
     why: 'Browsers do not send Strict cookies with the first request from another site. If the client does not cause a second request, the visitor has to sign in again or gets another page.',
-    fix: 'If a navigation comes from another site and has no session, answer it once with a meta refresh to the same path.',
+    fix: 'If a navigation comes from another site and has no session, answer it once with a meta refresh to the same path and query.',
     needs,
     async run(context) {
       const application = await openWithApplication(context)
@@ -601,6 +607,9 @@ export const everyForm: CheckDefinition[] = [
       const { create } = context.settings
       const addresses = pages.slice(1, 3).map(({ url }) => url)
       if (create) addresses.push(context.url(create))
+      const withQuery = new URL(pages[0]!.url)
+      withQuery.searchParams.set('conformance', '1')
+      addresses.push(withQuery.href)
       const { otherSite } = context.platform
       const from = await browser.visit(otherSite.url(otherSite.page('<a href="/">Go</a>')))
       for (const address of addresses) {
@@ -608,8 +617,9 @@ export const everyForm: CheckDefinition[] = [
         if (usual.status !== 200 || usual.url !== address) continue
         const seen = await browser.newTab().visit(address, { from, ...context.beforePortal })
         const isThere = seen.stoppedAt === undefined && seen.status === 200 && seen.url === address
-        const path = new URL(address).pathname.replaceAll(/[\w-]{30,}/g, '…')
-        expect(isThere, `A link to ${path} opened ${describePage(seen)}.`, seen)
+        const isOther = seen.stoppedAt === undefined && seen.status === 200
+        const opened = isOther ? `the page ${shortPath(seen.url)}` : describePage(seen)
+        expect(isThere, `A link to ${shortPath(address)} opened ${opened}.`, seen)
       }
     },
   },

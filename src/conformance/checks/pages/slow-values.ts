@@ -33,6 +33,7 @@ async function repeatMore(send: (repetitions: number) => Promise<number>): Promi
  */
 const fieldFamilies: Record<string, (count: number) => string> = {
   'a letter': count => `${'a'.repeat(count)}!`,
+  'a letter before two commas': count => `${'a'.repeat(count)},,`,
   'an address and a comma': count => `${'https://a.example/x,'.repeat(count)}!`,
   'an address and a comma before a wrong address': count =>
     `${'https://a.example/x,'.repeat(count)}https://a.example/#x`,

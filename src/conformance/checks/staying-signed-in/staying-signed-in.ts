@@ -181,9 +181,24 @@ export const stayingSignedIn: CheckDefinition[] = [
     needs,
     async run(context) {
       const people = [await context.person(), await context.otherPerson()]
+      // Makes both renewals slow, because otherwise those of a fast client do not overlap.
+      const late = { times: 20, options: { seconds: 1 } }
       const first = await expiredSession(context, people[0])
+      const drops = [await context.order('refresh-late', late)]
       const second = await expiredSession(context, people[1])
-      renewalIn(context, await visitAtOnce(context, [first.browser, second.browser]))
+      drops.push(await context.order('refresh-late', late))
+      const visits = await visitAtOnce(context, [first.browser, second.browser])
+      for (const drop of drops) await drop()
+      renewalIn(context, visits)
+      const calls = visits.steps.filter(({ kind, response }) => kind === 'api' && response.status < 400)
+      const callers = new Set(calls.map(({ about }) => about.userId))
+      const areShown = visits.pages.every(({ status, stoppedAt }) => status === 200 && stoppedAt === undefined)
+      expect(
+        !areShown || calls.length < 2 || callers.size > 1,
+        'The client called the API for both visitors with the access token of one visitor.',
+        ...visits.pages,
+        ...calls,
+      )
       expect(
         !(await context.isSignedIn(first.browser, { person: second.person })),
         'The first visitor is now signed in as the second visitor.',

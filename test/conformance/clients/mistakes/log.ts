@@ -1,10 +1,11 @@
 // Clients that print a secret or a personal text.
+import { createHash, randomBytes } from 'node:crypto'
 import { correct } from '../behaviour.ts'
 import { answerWith } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { type Call, isRecord } from '../platform.ts'
 import { cookieOf, isEdit } from '../requests.ts'
-import type { Visit } from '../visit.ts'
+import type { Session, Visit } from '../visit.ts'
 
 const printed = (name: string, checks: string | string[], what: (visit: Visit) => string) =>
   mistake(name, checks, { logLine: (visit, status) => `${visit.method} ${what(visit)} ${status}` })
@@ -21,6 +22,9 @@ async function printFailed(visit: Visit, request: Call, isMeant: boolean): Promi
     throw error
   }
 }
+
+/** The sessions of a client that signs the ids of its sessions. */
+const kept = new Map<string, Session>()
 
 let printLine: ((line: string) => void) | undefined
 
@@ -61,6 +65,22 @@ export const log: Mistake[] = [
     unseal: (visit, name, text) => correct.unseal(visit, name, text.split('.')[0]!),
     logLine: (visit, status) =>
       `${visit.method} ${visit.url.pathname} ${status} ${cookieOf(visit, correct.sessionCookie)?.split('.')[0]}`,
+  }),
+  mistake('session-id-without-its-signature-printed', ['log-cookies', 'run-log-secrets'], {
+    keepSession(visit, tokens) {
+      const id = randomBytes(24).toString('base64url')
+      const signature = createHash('sha256').update(`signed ${id}`).digest('base64')
+      const visitor = correct.visitorOf(tokens, visit)
+      const session = { accessToken: tokens.accessToken, visitor, expiresAt: Date.now() + tokens.seconds * 1000 }
+      const value = `s:${id}.${signature}`
+      kept.set(value, session)
+      visit.setCookies.push(`__Host-sid=${encodeURIComponent(value)}; ${correct.sessionAttributes(tokens.seconds)}`)
+      visit.settings.print(`signed in: session ${id}`)
+      return session
+    },
+    readSession: ({ cookies }) =>
+      kept.get(decodeURIComponent(cookies.find(([name]) => name === '__Host-sid')?.[1] ?? '')),
+    readRefresh: () => undefined,
   }),
   mistake('address-of-a-callback-with-a-wrong-method-printed', 'log-refused-callback', {
     logLine: (visit, status) => `${visit.method} ${status === 405 ? visit.target : visit.url.pathname} ${status}`,
@@ -152,6 +172,9 @@ export const log: Mistake[] = [
     'line-of-a-cookie-printed',
     'log-one-line',
     ({ url, cookies }) => `${url.pathname} ${decodeURIComponent(cookies.find(([name]) => name === 'x')?.[1] ?? '')}`,
+  ),
+  printed('line-of-a-visitor-printed', 'log-one-line', ({ url, cookies }) =>
+    cookies.some(([name]) => name === correct.sessionCookie) ? decodeURIComponent(url.pathname) : url.pathname,
   ),
   mistake('return-address-printed', 'log-one-line', {
     afterStart(visit, answer) {

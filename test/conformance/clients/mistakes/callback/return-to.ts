@@ -70,6 +70,11 @@ export const returnTo: Mistake[] = [
     ['declined', 'declined-bare', 'error', 'failed-exchange'].map(id => `return-after-${id}`),
     { signInLink: () => '/login' },
   ),
+  mistake(
+    'return-to-in-a-link-without-encoding',
+    ['declined', 'declined-bare', 'error', 'failed-exchange'].map(id => `return-after-${id}`),
+    { signInLink: visit => decodeURIComponent(correct.signInLink(visit)) },
+  ),
   mistake('return-to-forgotten-without-a-state', 'return-after-declined-bare', {
     signInLink: visit => (visit.query.has('state') ? correct.signInLink(visit) : '/login'),
   }),

@@ -5,9 +5,21 @@ import { type Mistake, mistake } from '../../mistake.ts'
 import { page } from '../../pages.ts'
 import { isForm } from '../../requests.ts'
 
+/** The name that the application has at the API. */
+let storedName = ''
+
 export const changing: Mistake[] = [
   mistake('edit-form-with-raw-quotes', 'edit-escapes', {
     attribute: (_visit, text) => text.replaceAll('<', '&lt;').replaceAll('>', '&gt;'),
+  }),
+  mistake('value-of-somebody-else-unescaped', 'edit-escapes', {
+    isUnchanged(shown, stored) {
+      storedName = new URLSearchParams(stored).get('name') ?? ''
+      return correct.isUnchanged(shown, stored)
+    },
+    ...answerWith(answer =>
+      answer.status === 409 ? { ...answer, body: `${answer.body}<p>Stored now: ${storedName}</p>` } : answer,
+    ),
   }),
   mistake('later-edit-overwrites', 'edit-overtaken', { isUnchanged: () => true }),
   mistake(

@@ -20,6 +20,14 @@ export const slowValues: Mistake[] = [
       return answer
     },
   }),
+  mistake('empty-entry-of-a-list-takes-seconds', 'create-slow-values', {
+    async aroundRequest(visit, next) {
+      const answer = await next()
+      const list = new URLSearchParams(visit.body).get('redirectUris') ?? ''
+      if (/^a{25,},,/.test(list)) await pause(4000)
+      return answer
+    },
+  }),
   mistake('long-search-takes-seconds', 'query-slow-values', {
     async aroundRequest(visit, next) {
       const isSlow = visit.url.pathname === '/applications' && /^a{25,}!/.test(visit.query.get('q') ?? '')
