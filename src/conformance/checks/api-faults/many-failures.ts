@@ -165,23 +165,26 @@ export const manyFailures: CheckDefinition[] = [
       await browser.newTab().visit(context.url(context.settings.page))
       await context.platform.settle()
       const usual = Math.max(1, listCalls(context).length - known)
-      for (const [failure, options] of [
-        ['reset', {}],
-        ['503', { retryAfter: 1 }],
-        ['500', {}],
-        ['html', {}],
-      ] as const) {
+      const visit = async (failure: string, options: Record<string, unknown> = {}) => {
         const before = listCalls(context).length
         const { page } = await visitUnder(context, `list-${failure}`, options, 20, browser)
         await context.dropFaults()
-        const calls = listCalls(context).slice(before)
-        expect(
-          calls.length <= 2 * usual,
-          `For one visit, the client made ${calls.length} calls for the list (${failure}).`,
-          page,
-          ...calls.slice(0, 4),
-        )
+        return { failure, page, calls: listCalls(context).slice(before) }
       }
+      const areFew = ({ calls }: { calls: unknown[] }) => calls.length <= 2 * usual
+      // An HTTP library may send a GET again on each connection that it has kept open, because the server may have
+      // closed this connection (RFC 9110 9.2.2). Each reset removes such a connection, so later visits show whether the
+      // client itself repeats the call.
+      let reset = await visit('reset')
+      for (let again = 0; again < 3 && !areFew(reset); again++) reset = await visit('reset')
+      const others = [await visit('503', { retryAfter: 1 }), await visit('500'), await visit('html')]
+      for (const one of [reset, ...others])
+        expect(
+          areFew(one),
+          `For one visit, the client made ${one.calls.length} calls for the list (${one.failure}).`,
+          one.page,
+          ...one.calls.slice(0, 4),
+        )
     },
   },
   {
