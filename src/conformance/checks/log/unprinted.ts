@@ -14,7 +14,8 @@ export function expectUnprinted(context: CheckContext, what: string, values: (st
     expect(
       line === undefined,
       `The output of the client contains ${what}.`,
-      `${line?.split(text).join(`[${what}]`).slice(0, 300)}`,
+      // The report hides the value of a field up to the next space, but no value that begins with <.
+      `${line?.split(text).join(`<${what}>`).slice(0, 300)}`,
     )
   }
 }
