@@ -604,6 +604,9 @@ export const pages = {
     'Every answer has `X-Content-Type-Options: nosniff`, including files, redirects and answers of the HTTP parser.',
     "all HTTP responses contain an 'X-Content-Type-Options: nosniff' header field.",
   ),
+  'parser-nosniff': advice(
+    'The answers to requests that the HTTP parser refuses have `X-Content-Type-Options: nosniff`, too.',
+  ),
   'content-security-policy': asvs(
     '3.4.3',
     'Every page has a Content-Security-Policy.',

@@ -1,9 +1,10 @@
 // Tests what happens when an API call fails: the calls that read, change and create an application, and the call for
 // the list of groups. api-faults.ts tests the call for the list of applications.
+import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, fail } from '../../findings.ts'
+import { describePage, expect, expectWithFix, fail } from '../../findings.ts'
 import {
   type ApplicationForm,
   isWrite,
@@ -11,7 +12,7 @@ import {
   openWithApplication,
   typedInto,
 } from '../../steps/application-pages.ts'
-import { created, findCreateForm, openCreateForm, submitCreate } from '../../steps/create-form.ts'
+import { created, findCreateForm, isCreation, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import {
   changes as changeNames,
   isOrdinary,
@@ -75,6 +76,26 @@ async function expectLostFormTold(context: CheckContext, browser: Browser, page:
     `The API refused the call for the form with 401. The client did not repeat the call, and the visitor got ${describePage(page)}, which does not say that the form had no effect.`,
     page,
   )
+}
+
+/** Fails if the client repeated a refused call with another body or without its If-Match. `calls`: the calls of one form. */
+function expectRepeatedUnchanged(calls: LabStep[]): void {
+  const fix =
+    'When you repeat a call after a renewal, replace only the access token. Keep the body and all other headers.'
+  const [refused, ...others] = calls.filter(isWrite)
+  for (const again of others) {
+    const { method, url, body, headers } = refused!.request
+    if (again.request.method !== method || again.request.url !== url) continue
+    const isSameBody = JSON.stringify(again.request.body) === JSON.stringify(body)
+    const isMatchKept = headers['if-match'] === undefined || again.request.headers['if-match'] !== undefined
+    expectWithFix(
+      fix,
+      isSameBody && isMatchKept,
+      `After the 401 answer, the client repeated the call ${isSameBody ? 'without its If-Match' : 'with another body'}.`,
+      refused!,
+      again,
+    )
+  }
 }
 
 const failures: [failure: string, rule: CheckDefinition['rule'], what: string][] = [
@@ -466,6 +487,7 @@ export const everyCallRows: CheckDefinition[] = [
         `The client did not renew the session, and the visitor got ${describePage(page)}, which does not offer to sign in.`,
         page,
       )
+      expectRepeatedUnchanged(context.arrived('api').filter(isCreation))
       if ((await created(context, open.person)).length === 0) await expectLostFormTold(context, open.browser, page)
     },
   },
@@ -493,6 +515,7 @@ export const everyCallRows: CheckDefinition[] = [
             `For the form to ${new URL(found.form.action).pathname.replaceAll(open.id, '…')}, the client did not renew the session, and the visitor got ${describePage(page)}, which does not offer to sign in.`,
             page,
           )
+          expectRepeatedUnchanged(calls)
           const isDone = calls.some(step => isWrite(step) && step.response.status < 400)
           if (!isDone) await expectLostFormTold(context, open.browser, page)
         }

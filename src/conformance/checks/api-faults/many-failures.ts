@@ -7,7 +7,7 @@ import { describePage, expect, fail, isCallFor, waitedMs } from '../../findings.
 import type { Person } from '../../platform.ts'
 import { sendBytes } from '../../raw-connection.ts'
 import { typedAddress } from '../../steps/callback.ts'
-import { openCreateForm } from '../../steps/create-form.ts'
+import { isCreation, openCreateForm, openFormIn } from '../../steps/create-form.ts'
 import { compareUnder, expectAnswer, expectFittingAnswer, listCalls, visitUnder } from '../../steps/list-page.ts'
 import { oddApiAnswers } from '../../steps/odd-answers.ts'
 import { requestText } from '../../steps/raw.ts'
@@ -29,16 +29,17 @@ const longMs = 2000
 
 /**
  * Opens some pages with `hang` while the platform answers none of their calls. Meanwhile, opens a page for another
- * visitor, whose calls the platform answers at once. Fails if this page shows no list, or arrives only after one of the
- * other pages.
+ * visitor, whose calls the platform answers at once. Without `open`, this is the page with the list. Fails if no call
+ * of the other visitor succeeds, or if the page arrives only after one of the other pages.
  */
 async function expectOthersServed(
   context: CheckContext,
   fault: string,
-  other: { browser: Browser; person: Person },
+  other: { browser: Browser; person: Person; open?: () => Promise<Page> },
   hang: () => Promise<Page>[],
 ): Promise<void> {
   const { client, login, page: path } = context.settings
+  const openList = () => other.browser.newTab().visit(context.url(path), context.beforePortal)
   await context.order(fault, { times: 20 })
   const hanging = hang()
   await context.pause(700)
@@ -53,7 +54,7 @@ async function expectOthersServed(
       hasOneEnded = true
     })
   const open = async () => {
-    const page = await other.browser.newTab().visit(context.url(path), context.beforePortal)
+    const page = await (other.open ?? openList)()
     return { page, hasWaited: hasOneEnded && waitedMs(page) > longMs }
   }
   const head = requestText(context, 'GET', login, { headers: typedAddress })
@@ -219,6 +220,27 @@ export const manyFailures: CheckDefinition[] = [
       await expectOthersServed(context, 'list-never', other, () =>
         Array.from({ length: hangingCalls }, () => browser.newTab().visit(context.url(context.settings.page))),
       )
+    },
+  },
+  {
+    id: 'hanging-create-others',
+    title:
+      'While the API does not answer the call that creates an application for one visitor, another visitor can create an application',
+    ...others,
+    why: 'A client that creates one application for each form often needs a lock. If all visitors share this lock, one creation that hangs stops the forms of everyone.',
+    fix: 'Use one lock for each form or for each session. Do not hold a lock for all visitors during a call to the platform.',
+    needs: ['page', 'create'],
+    async run(context) {
+      const person = await context.otherPerson()
+      const { browser } = await context.signedIn({ person })
+      const theirs = await openFormIn(context, browser, person)
+      const open = () => browser.submit(theirs.page, theirs.form, theirs.values, context.beforePortal)
+      const own = await openCreateForm(context)
+      const hang = () => [own.browser.submit(own.page, own.form, own.values, context.beforePortal)]
+      await expectOthersServed(context, 'create-never', { browser, person, open }, hang).catch(error => {
+        if (!(error instanceof Undecided) || context.arrived('api').some(isCreation)) throw error
+        throw new NotApplicable('the form creates no application. Another check reports this')
+      })
     },
   },
   {

@@ -272,8 +272,8 @@ export const rawRequests: CheckDefinition[] = [
     id: 'raw-nosniff',
     title:
       'If normal answers have X-Content-Type-Options: nosniff, the answers to requests that the HTTP parser refuses also have it',
-    rule: 'nosniff',
-    why: 'The HTTP server makes these answers itself, and does not run the code of the client that sets the headers. This check only warns, because with many servers a client cannot add headers to these answers.',
+    rule: 'parser-nosniff',
+    why: 'The HTTP server makes these answers itself, and does not run the code of the client that sets the headers. With many servers, a client cannot add headers to these answers.',
     fix: 'Set the headers in the code that answers broken requests, for example in a handler for clientError, or in a proxy in front of the client.',
     async run(context) {
       const plain = await context.request(context.settings.login, { headers: typedAddress })

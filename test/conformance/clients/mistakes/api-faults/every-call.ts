@@ -4,7 +4,7 @@ import { type Answered, onAnswer, repeatsAfterRetryAfter, sendWith } from '../..
 import { answerWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { type Call, isRecord } from '../../platform.ts'
-import { isCreation, isOfGroups, isRead } from '../../requests.ts'
+import { isCreation, isOfApi, isOfGroups, isRead } from '../../requests.ts'
 import { PlatformError, Refusal, type Visit } from '../../visit.ts'
 
 const forbidden = new WeakSet<Visit['cookies']>()
@@ -282,6 +282,16 @@ export const everyCall: Mistake[] = [
       const answer = correct.created(visit, text, visitor)
       const location = visit.memory.get(`location ${visit.body}`)
       return typeof location === 'string' ? { ...answer, headers: { location } } : answer
+    },
+  }),
+  mistake('fields-lost-when-a-call-is-repeated-after-a-renewal', ['create-401', 'change-401'], {
+    async send(visit, call) {
+      if (!isOfApi(call) || call.body === undefined) return correct.send(visit, call)
+      const name = `refused ${call.method} ${call.url} ${call.body}`
+      if (visit.memory.has(name)) return correct.send(visit, { ...call, body: '{}' })
+      const answered = await correct.send(visit, call)
+      if (answered[0] === 401) visit.memory.set(name, true)
+      return answered
     },
   }),
 ]

@@ -3,7 +3,7 @@ import { type Behaviour, correct } from '../../behaviour.ts'
 import { crashing } from '../../call-changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import type { Call } from '../../platform.ts'
-import { isList, isOfApi, isRenewal } from '../../requests.ts'
+import { isCreation, isList, isOfApi, isRenewal } from '../../requests.ts'
 import { PlatformError, type Visit } from '../../visit.ts'
 
 const repeating = (times: number, isAgain: (call: Call) => boolean): Partial<Behaviour> => ({
@@ -87,5 +87,6 @@ export const manyFailures: Mistake[] = [
   ),
   mistake('connections-of-error-answers-not-released', 'failed-calls-leave-connections', keepsConnections),
   mistake('two-list-calls-at-a-time', 'hanging-list-others', queueing(2, isList)),
+  mistake('one-creation-at-a-time', 'hanging-create-others', queueing(1, isCreation)),
   mistake('one-renewal-at-a-time', 'hanging-renewal-others', queueing(1, isRenewal)),
 ]
