@@ -52,7 +52,7 @@ export async function openFormIn(
 }
 
 /** Finds the form that creates an application. */
-export function findCreateForm({ forms }: Page): Form | undefined {
+export function findCreateForm({ forms }: Pick<Page, 'forms'>): Form | undefined {
   return forms.find(
     ({ method, fields }) => method === 'POST' && nameOf(fields, /^name$/i, /name/i) && nameOf(fields, /redirect_?uri/i),
   )

@@ -1,11 +1,14 @@
 // Checks on the pages about one application: the form that changes it, and every other form and link that could change
 // or remove it.
+import type { Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { type Check, type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed } from '../../findings.ts'
+import type { Person } from '../../platform.ts'
 import {
   changesSince,
+  filledFields,
   formsAbout,
   isOfClient,
   nameField,
@@ -18,7 +21,7 @@ import {
   sendForm,
   worksFromItsPage,
 } from '../../steps/application-pages.ts'
-import { forge } from '../../steps/create-form.ts'
+import { findCreateForm, forge, textFieldsOf } from '../../steps/create-form.ts'
 import { runsScript } from '../../steps/page-content.ts'
 
 const needs: Check['needs'] = ['page']
@@ -176,6 +179,42 @@ export const changing: CheckDefinition[] = [
     },
   },
   {
+    id: 'other-forms-forged',
+    title:
+      'If another site sends any other form that changes something, such as the form for a new group, the client does not do what the form asks for',
+    rule: 'PG-01',
+    why: 'A client that checks the origin in each route, and not in one place, forgets this check for small forms.',
+    fix: 'Check the origin of every POST in one function before all routes.',
+    needs: ['page'],
+    longestMs: 90_000,
+    async run(context) {
+      const other = await openOtherForms(context, await context.otherPerson())
+      const own = await openOtherForms(context, await context.otherPerson())
+      let works = 0
+      for (const { page, form } of own.forms) {
+        const values = Object.fromEntries(textFieldsOf(form).map(({ name }) => [name, 'Typed by conformance']))
+        const filled = { ...form, fields: filledFields(form, values) }
+        const theirs = other.forms.find(({ form: { action } }) => action === form.action)
+        for (const forged of forgeriesOf(filled, theirs?.form))
+          for (const headers of foreignHeaders(context)) {
+            const before = context.arrived('api')
+            const { answer } = await sendForm(context, own.browser, forged, headers)
+            const changes = await changesSince(context, own.person, before)
+            expect(
+              changes.length === 0,
+              `The forged POST to ${new URL(form.action).pathname} was carried out.`,
+              answer,
+              ...changes,
+            )
+          }
+        const before = context.arrived('api')
+        await own.browser.newTab().submit(page, form, values)
+        if ((await changesSince(context, own.person, before)).length > 0) works++
+      }
+      if (works === 0) throw new NotApplicable('no other form of the pages for signed-in visitors changes anything')
+    },
+  },
+  {
     id: 'links-change-nothing',
     title: 'A GET request to the address of a link or form changes nothing',
     rule: 'PG-04',
@@ -284,6 +323,30 @@ function forgeriesOf(form: Form, attackers: Form | undefined): Form[] {
   const hidden = new Set(form.controls.filter(({ type }) => type === 'hidden').map(({ name }) => name))
   const bare = { ...form, fields: form.fields.filter(([name]) => !hidden.has(name)) }
   return attackers ? [bare, forge(attackers, form)] : [bare]
+}
+
+/** The most pages on which openOtherForms looks for forms. */
+const mostPages = 6
+
+/**
+ * Signs this person in, opens the page behind the login and the pages that it links to, and returns their forms. Leaves
+ * out the form that creates an application and the form that signs out.
+ */
+async function openOtherForms(context: CheckContext, person: Person) {
+  const { browser } = await context.signedIn({ person })
+  const first = await browser.visit(context.url(context.settings.page))
+  const links = new Set(first.links.map(({ url }) => url.split('#')[0]!).filter(url => isOfClient(context, url)))
+  links.delete(first.url)
+  const pages = [first]
+  for (const link of [...links].slice(0, mostPages))
+    pages.push(await browser.newTab().visit(link, { from: first, ...context.beforePortal }))
+  const forms = new Map<string, { page: Page; form: Form }>()
+  for (const page of pages)
+    for (const form of page.forms) {
+      const isOther = form.method === 'POST' && isOfClient(context, form.action) && !findCreateForm({ forms: [form] })
+      if (isOther) forms.set(form.action, { page, form })
+    }
+  return { browser, person, forms: [...forms.values()] }
 }
 
 /**

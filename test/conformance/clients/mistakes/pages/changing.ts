@@ -3,6 +3,7 @@ import { correct } from '../../behaviour.ts'
 import { answerWith, anyForm, namesOwnAddress } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { page } from '../../pages.ts'
+import { callApi } from '../../platform.ts'
 import { isForm } from '../../requests.ts'
 
 /** The name that the application has at the API. */
@@ -46,6 +47,21 @@ export const changing: Mistake[] = [
     isFromHere: visit =>
       correct.isFromHere(visit) ||
       (isForm(visit, 'edit') && visit.headers.origin === undefined && visit.headers['sec-fetch-site'] === undefined),
+  }),
+  mistake('group-form-accepted-from-other-sites', 'other-forms-forged', {
+    async aroundRequest(visit, next) {
+      const session = correct.readSession(visit)
+      if (visit.method === 'POST' && visit.url.pathname === '/groups' && session) {
+        const context = 'https://standards.oftrust.net/v2/Context/Identity/Group/'
+        await callApi(visit, session, 'POST', '/identities/v1', { context, type: 'Group', data: { name: 'Tools' } })
+        return { status: 303, headers: { location: '/applications' } }
+      }
+      const answer = await next()
+      const form = '<form method="post" action="/groups"><input name="name"><button>New group</button></form></body>'
+      return visit.url.pathname === '/applications' && answer.body
+        ? { ...answer, body: answer.body.replace('</body>', form) }
+        : answer
+    },
   }),
   mistake('removal-from-an-origin-that-begins-alike', 'forms-forged', {
     ...anyForm,
