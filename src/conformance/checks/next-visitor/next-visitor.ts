@@ -66,6 +66,19 @@ function expectNobody(pages: Page[], { email, id, groupId, firstName }: Person):
     )
 }
 
+/** Fails if a page of this visitor shows the first name of any other person in the run. */
+function expectNoOtherName({ platform }: CheckContext, pages: Page[], visitor: Person): void {
+  for (const page of pages) {
+    const words = new Set(allText(page).split(/\W+/))
+    const shown = platform.people.find(person => person !== visitor && words.has(person.firstName))
+    expect(
+      shown === undefined,
+      `${describePage(page)} of the visitor ${visitor.firstName} shows the first name of another visitor, ${shown?.firstName}.`,
+      page,
+    )
+  }
+}
+
 function shows(page: Page, { firstName }: Person): boolean {
   return allText(page).split(/\W+/).includes(firstName)
 }
@@ -393,7 +406,7 @@ export const nextVisitor: CheckDefinition[] = [
     id: 'next-visitor-name-elsewhere',
     title: 'No page shows the name of a visitor who uses another browser',
     rule: 'next-visitor',
-    why: 'A client that keeps the name in a variable of the program, or in a cache for all visitors, shows the name of the last visitor to everybody.',
+    why: 'A client that keeps the name in a variable of the program, or in a cache for all visitors, shows the name of the first or the last visitor to everybody.',
     fix: 'Keep the name together with the session of the visitor.',
     needs: ['page'],
     async run(context) {
@@ -401,6 +414,9 @@ export const nextVisitor: CheckDefinition[] = [
       const own = await lookAround(context, first.browser, first.page)
       const second = await context.signedIn({ person: await context.otherPerson() })
       const theirs = await lookAround(context, second.browser, second.page)
+      // The client may have kept the name of an earlier visitor.
+      expectNoOtherName(context, own, first.person)
+      expectNoOtherName(context, theirs, second.person)
       if (![...own, ...theirs].some(page => [first, second].some(({ person }) => shows(page, person))))
         throw new NotApplicable('no page shows the name of the visitor')
       expectNobody(theirs, first.person)
