@@ -19,6 +19,7 @@ import {
   ownForm,
   redirectUri,
   sendForm,
+  typedInto,
   worksFromItsPage,
 } from '../../steps/application-pages.ts'
 import { findCreateForm, forge, textFieldsOf } from '../../steps/create-form.ts'
@@ -101,6 +102,25 @@ export const changing: CheckDefinition[] = [
         'After a form that came too late, the page contains a stored value without escaping.',
         answer,
       )
+    },
+  },
+  {
+    id: 'edit-works',
+    title: 'If a visitor types another name into the form for changes, the API accepts the call of the client',
+    rule: 'change-application',
+    why: 'If the API refuses every change, nobody can use the form.',
+    fix: 'Send PUT with the envelope, and with at least name and redirectUris. If you send If-Match, its value is the ETag exactly as the API sent it, with its quotes.',
+    needs,
+    async run(context) {
+      const { browser, person, id } = await openWithApplication(context)
+      const { page, form } = await openEditForm(context, { browser, person, id })
+      const before = context.arrived('api')
+      const answer = await browser.newTab().submit(page, form, typedInto({ page, form }))
+      const changes = (await changesSince(context, person, before)).filter(({ request }) => request.url.includes(id))
+      if (changes.length === 0)
+        throw new NotApplicable('the form for changes makes no call that changes the application')
+      const { status } = changes.at(-1)!.response
+      expect(status < 400, `The API refused the change of the name with status ${status}.`, answer, ...changes)
     },
   },
   {

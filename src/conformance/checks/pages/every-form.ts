@@ -530,6 +530,9 @@ export const everyForm: CheckDefinition[] = [
         await context.platform.settle()
         return { values, answer }
       }
+      const plain = await send({ name: 'Changed within the limits' })
+      if (!plain.values.name || (await readField(context, application, 'name')) !== plain.values.name)
+        throw new NotApplicable('the form for changes saves nothing')
       for (const wanted of [atLimits, wideAtLimits]) {
         const { values, answer } = await send(wanted)
         for (const [name, value] of Object.entries(values)) {

@@ -22,6 +22,10 @@ export const changing: Mistake[] = [
       answer.status === 409 ? { ...answer, body: `${answer.body}<p>Stored now: ${storedName}</p>` } : answer,
     ),
   }),
+  mistake('etag-in-another-form', 'edit-works', {
+    send: (visit, call) =>
+      correct.send(visit, call.method === 'PUT' ? { ...call, headers: { ...call.headers, 'if-match': '"x"' } } : call),
+  }),
   mistake('later-edit-overwrites', 'edit-overtaken', { isUnchanged: () => true }),
   mistake(
     'overtaken-edit-loses-the-text',
