@@ -1,7 +1,9 @@
 // Checks HEAD requests for public pages and for pages of visitors.
+
+import type { Exchange } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { bodyOf, expect, headerOf, setCookiesOf, statusOf } from '../../findings.ts'
+import { bodyOf, expect, fail, headerOf, setCookiesOf, statusOf } from '../../findings.ts'
 import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
@@ -13,6 +15,15 @@ async function head(context: CheckContext, url: string, cookie?: string) {
   return context.request(url, { method: 'HEAD', headers })
 }
 
+/** Fails if the client sends bytes that are no part of an answer to HEAD, for example a body. */
+function expectReadable(answer: Exchange, path: string): void {
+  if (!('fault' in answer.response)) return
+  fail(
+    `The answer to HEAD ${path} cannot be read, perhaps because a body follows its headers: ${answer.response.fault}.`,
+    answer,
+  )
+}
+
 export const headRequests: CheckDefinition[] = [
   {
     id: 'head-of-visitor-pages',
@@ -20,7 +31,7 @@ export const headRequests: CheckDefinition[] = [
       "The client answers a HEAD request for a visitor's page with status 405, and does not call the platform for it",
     rule,
     why: 'Link checkers and browser extensions send HEAD requests. If the client runs the code of the page for such a request, it calls the platform, renews tokens that the visitor then loses, or deletes a message that the visitor has not seen.',
-    fix: 'Accept only GET for pages of visitors. Many frameworks run the GET handler for HEAD: switch this off, or answer HEAD with 405 before the handler runs.',
+    fix: 'Accept only GET for pages of visitors. Many frameworks run the GET handler for HEAD: switch this off, or answer HEAD with 405 before the handler runs. The answer has no body.',
     needs: ['page'],
     async run(context) {
       const application = await openWithApplication(context)
@@ -37,6 +48,7 @@ export const headRequests: CheckDefinition[] = [
           head(context, url, cookieHeader(context, browser, url)),
         )
         const path = new URL(url).pathname.replaceAll(application.id, '…')
+        expectReadable(answer, path)
         expect(calls.length === 0, `For HEAD ${path}, the client called the platform.`, answer, ...calls.slice(0, 3))
         // The check accepts every status from 400 to 499, because each of them tells the caller that the client does
         // not answer HEAD here.
@@ -71,11 +83,12 @@ export const headRequests: CheckDefinition[] = [
     title: 'The client answers a HEAD request for its start page like a GET request, but without a body',
     rule,
     why: 'Monitoring programs and link checkers send HEAD. If the answer differs from GET, they report that the client is down.',
-    fix: 'Answer HEAD for public pages with the status and the headers of GET.',
+    fix: 'Answer HEAD for public pages with the status and the headers of GET. Return no body: some servers send a body even for HEAD if the program returns one.',
     async run(context) {
       const get = await context.request('/', { headers: typedAddress })
       if (statusOf(get) !== 200) throw new NotApplicable('the client has no start page')
       const answer = await head(context, '/')
+      expectReadable(answer, '/')
       expect(
         statusOf(answer) === 200,
         `GET / is answered with status 200, and HEAD / with status ${statusOf(answer)}.`,
