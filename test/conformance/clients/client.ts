@@ -10,6 +10,7 @@ import {
   formPage,
   type Group,
   goOn,
+  groupsPage,
   listPage,
   page,
   removePage,
@@ -86,6 +87,7 @@ function routeOf({ behaviour, url: { pathname } }: Visit): [string[], Handler] {
   if (pathname === '/cancelled') return [['GET'], cancelled]
   if (pathname === '/logout') return [behaviour.signOutMethods, signOut]
   if (pathname === '/applications') return [['GET', 'POST'], visit => (visit.method === 'POST' ? create : list)(visit)]
+  if (pathname === '/groups') return [['GET', 'POST'], visit => (visit.method === 'POST' ? createGroup : groups)(visit)]
   if (pathname === '/applications/new') return [['GET'], newApplication]
   const [, , id = '', action] = pathname.split('/')
   if (pathname === `/applications/${id}/${action}` && action !== undefined && Object.hasOwn(actions, action))
@@ -339,6 +341,22 @@ async function groupsOf(visit: Visit, session: Session): Promise<Group[]> {
   return links.flatMap(({ to, data }) =>
     typeof to === 'string' ? { id: to, name: isRecord(data) && typeof data.name === 'string' ? data.name : '' } : [],
   )
+}
+
+const groups: Handler = async visit => {
+  const session = await openSession(visit)
+  if (!session) return askToSignIn(visit)
+  return groupsPage(visit, await groupsOf(visit, session), newForm(visit, session.visitor, 'group'))
+}
+
+const createGroup: Handler = async visit => {
+  const session = await openSession(visit)
+  if (!session) return visit.behaviour.groupWithoutSession(visit)
+  readOwnForm(visit, session, 'group')
+  const data = { name: new URLSearchParams(visit.body).get('name') ?? '' }
+  const context = 'https://standards.oftrust.net/v2/Context/Identity/Group/'
+  await ask(visit, session, 'POST', '/identities/v1', { context, type: 'Group', data })
+  return visit.behaviour.groupCreated(visit)
 }
 
 /** `use`: the only action for which the form is valid. `shown`: the values that the form shows when it is opened. */

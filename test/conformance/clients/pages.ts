@@ -41,8 +41,18 @@ export function listPage(visit: Visit, applications: Application[], made: string
   const { html } = visit.behaviour
   const items = applications.map(application => `<li>${visit.behaviour.itemOf(visit, application)}</li>`)
   const news = made && `<p role="status">${html(made)}</p>`
-  const links = '<a href="/applications/new">New application</a>'
+  const links = '<a href="/applications/new">New application</a> <a href="/groups">Groups</a>'
   return page(visit, 200, 'Applications', `${news}<ul>${items.join('')}</ul>${links}${signOutForm}`)
+}
+
+export function groupsPage(visit: Visit, groups: Group[], token: string): Answer {
+  const { html } = visit.behaviour
+  const main = [
+    `<ul>${groups.map(({ name }) => `<li>${html(name)}</li>`).join('')}</ul>`,
+    `<form method="post" action="/groups"><input type="hidden" name="form" value="${html(token)}">`,
+    `<label>name <input name="name"></label><button>Create</button></form>${signOutForm}`,
+  ]
+  return page(visit, 200, 'Groups', main.join(''))
 }
 
 export function formPage(visit: Visit, status: number, { token, groups, values, problem }: FormView): Answer {

@@ -17,9 +17,9 @@ async function head(context: CheckContext, url: string, cookie?: string) {
 
 /** Fails if the client sends bytes that are no part of an answer to HEAD, for example a body. */
 function expectReadable(answer: Exchange, path: string): void {
-  if (!('fault' in answer.response)) return
+  if (!('error' in answer.response)) return
   fail(
-    `The answer to HEAD ${path} cannot be read, perhaps because a body follows its headers: ${answer.response.fault}.`,
+    `The answer to HEAD ${path} cannot be read, perhaps because a body follows its headers: ${answer.response.error}.`,
     answer,
   )
 }

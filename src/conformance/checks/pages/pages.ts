@@ -21,6 +21,7 @@ import { everyForm } from './every-form.ts'
 import { everyPage } from './every-page.ts'
 import { everyText } from './every-text.ts'
 import { formHandling } from './form-handling.ts'
+import { groupForm } from './group-form.ts'
 import { headRequests } from './head.ts'
 import { otherPlaces } from './other-places.ts'
 import { ownAddress } from './own-address.ts'
@@ -427,6 +428,7 @@ export const pages: CheckDefinition[] = [
   ...errorHeaders,
   ...everyForm,
   ...formHandling,
+  ...groupForm,
   ...headRequests,
   ...otherPlaces,
   ...everyPage,

@@ -12,6 +12,7 @@ import { everyForm } from './every-form.ts'
 import { everyPage } from './every-page.ts'
 import { everyText } from './every-text.ts'
 import { formHandling } from './form-handling.ts'
+import { groupForm } from './group-form.ts'
 import { head } from './head.ts'
 import { otherPlaces } from './other-places.ts'
 import { ownAddress } from './own-address.ts'
@@ -188,6 +189,7 @@ export const pages: Mistake[] = [
   ...errorHeaders,
   ...everyForm,
   ...formHandling,
+  ...groupForm,
   ...head,
   ...otherPlaces,
   ...everyPage,
