@@ -5,8 +5,10 @@ import type { CheckContext } from '../context.ts'
 import { headerOf, statusOf } from '../findings.ts'
 import type { Person } from '../platform.ts'
 import { openPagesAbout, openWithApplication } from './application-pages.ts'
+import { makeGroup } from './applications.ts'
 import { typedAddress } from './callback.ts'
 import { findCreateForm, openFormIn } from './create-form.ts'
+import { openGroupPages } from './group-form.ts'
 import { loadsIn } from './page-content.ts'
 import { signOut } from './sign-out.ts'
 
@@ -25,7 +27,7 @@ export interface Tour {
 }
 
 /**
- * The application's name, and a typed text. They are unusual, so that checks recognise pages that contain the visitor's
+ * The name of the application and of a group, and a typed text. They are unusual, so that checks recognise pages that contain the visitor's
  * data.
  */
 export const marks = ['Seen-by-conformance-4713', 'Typed-by-conformance-4713']
@@ -70,6 +72,13 @@ export async function takeTour(context: CheckContext): Promise<Tour> {
       const again = await openFormIn(context, browser, person, marks[1])
       add('a successful form', 'visitor', ...(await browser.submit(again.page, again.form, again.values)).trail)
     }
+  }
+  const groupPages = await openGroupPages(context, browser)
+  if (groupPages.length > 0) await makeGroup(context, person, marks[0]!)
+  for (const { url } of groupPages) {
+    const page = await browser.visit(url)
+    // Without the name of the visitor's group, this may be a page for everybody, such as an explanation.
+    if (page.body.includes(marks[0]!)) add('a page about groups', 'visitor', ...page.trail)
   }
   await context.order('api-503', { times: 'always' })
   for (const page of pages.slice(0, 3))

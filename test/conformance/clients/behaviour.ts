@@ -334,6 +334,7 @@ export const correct = {
   /** The value that a field gets when the client shows a form again. */
   keptValue: (_name: string, value: string): string => value,
   attribute: ({ behaviour }: Visit, text: string): string => behaviour.html(text),
+  groupItem: ({ name }: Group): string => `<li>${correct.html(name)}</li>`,
   groupOption: ({ id, name }: Group): string => `<option value="${correct.html(id)}">${correct.html(name)}</option>`,
   /**
    * A faulty client keeps the form of a visitor whose session has ended. The correct client shows the form again at

@@ -48,7 +48,7 @@ export function listPage(visit: Visit, applications: Application[], made: string
 export function groupsPage(visit: Visit, groups: Group[], token: string): Answer {
   const { html } = visit.behaviour
   const main = [
-    `<ul>${groups.map(({ name }) => `<li>${html(name)}</li>`).join('')}</ul>`,
+    `<ul>${groups.map(visit.behaviour.groupItem).join('')}</ul>`,
     `<form method="post" action="/groups"><input type="hidden" name="form" value="${html(token)}">`,
     `<label>name <input name="name"></label><button>Create</button></form>${signOutForm}`,
   ]

@@ -10,6 +10,7 @@ import { nameField, openEditForm, openPagesAbout, openWithApplication } from '..
 import { crawl, makeApplication } from '../../steps/applications.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { created, openFormIn } from '../../steps/create-form.ts'
+import { openGroupPages } from '../../steps/group-form.ts'
 import {
   breaksScript,
   foreignLoads,
@@ -309,6 +310,7 @@ export const everyText: CheckDefinition[] = [
         const options = { status: 200, body: JSON.stringify(groups), type: json }
         await context.order('groups-answer', { times: 'always', options })
         pages.push(await application.browser.visit(context.url(context.settings.create)))
+        pages.push(...(await openGroupPages(context, application.browser)))
         await context.dropFaults()
       }
       expectEscaped(pages, 'a text from the platform')

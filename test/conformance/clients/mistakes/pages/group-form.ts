@@ -1,7 +1,8 @@
 // Clients that treat the form for a new group differently from their other forms.
 import { correct } from '../../behaviour.ts'
+import { bodyWith, headersWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
-import { page } from '../../pages.ts'
+import { page, signOutForm } from '../../pages.ts'
 
 export const groupForm: Mistake[] = [
   mistake('group-form-from-anywhere', 'group-form-forged', {
@@ -13,5 +14,17 @@ export const groupForm: Mistake[] = [
   }),
   mistake('group-form-answered-with-a-page', 'group-form-reload', {
     groupCreated: visit => page(visit, 200, 'Groups', '<p>The group was created.</p><a href="/groups">Groups</a>'),
+  }),
+  mistake('group-names-on-their-page-as-they-came', 'page-escapes-every-field', {
+    groupItem: ({ name }) => `<li>${name}</li>`,
+  }),
+  mistake('groups-page-kept', 'every-page-no-store', {
+    ...headersWith(({ url }) => (url.pathname === '/groups' ? { 'cache-control': undefined } : {})),
+  }),
+  mistake('groups-page-without-sign-out', 'every-page-sign-out', {
+    ...bodyWith((body, { url }) => (url.pathname === '/groups' ? body.replace(signOutForm, '') : body)),
+  }),
+  mistake('groups-page-without-policy', 'every-page-policy', {
+    ...headersWith(({ url }) => (url.pathname === '/groups' ? { 'content-security-policy': undefined } : {})),
   }),
 ]
