@@ -354,6 +354,9 @@ export const correct = {
     return { status: 303, headers: { location: '/applications' } }
   },
   groupCreated: (_visit: Visit): Answer => ({ status: 303, headers: { location: '/groups' } }),
+  groupFailed: (_visit: Visit, error: unknown): Answer => {
+    throw error
+  },
   groupWithoutSession: (visit: Visit): Answer =>
     page(visit, 401, 'Nothing was created', '<p>Your session has ended.</p><a href="/login">Sign in</a>'),
 

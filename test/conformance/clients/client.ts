@@ -355,7 +355,11 @@ const createGroup: Handler = async visit => {
   readOwnForm(visit, session, 'group')
   const data = { name: new URLSearchParams(visit.body).get('name') ?? '' }
   const context = 'https://standards.oftrust.net/v2/Context/Identity/Group/'
-  await ask(visit, session, 'POST', '/identities/v1', { context, type: 'Group', data })
+  try {
+    await ask(visit, session, 'POST', '/identities/v1', { context, type: 'Group', data })
+  } catch (error) {
+    return visit.behaviour.groupFailed(visit, error)
+  }
   return visit.behaviour.groupCreated(visit)
 }
 

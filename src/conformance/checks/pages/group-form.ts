@@ -1,10 +1,12 @@
 // Checks on the form that creates a group. Many clients protect the forms about applications, and forget this form.
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import { describePage, expect, expectServed } from '../../findings.ts'
-import { changesSince, filledFields, sendForm } from '../../steps/application-pages.ts'
+import { changesSince, filledFields, isWrite, sendForm } from '../../steps/application-pages.ts'
 import { expectNoPost, isOrdinary } from '../../steps/every-form.ts'
 import { foreignFormHeaders, forgeriesOf } from '../../steps/forged-forms.ts'
 import { openGroupForm, requireWorkingGroupForm } from '../../steps/group-form.ts'
+import { asksToSignIn } from '../../steps/sessions.ts'
+import { isSame } from '../../steps/sign-out.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
@@ -58,6 +60,56 @@ export const groupForm: CheckDefinition[] = [
       expect(
         isKept || !(await isOrdinary(context, page, left)),
         `The form led to ${describePage(page)}, which says nothing about the form.`,
+        page,
+      )
+    },
+  },
+  {
+    id: 'group-form-failed',
+    title: 'If the API fails to create a group (503), the visitor sees that the group was not created',
+    rule: 'UP-06',
+    why: 'If the client does not look at the status of the answer, the visitor believes that the group exists.',
+    fix: 'Look at the status of every answer of the API. Unless it is 201, show a page that says that the group was not created.',
+    needs,
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      await requireWorkingGroupForm(context, browser, person)
+      const { page: opened, form, values } = await openGroupForm(context, browser)
+      await context.order('api-503', { times: 1 })
+      const { result: page, steps } = await context.during(() => browser.newTab().submit(opened, form, values))
+      await context.dropFaults()
+      if (!steps.some(step => isWrite(step) && step.fault?.name === 'api-503'))
+        throw new NotApplicable('the client makes another API call before it creates the group')
+      expect(page.status > 0, `The form was answered with ${describePage(page)}.`, page)
+      // Another page may be a page that only says that the creation failed.
+      const isUsual = [opened.url, context.url(context.settings.page)].some(url => isSame(url, page.url))
+      if (page.status >= 400 || !isUsual) return
+      expect(
+        !(await isOrdinary(context, page, browser)),
+        `The API answered the creation with status 503. The form led to ${describePage(page)}, which says nothing about this.`,
+        page,
+      )
+    },
+  },
+  {
+    id: 'group-form-401',
+    title:
+      'If the API refuses the access token for the form for a new group, the client renews the tokens or offers the login',
+    rule: 'UP-14',
+    why: 'An access token can become invalid before it expires. A visitor who sees another error does not know that a new login helps.',
+    fix: 'Handle a 401 answer in the one function that makes all API calls: renew the tokens once, and if this does not help, offer the login.',
+    needs,
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      await requireWorkingGroupForm(context, browser, person)
+      const { page: opened, form, values } = await openGroupForm(context, browser)
+      await context.platform.endAccessTokens(person)
+      const page = await browser.newTab().submit(opened, form, values, context.beforePortal)
+      await context.platform.settle()
+      expect(page.status > 0, `The form was answered with ${describePage(page)}.`, page)
+      expect(
+        context.arrived('refresh').length > 0 || asksToSignIn(context, page),
+        `The client did not renew the session, and the visitor got ${describePage(page)}, which does not offer to sign in.`,
         page,
       )
     },

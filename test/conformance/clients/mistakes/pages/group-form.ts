@@ -15,6 +15,13 @@ export const groupForm: Mistake[] = [
   mistake('group-form-answered-with-a-page', 'group-form-reload', {
     groupCreated: visit => page(visit, 200, 'Groups', '<p>The group was created.</p><a href="/groups">Groups</a>'),
   }),
+  mistake('group-form-failure-not-noticed', 'group-form-failed', {
+    groupFailed: visit => visit.behaviour.groupCreated(visit),
+  }),
+  mistake('group-form-401-like-every-failure', 'group-form-401', {
+    mostRenewals: 0,
+    groupFailed: visit => page(visit, 502, 'No group was created', '<p>The platform does not work.</p>'),
+  }),
   mistake('group-names-on-their-page-as-they-came', 'page-escapes-every-field', {
     groupItem: ({ name }) => `<li>${name}</li>`,
   }),
