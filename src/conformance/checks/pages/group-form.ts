@@ -1,9 +1,8 @@
 // Checks on the form that creates a group. Many clients protect the forms about applications, and forget this form.
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import { describePage, expect, expectServed } from '../../findings.ts'
-import { changesSince, filledFields, isWrite, sendForm } from '../../steps/application-pages.ts'
+import { changesSince, isWrite } from '../../steps/application-pages.ts'
 import { expectNoPost, isOrdinary } from '../../steps/every-form.ts'
-import { foreignFormHeaders, forgeriesOf } from '../../steps/forged-forms.ts'
 import { openGroupForm, requireWorkingGroupForm } from '../../steps/group-form.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
 import { isSame } from '../../steps/sign-out.ts'
@@ -11,30 +10,6 @@ import { isSame } from '../../steps/sign-out.ts'
 const needs: CheckDefinition['needs'] = ['page']
 
 export const groupForm: CheckDefinition[] = [
-  {
-    id: 'group-form-forged',
-    title: 'If another site sends the form for a new group, the client creates no group',
-    rule: 'PG-01',
-    why: 'With such a form, any website can create groups on behalf of the visitor until the visitor can create no more.',
-    fix: 'Check the origin of every POST in one function before all routes.',
-    needs,
-    async run(context) {
-      const { browser, person } = await context.signedIn()
-      const { form, values } = await openGroupForm(context, browser)
-      const attacker = await context.otherPerson()
-      const { browser: other } = await context.signedIn({ person: attacker })
-      const { form: attackers } = await openGroupForm(context, other)
-      for (const forged of forgeriesOf(form, attackers))
-        for (const headers of foreignFormHeaders(context)) {
-          const before = context.arrived('api')
-          const sent = { ...forged, fields: filledFields(forged, values) }
-          const { answer } = await sendForm(context, browser, sent, headers)
-          const changes = await changesSince(context, person, before)
-          expect(changes.length === 0, 'The client carried out the forged form.', answer, ...changes)
-        }
-      await requireWorkingGroupForm(context, browser, person)
-    },
-  },
   {
     id: 'group-form-no-session',
     title: 'If the form for a new group arrives after the session has ended, the visitor sees that nothing was created',

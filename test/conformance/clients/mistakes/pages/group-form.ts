@@ -1,14 +1,9 @@
 // Clients that treat the form for a new group differently from their other forms.
-import { correct } from '../../behaviour.ts'
 import { bodyWith, headersWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { page, signOutForm } from '../../pages.ts'
 
 export const groupForm: Mistake[] = [
-  mistake('group-form-from-anywhere', 'group-form-forged', {
-    isFromHere: visit => visit.url.pathname === '/groups' || correct.isFromHere(visit),
-    isFormOf: (form, visitor) => form.use === 'group' || correct.isFormOf(form, visitor),
-  }),
   mistake('group-form-without-session-leads-to-login', 'group-form-no-session', {
     groupWithoutSession: () => ({ status: 302, headers: { location: '/login' } }),
   }),
