@@ -14,7 +14,8 @@ import { metadataReader } from './clients/mistakes/metadata.ts'
 import { mistakes } from './clients/mistakes.ts'
 import { buildOtherClient, otherClientOptions } from './clients/other-client.ts'
 import { page } from './clients/pages.ts'
-import { type Login, Refusal, type Settings } from './clients/visit.ts'
+import { isCreationForm } from './clients/requests.ts'
+import { type Answer, type Login, Refusal, type Settings } from './clients/visit.ts'
 import { openStage } from './support/stage.ts'
 
 const stage = await openStage()
@@ -467,6 +468,25 @@ t.test(
     t.match(found, { 'pkce-verifier-hidden': { verdict: 'passed' } })
   },
 )
+
+t.test('a client passes if it answers a form without a session with a page of its own about this', async t => {
+  const message: Answer = { status: 200, headers: { 'content-type': 'text/html' }, body: '<p>Nothing was created.</p>' }
+  const found = await judge(
+    {
+      aroundRequest: async (visit, next) => {
+        if (visit.url.pathname === '/session-expired') return message
+        const isLost = isCreationForm(visit) && !correct.readSession(visit)
+        return isLost ? { status: 303, headers: { location: '/session-expired' } } : next()
+      },
+    },
+    'create-no-session-says-so',
+    'create-ended-session-says-so',
+  )
+  t.match(found, {
+    'create-no-session-says-so': { verdict: 'passed' },
+    'create-ended-session-says-so': { verdict: 'passed' },
+  })
+})
 
 for (const [name, from, id] of [
   ['metadata-chooses-hosts', 'the metadata', 'metadata-endpoints-elsewhere'],

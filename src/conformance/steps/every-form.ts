@@ -98,12 +98,37 @@ export async function sendFormsUnder(
 }
 
 /**
- * Returns whether the page contains no message about the sent form. To find out, the suite opens the address of the
- * page again and compares the texts. It leaves out the query, because the query could contain the message.
+ * Whether the page contains no message about the sent form. To find out, the suite opens the address of the page again
+ * and compares the texts. It leaves out the query, because the query could contain the message. A page that visitors do
+ * not reach otherwise, such as /session-expired, is a message itself. `formPage`: the page that contained the form.
  */
-export async function isOrdinary(context: CheckContext, page: Page, browser: Browser): Promise<boolean> {
+export async function isOrdinary(
+  context: CheckContext,
+  page: Page,
+  browser: Browser,
+  formPage?: Page,
+): Promise<boolean> {
   const again = await browser.newTab().visit(page.url.split('?')[0]!, context.beforePortal)
-  return shownText(again).trim() === shownText(page).trim()
+  if (shownText(again).trim() !== shownText(page).trim()) return false
+  const { pathname } = new URL(page.url)
+  return (formPage && new URL(formPage.url).pathname === pathname) || isUsual(context, pathname, browser)
+}
+
+/**
+ * Whether visitors also reach the page with this path without a form: an option of the suite names the path, the path
+ * contains the id of an application, or the start page or the page behind the login has a link to it.
+ */
+async function isUsual(
+  { settings, url, beforePortal }: CheckContext,
+  pathname: string,
+  browser: Browser,
+): Promise<boolean> {
+  const named = ['/', settings.login, settings.page, settings.create].filter(path => path !== '')
+  if (named.some(path => new URL(url(path)).pathname === pathname)) return true
+  if (/\/[0-9a-f]{8}-[0-9a-f]{4}-/i.test(pathname)) return true
+  const tab = browser.newTab()
+  const pages = [await tab.visit(url('/'), beforePortal), await tab.visit(url(settings.page || '/'), beforePortal)]
+  return pages.some(({ links }) => links.some(link => new URL(link.url).pathname === pathname))
 }
 
 /**

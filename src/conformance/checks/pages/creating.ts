@@ -17,8 +17,8 @@ import {
   secretOf,
   submitCreate,
 } from '../../steps/create-form.ts'
+import { isOrdinary } from '../../steps/every-form.ts'
 import { credentialSecrets } from '../../steps/leaks.ts'
-import { shownText } from '../../steps/page-content.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
 import { readableTextsIn, readSetCookie } from '../../steps/set-cookies.ts'
 import { isSame } from '../../steps/sign-out.ts'
@@ -551,15 +551,6 @@ function adviceForForm(context: CheckContext, page: Page, calls: LabStep[]): str
 }
 
 /**
- * Whether the page has the same text if it is opened again. If so, the page contained no message about the earlier
- * request.
- */
-async function isOrdinary(context: CheckContext, page: Page, browser = context.browser()): Promise<boolean> {
-  const again = await browser.newTab().visit(page.url, context.beforePortal)
-  return shownText(again).trim() === shownText(page).trim()
-}
-
-/**
  * Fails if the answer to a form without a session neither keeps the typed text nor says that the form was not
  * processed.
  */
@@ -567,7 +558,8 @@ async function expectTold(context: CheckContext, open: OpenForm, page: Page, typ
   // If the browser was not sent to the portal, the answer itself must say that the form was not processed.
   const isThroughPortal = page.trail.some(({ request }) => request.url.startsWith(context.platform.portalUrl))
   if (!isThroughPortal) {
-    const isSilent = page.status < 400 && !page.body.includes(typed) && (await isOrdinary(context, page))
+    const isSilent =
+      page.status < 400 && !page.body.includes(typed) && (await isOrdinary(context, page, context.browser()))
     expect(!isSilent, `The form was answered with ${describePage(page)}, which says nothing about the form.`, page)
     return
   }
