@@ -29,8 +29,8 @@ export interface Check {
   fix: string
   needs?: Need[]
   /**
-   * True if no other check may run at the same time, because this check orders faults, restarts the client or measures
-   * time.
+   * True if no other check may run at the same time, because this check orders a fault before its login has begun,
+   * restarts the client or measures time.
    */
   isAlone?: boolean
   /** True if the check begins with a restart of the client. A stale client is then not restarted before the check. */

@@ -33,10 +33,10 @@ export function readStart(page: Page): Start {
   return { url, state: url.searchParams.get('state') ?? undefined, page }
 }
 
-/** The fix for a check that could not begin, because its login failed. The check's own fix would not help. */
 /** If the sandbox answers a page without a fault later than this, the machine is too busy to judge the client. */
 const lateAnswerMs = 4000
 
+/** The fix for a check that could not begin, because its login failed. The check's own fix would not help. */
 const failedLoginFix =
   'Find out why nobody is signed in after this login. The check needs a signed-in visitor, so it has not tested what its title says. If other logins of this run work, look for data in the client that requests of several visitors share.'
 

@@ -1,5 +1,5 @@
 // Runs the checks. Checks that do not disturb each other run first and in parallel. The other checks then run one by
-// one. A check that fails is repeated alone.
+// one. A check that fails is repeated, in most cases alone.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Browser as Chromium } from 'playwright-core'
 import type { Exchange } from './browser/browser.ts'

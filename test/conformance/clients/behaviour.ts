@@ -25,7 +25,7 @@ const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
 const random = () => randomBytes(32).toString('base64url')
 const loginPrefix = '__Host-login-'
 const longestCookie = 4096
-const yearSeconds = 400 * 86_400
+const longestLifetimeSeconds = 400 * 86_400
 
 export const correct = {
   // ---- Starting a login
@@ -175,10 +175,10 @@ export const correct = {
   isStateOf: (answer: Record<string, unknown>, state: string): boolean => answer.state === state,
   isBearer: (type: unknown): boolean => typeof type === 'string' && type.toLowerCase() === 'bearer',
   isToken: (token: unknown): token is string => typeof token === 'string' && /^[\w.~+/-]+=*$/.test(token),
-  /** Returns expires_in in whole seconds. Throws if the value is not a positive number. */
+  /** Returns expires_in in whole seconds, from 1 second to 400 days. Throws if the value is not a positive number. */
   lifetime(value: unknown): number {
     if (typeof value !== 'number' || !Number.isFinite(value) || value <= 0) throw new PlatformError(502)
-    return Math.min(Math.max(Math.floor(value), 1), yearSeconds)
+    return Math.min(Math.max(Math.floor(value), 1), longestLifetimeSeconds)
   },
   readTokens({ behaviour }: Visit, answer: Record<string, unknown>): Tokens {
     const { access_token: accessToken, refresh_token: refreshToken } = answer

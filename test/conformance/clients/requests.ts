@@ -8,7 +8,8 @@ export const isCallback = ({ url }: Visit) => url.pathname === '/exchangeToken'
 export const isCancelled = ({ url }: Visit) => url.pathname === '/cancelled'
 /** A page or a form of one application. */
 export const isApplication = ({ url }: Visit) => /^\/applications\/(?!new)./.test(url.pathname)
-export const isEdit = ({ url }: Visit) => /^\/applications\/[^/]+\/(edit|remove)$/.test(url.pathname)
+/** A request with any method to the page for changing or removing one application. */
+export const isEditOrRemoval = ({ url }: Visit) => /^\/applications\/[^/]+\/(edit|remove)$/.test(url.pathname)
 /** Whether the visitor sends the form for a new application. */
 export const isCreationForm = ({ method, url }: Visit) => method === 'POST' && url.pathname === '/applications'
 /** Whether the visitor sends a form of one application. `action`: the last part of the form's path. */

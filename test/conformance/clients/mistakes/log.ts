@@ -4,7 +4,7 @@ import { correct } from '../behaviour.ts'
 import { answerWith } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { type Call, isRecord } from '../platform.ts'
-import { cookieOf, isEdit } from '../requests.ts'
+import { cookieOf, isEditOrRemoval } from '../requests.ts'
 import type { Session, Visit } from '../visit.ts'
 
 const printed = (name: string, checks: string | string[], what: (visit: Visit) => string) =>
@@ -228,7 +228,7 @@ export const log: Mistake[] = [
     'changed-name-printed',
     'log-changed-application',
     answerWith((answer, visit) => {
-      if (isEdit(visit) && visit.method === 'POST')
+      if (isEditOrRemoval(visit) && visit.method === 'POST')
         visit.settings.print(`${new URLSearchParams(visit.body).get('name')}: ${answer.status}`)
       return answer
     }),
@@ -237,7 +237,7 @@ export const log: Mistake[] = [
     async send(visit, call) {
       const [status, answer] = await correct.send(visit, call)
       const data = isRecord(answer) && isRecord(answer.data) ? answer.data : {}
-      if (isEdit(visit) && call.method === 'GET') visit.settings.print(`opened ${data.name}`)
+      if (isEditOrRemoval(visit) && call.method === 'GET') visit.settings.print(`opened ${data.name}`)
       return [status, answer]
     },
   }),

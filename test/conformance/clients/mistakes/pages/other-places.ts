@@ -4,7 +4,7 @@ import { decodeSafely } from '../../../../../src/conformance/steps/set-cookies.t
 import { correct } from '../../behaviour.ts'
 import { bodyWith, headersWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
-import { isEdit } from '../../requests.ts'
+import { isEditOrRemoval } from '../../requests.ts'
 import type { Visit } from '../../visit.ts'
 
 const hasSession = (visit: Visit) => correct.readSession(visit) !== undefined
@@ -41,7 +41,7 @@ export const otherPlaces: Mistake[] = [
   }),
   mistake('id-checked-only-on-one-page', 'page-id-on-every-page', {
     async aroundRequest(visit, next) {
-      if (isEdit(visit))
+      if (isEditOrRemoval(visit))
         visit.behaviour = { ...visit.behaviour, applicationPath: id => `/apps/v1/${decodeURIComponent(id)}` }
       return next()
     },
@@ -88,7 +88,7 @@ export const otherPlaces: Mistake[] = [
   }),
   mistake('long-change-read', 'forms-long-body', {
     async aroundRequest(visit, next) {
-      if (isEdit(visit)) visit.behaviour = { ...visit.behaviour, longestBody: 1_000_000 }
+      if (isEditOrRemoval(visit)) visit.behaviour = { ...visit.behaviour, longestBody: 1_000_000 }
       return next()
     },
   }),
