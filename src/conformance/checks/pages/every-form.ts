@@ -610,9 +610,6 @@ export const everyForm: CheckDefinition[] = [
       const { create } = context.settings
       const addresses = pages.slice(1, 3).map(({ url }) => url)
       if (create) addresses.push(context.url(create))
-      const withQuery = new URL(pages[0]!.url)
-      withQuery.searchParams.set('conformance', '1')
-      addresses.push(withQuery.href)
       const { otherSite } = context.platform
       const from = await browser.visit(otherSite.url(otherSite.page('<a href="/">Go</a>')))
       for (const address of addresses) {

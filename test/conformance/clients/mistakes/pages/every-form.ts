@@ -114,8 +114,4 @@ export const everyForm: Mistake[] = [
   mistake('link-from-elsewhere-opens-only-the-list', 'pages-from-another-site', {
     comesFromElsewhere: visit => correct.comesFromElsewhere(visit) && visit.url.pathname === '/applications',
   }),
-  mistake('link-from-elsewhere-loses-its-query', 'pages-from-another-site', {
-    localPath: (path, visit) =>
-      correct.localPath(path === `${visit.url.pathname}${visit.url.search}` ? visit.url.pathname : path, visit),
-  }),
 ]
