@@ -83,8 +83,8 @@ t.test(
 )
 
 /**
- * Matches a reference to a document that is not in this repository: the document's file name, or its name with a
- * section number. Citations must use the id of a rule instead.
+ * Matches a reference to a document that is not in this repository: its file name, or its title with a section number.
+ * Citations must use the id of a rule instead.
  */
 const elsewhere =
   /\b([Ss]pecification|[Cc]ontract)(\.md)?(,? part |,? )\d|\((specification|contract)[,)]|\b(specification|contract|security)\.md\b/

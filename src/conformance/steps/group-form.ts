@@ -61,6 +61,8 @@ export async function requireWorkingGroupForm(context: CheckContext, browser: Br
   const before = context.arrived('api')
   const answer = await browser.newTab().submit(page, form, values)
   if ((await changesSince(context, person, before)).length === 0)
-    throw new Undecided('The form for a new group creates nothing, even if the visitor sends it from its own page.')
+    throw new Undecided(
+      'The form for a new group creates nothing, even if the visitor sends it from the page that contains it.',
+    )
   return answer
 }

@@ -58,7 +58,7 @@ t.test('session data is loaded once, at the sign-in, and every request can read 
   t.equal(timesLoaded(), 1)
 })
 
-t.test('the function links can read the session data, in the signed-in scope and on public pages', async t => {
+t.test('a function named `links` can read the session data, in the signed-in scope and on public pages', async t => {
   const { browser } = await start(t)
   t.notOk(linksOf(await browser.get('/')).includes('/admin'), 'a stranger must not see the link')
   const { body } = await signIn(browser)

@@ -1,4 +1,4 @@
-// Changes of how the small client calls the platform. Several mistakes need these changes.
+// Ways in which a mistake can change the small client's calls to the platform. Several mistakes need these changes.
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Behaviour, correct } from './behaviour.ts'
 import { type Call, isRecord } from './platform.ts'

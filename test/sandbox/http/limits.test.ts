@@ -114,7 +114,7 @@ t.test(
     for (const listener of [api, portal]) {
       t.equal(listener.server.keepAliveTimeout, 72_000)
       await listener.listen({ host: '127.0.0.1', port: 0 })
-      // Set the time for an answer to 500 ms. The connection below is idle for longer, and must stay open.
+      // Set the time limit for answers to 500 ms. The connection below is idle for longer, and must stay open.
       listener.server.timeout = 500
       const socket = await openSocket(listener)
       for (let count = 0; count < 2; count += 1) {

@@ -406,7 +406,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `only a reset of all suites forgets failures that suites share, such as wrong secrets of the seeded client (${database.name})`,
+    `a reset of one suite keeps failures that all suites share, such as wrong secrets of the seeded client, and a reset of all suites deletes them (${database.name})`,
     async t => {
       const { sandbox, lab } = await start(t)
       const guess = async () => (await exchange(sandbox, { client_secret: 'wrong' })).statusCode

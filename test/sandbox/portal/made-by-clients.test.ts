@@ -92,7 +92,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `if the user makes a new secret for an application of a former client, the portal shows the secret once, and ends all secrets and tokens that the client has received (${database.name})`,
+    `if the user makes a new secret for an application that a former client created, the portal shows the secret once, and ends all secrets and tokens that the former client received (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)
@@ -294,7 +294,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `if an application was created before the store recorded who made it, the portal lists it separately, with an unknown creator (${database.name})`,
+    `if an application is from an older store that did not record creators, the portal lists it separately, with an unknown creator (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { own, browser } = await openWithOwnToken(sandbox)

@@ -57,7 +57,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `seeds: if an API call has changed the redirect URIs, a restart keeps the change until the setting changes (${database.name})`,
+    `seeds: redirect URIs that an API call has changed survive restarts, until the setting for redirect URIs changes (${database.name})`,
     async t => {
       const url = await database.make(t)
       const first = await start(t, url)

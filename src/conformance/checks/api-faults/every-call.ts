@@ -599,7 +599,7 @@ export const everyCallRows: CheckDefinition[] = [
       title: `When the API's answer to the call that creates an application is malformed (${failure}), the visitor gets an answer with a status other than 500, and no page shows an invented secret`,
       rule: 'UP-06',
       why: 'The API answer comes from another program, and may lack the OAuth client or its secret.',
-      fix: 'Check that a JSON member exists before you use it. If a member is missing, link to the list, because the application may exist.',
+      fix: 'Check that a JSON member exists before you use it. If a member is missing, link to the list of applications: the API may have created the application anyway.',
       needs: formNeeds,
       async run(context) {
         const opened = await meet(context, 'create', failure)

@@ -106,7 +106,7 @@ export const afterExpiry: CheckDefinition[] = [
     id: 'logout-expired-portal-down',
     title: 'If the access token has expired and the portal refuses the renewal or is down, the visitor can sign out',
     rule: 'CK-13',
-    why: 'If the client first renews the session when a visitor signs out, a failure of the portal keeps the visitor signed in. Then the next person at the computer can act as this visitor.',
+    why: 'If the client renews the session before it signs the visitor out, a failure of the portal keeps the visitor signed in. Then the next person at the computer can act as this visitor.',
     fix: 'Do not renew the session at the sign-out path. Delete the cookies of the session, and then try to revoke the refresh token.',
     needs,
     longestMs: 90_000,

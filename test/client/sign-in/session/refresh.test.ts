@@ -8,7 +8,7 @@ import { giveTokens, type Script, send, tokenAnswer } from '../../support/script
 import { buildSignedIn, openPage, refreshCookieNames, renewedToken, tokenRoute } from '../support/build-signed-in.ts'
 
 t.test(
-  'CK-09: a second after the access token has expired, the client renews the session once and shows the page',
+  'CK-09: if a page is requested a second after the access token has expired, the client renews the session once and shows the page',
   async t => {
     const { browser, clock, platform, renewals, config } = await buildSignedIn(t)
     clock.advance(3601)
