@@ -25,7 +25,7 @@ export interface RawAnswer {
   sent: number
 }
 
-/** Sends the bytes to an origin and reads the first answer. Never rejects because of the server. */
+/** Sends the bytes to an origin and reads the first answer. Nothing that the server does makes the promise reject. */
 export async function sendBytes(origin: string, bytes: RawBytes): Promise<RawAnswer> {
   const { head, more, signal, timeoutMs = 8000 } = bytes
   const startedAt = Date.now()

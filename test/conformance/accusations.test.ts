@@ -311,7 +311,7 @@ t.test(
 )
 
 t.test(
-  'if a check cannot create or find something, but an earlier check of the run could, its result is undecided',
+  'a check is undecided if it cannot create or find something that an earlier check of the run could create or find',
   async t => {
     const { 'create-works': works, 'page-escapes-title': shows } = await judge({}, 'create-works', 'page-escapes-title')
     t.match([works, shows], [{ verdict: 'passed' }, { verdict: 'passed' }])

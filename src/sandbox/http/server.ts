@@ -185,8 +185,8 @@ function requestIdOf(header: unknown): string {
 }
 
 /**
- * Counts the Host headers. If a request has two, Node uses the first one, but a proxy in front of the sandbox may have
- * used the second one (RFC 9112 3.2).
+ * Counts the Host headers. If a request has two Host headers, Node uses the first one, but a proxy in front of the
+ * sandbox may have used the second one (RFC 9112 3.2).
  */
 function countHosts({ rawHeaders }: IncomingMessage): number {
   return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length

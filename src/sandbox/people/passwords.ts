@@ -16,7 +16,7 @@ const tagLength = 32
  */
 export const longestPassword = 1000
 
-/** The name of the source of passwords that the sandbox hashes for itself, and not for a request. */
+/** The name of the source if the caller names none, for example when the sandbox seeds a user. */
 const ownWork = 'sandbox'
 
 export type Passwords = ReturnType<typeof createPasswords>

@@ -38,65 +38,68 @@ function revoke({ portal }: TestSandbox, fields: Record<string, string>) {
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`api-app-token: an app access token can only read its own application (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { developer, appId, callers } = await makeThroughClient(sandbox)
-    t.equal(
-      (await developer.call('GET', '/apps/v1')).json().ItemList.length,
-      2,
-      'the user must still see both applications',
-    )
-    for (const { call, accessToken } of callers) {
-      const list = await call('GET', '/apps/v1')
-      t.match(list, { statusCode: 200 })
-      t.strictSame(
-        list.json().ItemList.map((item: { '@id': string }) => item['@id']),
-        [appId],
+  t.test(
+    `api-app-token: an app access token can read its own application, and can do nothing else (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { developer, appId, callers } = await makeThroughClient(sandbox)
+      t.equal(
+        (await developer.call('GET', '/apps/v1')).json().ItemList.length,
+        2,
+        'the user must still see both applications',
       )
-      t.match(await call('GET', `/apps/v1/${appId}`), { statusCode: 200 })
-      t.match((await call('GET', `/apps/v1/${appId}`)).json(), { '@id': appId, client: { clientId: appId } })
+      for (const { call, accessToken } of callers) {
+        const list = await call('GET', '/apps/v1')
+        t.match(list, { statusCode: 200 })
+        t.strictSame(
+          list.json().ItemList.map((item: { '@id': string }) => item['@id']),
+          [appId],
+        )
+        t.match(await call('GET', `/apps/v1/${appId}`), { statusCode: 200 })
+        t.match((await call('GET', `/apps/v1/${appId}`)).json(), { '@id': appId, client: { clientId: appId } })
 
-      const changes = { name: 'Mine now', redirectUris: 'https://attacker.example.test/' }
-      for (const [method, url, body] of [
-        ['POST', '/apps/v1', makeCreateBody(developer.groupId)],
-        ['POST', '/apps/v1', undefined],
-        ['POST', '/identities/v1', { context: 'https://example.test/', type: 'Group', data: { name: 'G' } }],
-        ['GET', `/identities/v1/${developer.userId}/links?type=MemberOf`],
-        ...[appId, seeded.clientId, 'nobody', '%00'].flatMap(
-          id =>
-            [
-              ['PUT', `/apps/v1/${id}`, changes],
-              ['POST', `/apps/v1/${id}/refreshSecret`, undefined],
-            ] as const,
-        ),
-        ...[seeded.clientId, 'nobody'].map(id => ['GET', `/apps/v1/${id}`] as const),
-      ] as const) {
-        const answer = await call(method, url, body)
-        t.strictSame(answer.json(), denied, `${method} ${url}`)
-        t.equal(answer.statusCode, 403)
-      }
-      for (const id of [appId, seeded.clientId, 'nobody'])
-        t.strictSame((await call('DELETE', `/apps/v1/${id}`)).json(), {
-          error: { status: 403, message: `Forbidden: You don't have 'manage' permission on '${id}'` },
+        const changes = { name: 'Mine now', redirectUris: 'https://attacker.example.test/' }
+        for (const [method, url, body] of [
+          ['POST', '/apps/v1', makeCreateBody(developer.groupId)],
+          ['POST', '/apps/v1', undefined],
+          ['POST', '/identities/v1', { context: 'https://example.test/', type: 'Group', data: { name: 'G' } }],
+          ['GET', `/identities/v1/${developer.userId}/links?type=MemberOf`],
+          ...[appId, seeded.clientId, 'nobody', '%00'].flatMap(
+            id =>
+              [
+                ['PUT', `/apps/v1/${id}`, changes],
+                ['POST', `/apps/v1/${id}/refreshSecret`, undefined],
+              ] as const,
+          ),
+          ...[seeded.clientId, 'nobody'].map(id => ['GET', `/apps/v1/${id}`] as const),
+        ] as const) {
+          const answer = await call(method, url, body)
+          t.strictSame(answer.json(), denied, `${method} ${url}`)
+          t.equal(answer.statusCode, 403)
+        }
+        for (const id of [appId, seeded.clientId, 'nobody'])
+          t.strictSame((await call('DELETE', `/apps/v1/${id}`)).json(), {
+            error: { status: 403, message: `Forbidden: You don't have 'manage' permission on '${id}'` },
+          })
+        const person = await me(sandbox, accessToken)
+        t.equal(person.statusCode, 403)
+        t.match(person.json(), { message: 'Permission denied' })
+        const head = await sandbox.api.inject({
+          method: 'HEAD',
+          url: `/apps/v1/${seeded.clientId}`,
+          headers: { authorization: `Bearer ${accessToken}` },
         })
-      const person = await me(sandbox, accessToken)
-      t.equal(person.statusCode, 403)
-      t.match(person.json(), { message: 'Permission denied' })
-      const head = await sandbox.api.inject({
-        method: 'HEAD',
-        url: `/apps/v1/${seeded.clientId}`,
-        headers: { authorization: `Bearer ${accessToken}` },
-      })
-      t.equal(head.statusCode, 403, 'HEAD must be refused like GET')
-    }
-    t.equal(
-      (await developer.call('GET', '/apps/v1')).json().ItemList.length,
-      2,
-      'no application may be created or removed',
-    )
-    t.equal((await developer.call('GET', `/apps/v1/${appId}`)).json().data.name, 'Weather')
-    t.match(await me(sandbox, developer.accessToken), { statusCode: 200 })
-  })
+        t.equal(head.statusCode, 403, 'HEAD must be refused like GET')
+      }
+      t.equal(
+        (await developer.call('GET', '/apps/v1')).json().ItemList.length,
+        2,
+        'no application may be created or removed',
+      )
+      t.equal((await developer.call('GET', `/apps/v1/${appId}`)).json().data.name, 'Weather')
+      t.match(await me(sandbox, developer.accessToken), { statusCode: 200 })
+    },
+  )
 
   t.test(
     `api-app-token: only the application’s own client can revoke an app access token; the revoked token ends at once, and the application’s other tokens stay valid (${database.name})`,

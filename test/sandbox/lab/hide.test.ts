@@ -162,7 +162,7 @@ t.test('whatever a client sends, the laboratory keeps at most 200 values and 8 K
   const list = (length: number, text = '1') => Array.from({ length }, () => text)
   const fields = (length: number, value: unknown) =>
     Object.fromEntries(list(length).map((_, index) => [`field-${index}`, value]))
-  // Characters that take one byte, four bytes, and six bytes in JSON.
+  // In JSON, these characters take one byte, four bytes and six bytes.
   const texts = ['x', '\u{1f600}', '\u0001']
   const bodies = [
     fields(100, list(100)),

@@ -432,7 +432,7 @@ t.test('the page of a login shows first the verdict, then the evidence, and last
 })
 
 t.test(
-  'the page of a login marks the characters in which a redirect URI differs, and never breaks a line within a word of the URI',
+  'the page of a login marks the characters in which a redirect URI differs from the registered one, and breaks no line within a word of the URI',
   async t => {
     const { sandbox } = await buildTestLab(t)
     const read = async (url: string) => (await sandbox.lab!.inject({ url, headers: { host: '127.0.0.1:4002' } })).body

@@ -17,8 +17,8 @@ if (kills > 5) t.setTimeout(0)
 const clock = () => new Date()
 
 /**
- * Starts a sandbox that ends as after kill -9, as soon as the database has carried out a statement that begins with
- * `statement`.
+ * Starts a sandbox that ends abruptly, as after kill -9. It ends as soon as the database has carried out a statement
+ * that begins with `statement`.
  */
 async function startEndingAfter(t: Test, databaseUrl: string, statement: string): Promise<SandboxProcess> {
   const nodeOptions = `--import ${fileURLToPath(new URL('../support/end-after.ts', import.meta.url))}`

@@ -26,7 +26,7 @@ export async function submitForm(
 }
 
 /**
- * Opens the page that asks for confirmation before the first application on the list loses its access. If the list is
+ * Opens the page that asks the user to confirm that the first application on the list loses its access. If the list is
  * empty, the function resolves to the page with the list.
  */
 export async function askToWithdraw(browser: Browser): Promise<LightMyRequestResponse> {

@@ -267,7 +267,7 @@ const failures: CheckDefinition[] = [
       id: `logout-portal-${fault}`,
       title: `If ${what}, the client signs the visitor out in time`,
       rule: 'UP-03',
-      why: 'Without a deadline, a visitor who does not wait for the answer and closes the window is still signed in.',
+      why: 'If the revocation has no deadline, a visitor who closes the window before the answer arrives is still signed in.',
       fix: 'Set one deadline for the whole revocation, including the body of the answer. A timeout for each read is not enough.',
       needs,
       longestMs: 90_000,

@@ -83,7 +83,7 @@ export const stateAndVerifier: CheckDefinition[] = [
     title: 'Every login has a new state',
     rule: 'state-per-login',
     why: 'If two logins have the same state, an attacker can finish one login with the callback of the other login.',
-    fix: 'Create a new random state for each request of the login path. Never create the state only once for the program or for a session.',
+    fix: 'Create a new random state for each request of the login path. Do not use one state for the whole program or for a whole session.',
     async run(context) {
       const browser = context.browser()
       const states = [...(await statesOf(context, 12)), ...(await statesOf(context, 12, browser))]

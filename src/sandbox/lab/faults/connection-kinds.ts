@@ -84,7 +84,7 @@ export const connectionKinds: Kinds = {
     run: ({ answer, connection }) => stream(answer, cut(half(answer.body), connection), Buffer.byteLength(answer.body)),
   },
   late: {
-    does: 'The answer comes late. If the fault happens before the platform acts, the platform first waits for the delay, and then acts. If the client closes the connection during the delay, the platform does not act.',
+    does: 'The answer comes late. With `before`, the platform waits first and then acts. With `after`, it acts first. If the client closes the connection during the delay, the platform does not act.',
     when: both,
     options: {
       seconds: numberFrom(0, longestSeconds, { about: 'The delay in seconds.', default: 5, unit: 'seconds' }),

@@ -11,7 +11,7 @@ import {
   stepsOf,
 } from './recorded.ts'
 
-/** Whether the step can change what its login has in common with other logins. */
+/** Whether the step can contain values that other logins of the client contain as well. */
 export function isCompared({ kind }: RecordedStep): boolean {
   return kind === 'authorize' || kind === 'exchange'
 }
