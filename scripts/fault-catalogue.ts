@@ -53,7 +53,7 @@ ${all.map(placeRow).join('\n')}
 
 If the column *When* says *before or after*, there are two faults for each call that changes something. For example, \`create-reset\` happens before the platform
 has created the application, and \`create-reset-after\` happens after that. The calls that change something are ${writes.map(code).join(', ')}. For a
-call that only reads data, there is one fault, and only the first of the two times applies.
+call that only reads data, there is one fault, and it happens at the time that *When* names first.
 
 | Kind or short name | Short for | At | What the client sees | When | Options |
 |---|---|---|---|---|---|

@@ -233,7 +233,7 @@ t.test('.ci/run runs failed test files a second time, and only the second result
   }
 })
 
-t.test('.ci/run repeats the failures just before its last line', async t => {
+t.test('.ci/run prints all failures again just before its last line', async t => {
   const failing: Wrote = ['not ok 2 - the answer is late\n# { total: 2, pass: 1, fail: 1 }', 1]
   const failed = await runCi(t, failing, [good, 0], [good, 0], [good, 0], noTexts)
   t.match(failed.output, /\nWhat failed:\nnot ok 2 - the answer is late\n.*\n37 passed, 1 failed\n$/s)

@@ -79,8 +79,9 @@ export async function buildClient(
 export type SiteOptions = Omit<PagesOptions, 'reloadTemplates' | 'texts' | 'clock'> &
   Pick<SignInOptions, 'afterSignIn' | 'beforeSignOut' | 'onConnected' | 'loadSessionData'> & {
     /**
-     * Texts that replace the English texts. An object applies to every request. A function chooses the texts for a
-     * request, for example by its `Accept-Language` header or by `visitorIfAny.data`.
+     * Texts that replace the English texts. If this is an object, its texts apply to every request. If this is a
+     * function, it chooses the texts for a request, for example by its `Accept-Language` header or by
+     * `visitorIfAny.data`.
      */
     texts?: SomeTexts | ((request: FastifyRequest) => SomeTexts)
     /**

@@ -60,7 +60,7 @@ export async function findObstacle(parts: ChecksOptions): Promise<Obstacle | und
 const endingMs = 2000
 
 /**
- * Whether the process has ended although the suite was not stopping it, or ends soon. The connections of a process
+ * Whether the process has ended, or ends soon, although the suite was not stopping it. The connections of a process
  * close before the suite sees that the process has ended.
  */
 async function endsSoon(clientProcess: ClientProcess): Promise<boolean> {

@@ -360,7 +360,7 @@ t.test(
 )
 
 t.test(
-  'if the application changed after a form was opened, and the client answers the form with a redirect, the finding contains both forms',
+  'if the application changed after a form was opened, and the client answers the form with a redirect, the finding contains the opened form and the present form',
   async t => {
     const { 'edit-overtaken-kept': result } = await judge(
       mistakes.find(({ name }) => name === 'overtaken-edit-looks-saved')!.change,

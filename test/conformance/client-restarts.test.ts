@@ -9,7 +9,10 @@ import { watchRestarts } from '../../src/conformance/client-restarts.ts'
 // If the suite does not notice a restart, the file ends after a minute.
 t.setTimeout(60_000)
 
-/** Starts a client. `onConnection` is called for each connection of the suite, with all open connections. */
+/**
+ * Starts a client. `onConnection` is called for each connection that the suite opens, and gets this connection and all
+ * open connections.
+ */
 async function startClient(t: Test, onConnection: (socket: Socket, open: Set<Socket>) => void = () => undefined) {
   const sockets = new Set<Socket>()
   const ended = new AbortController()
@@ -90,7 +93,7 @@ t.test('the suite notices a restart even if another process keeps the port open'
   await t.resolves(restarted)
 })
 
-t.test('the suite notices a restart that happens while it connects again', async t => {
+t.test('the suite notices a restart that happens while the suite connects again', async t => {
   const client = await startClient(t, (socket, open) => {
     // The new process accepts the third connection. The old process had accepted the others, and ends.
     if (client.connections === 3) for (const one of open) if (one !== socket) one.destroy()
@@ -99,13 +102,16 @@ t.test('the suite notices a restart that happens while it connects again', async
   await t.resolves(restarted)
 })
 
-t.test('a client that ends only after all connections have closed can restart, and the suite notices it', async t => {
-  const client = await startClient(t)
-  const { restarted } = await client.watch()
-  await client.stop()
-  client.start()
-  await t.resolves(restarted)
-})
+t.test(
+  'if a client waits for all connections to close before it ends, it can still restart, and the suite notices the restart',
+  async t => {
+    const client = await startClient(t)
+    const { restarted } = await client.watch()
+    await client.stop()
+    client.start()
+    await t.resolves(restarted)
+  },
+)
 
 t.test('after the client has stopped, the suite waits until the client answers again', async t => {
   const client = await startClient(t)

@@ -75,8 +75,8 @@ export function expectAnswer(page: Page): void {
 }
 
 /**
- * Fails if the answer is the page that a visitor without applications sees. An error or another page is correct. `when`:
- * a sentence for the finding.
+ * Fails if the answer is the page that a visitor without applications sees. An error or another page is correct.
+ * `when`: a sentence for the finding.
  */
 export function expectFittingAnswer({ page, empty, full }: Compared, when = ''): void {
   expectAnswer(page)
@@ -92,8 +92,8 @@ export function expectFittingAnswer({ page, empty, full }: Compared, when = ''):
 }
 
 /**
- * Returns the visible text of an answer, without the text `without`. Leaves out numbers and ids, because they differ
- * from visit to visit.
+ * Returns the visible text of an answer, but leaves out the text that is passed as `without`. Also leaves out numbers
+ * and ids, because they differ from visit to visit.
  */
 export function shownIn(page: Page, without = ''): string {
   const shown = shownText(page)

@@ -70,8 +70,8 @@ export function cookiesOf(trail: Exchange[]) {
 }
 
 /**
- * Returns the texts that anybody can read in a value: unchanged, percent-encoded, in base64, in hexadecimal or
- * compressed. Frameworks that sign a session without encrypting it write such values.
+ * Returns the texts that anybody can read in a value, whether they are unchanged, percent-encoded, in base64, in
+ * hexadecimal or compressed. Frameworks that sign a session without encrypting it write such values.
  */
 export function readableTextsIn(value: string): string[] {
   const plain = decodeSafely(value)

@@ -159,8 +159,8 @@ const applicationMakers: Migration = {
 }
 
 /**
- * Adds a name and the last characters to access tokens from the portal's own page. Both columns are empty for tokens
- * from earlier versions of the sandbox.
+ * Adds two columns for the access tokens that users create at the portal: the name and the last characters of the
+ * token. Both columns are empty for tokens from earlier versions of the sandbox.
  */
 const tokenNames: Migration = {
   name: 'names of access tokens',

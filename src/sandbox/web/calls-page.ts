@@ -1,4 +1,4 @@
-// The page that describes the calls to developers. It works without scripts.
+// The page that tells developers how to make the calls. It works without scripts.
 import { STATUS_CODES } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { readAsset } from './assets.ts'

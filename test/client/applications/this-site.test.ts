@@ -88,7 +88,7 @@ t.test(
 )
 
 t.test(
-  'PG-14: if the form that confirms a removal with the typed name is sent after the session has ended, the page says that the session has ended, and nothing changes',
+  'PG-14: if a visitor types the name to confirm a removal, but the session ends before the form is sent, the page says so, and nothing changes',
   async t => {
     const { browser, platform } = await start(t)
     const form = readForm(await browser.get(`${here}/delete`), `${here}/delete`)

@@ -370,7 +370,7 @@ for (const [what, text] of [
   ['does not fit into a cookie', long],
 ] as const)
   t.test(
-    `PG-21: if the session ends before the client can show a refused form with a text that ${what}, the page links to the login`,
+    `PG-21: if the session ends while the client refuses a form with a text that ${what}, the page links to the login`,
     async t => {
       const { browser, form, log } = await endWhileHandled(t, asking)
       const page = await browser.post('/note', { ...form, note: text })

@@ -87,7 +87,7 @@ t.test(
   },
 )
 
-t.test('CL-06: if two logins begin in two tabs, both logins succeed if the first login is finished first', async t => {
+t.test('CL-06: two logins that begin in two tabs both succeed when the first login is finished first', async t => {
   const { browser } = await buildTestClient(t)
   const [first, second] = [await beginLogin(browser), await beginLogin(browser)]
   t.equal((await browser.get(callbackUrl(first), { site: 'cross-site' })).statusCode, 200)

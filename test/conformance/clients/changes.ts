@@ -165,7 +165,7 @@ export const crashingRenewal: Partial<Behaviour> = {
 }
 
 // ---- Forms and pages
-/** Accepts every form, and does not check the hidden token from the visitor's own page. */
+/** Accepts every form, and does not check that it contains the hidden token of a page that this visitor got. */
 export const anyForm = { isFormOf: () => true }
 
 export const namesOwnAddress = (text: string | undefined, { settings }: Visit) =>

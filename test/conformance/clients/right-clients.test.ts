@@ -22,7 +22,7 @@ t.test('the small client, which is correct, fails no check', async t => {
   t.same(results.filter(isBlamed).map(tell), [])
 })
 
-t.test('a correct client that reads the metadata of the portal fails no metadata check', async t => {
+t.test('a correct client passes all metadata checks if it reads the metadata of the portal', async t => {
   const stage = await openStage()
   t.teardown(stage.close)
   const results = await stage.judge(

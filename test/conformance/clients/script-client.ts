@@ -60,7 +60,7 @@ function taskPage(visit: Visit, task: 'go' | 'load', to = ''): Answer {
 type Task = 'start' | 'callback' | 'pages'
 
 /**
- * Returns the behaviour of a client that leaves the tasks to a script. The client does all other tasks like the small
+ * Returns the behaviour of a client that leaves these tasks to a script, and does all other tasks like the small
  * client.
  */
 export function leaveToScript(...tasks: Task[]) {

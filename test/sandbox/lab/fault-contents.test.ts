@@ -325,7 +325,7 @@ t.test(
 )
 
 t.test(
-  'if a client closes the connection while a fault delays the answer, a platform that has not acted does not act, and a platform that has acted does not undo the action',
+  'if a client closes the connection while a fault delays the answer, the platform does not act afterwards, and does not undo what it has already done',
   async t => {
     const { sandbox, order, steps, untilConsumed } = await buildFaultLab(t)
     const calls = await platformCalls(sandbox)

@@ -181,7 +181,7 @@ t.test(
 
 for (const database of databases)
   t.test(
-    `PS-06: a stranger cannot stop a user both from signing in and from resetting the password (${database.name})`,
+    `PS-06: if a stranger prevents a user from signing in, the user can still reset the password, and vice versa (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { lab, databaseUrl, trustedProxies: ['127.0.0.1'] })

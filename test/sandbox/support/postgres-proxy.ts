@@ -11,7 +11,7 @@ export interface PostgresProxy {
   fallSilent(): void
   /** Resets every open TCP connection, on both sides. New connections work. */
   reset(): void
-  /** Accepts new connections again. Connections on which fallSilent has stopped the traffic stay silent. */
+  /** Accepts new connections again. If fallSilent has stopped the traffic of a connection, this connection stays silent. */
   speakAgain(): void
 }
 

@@ -62,7 +62,7 @@ function hear({ changed, dropped, isRestarted, cursor }) {
   if (since === 'pause' && !loginId) reports.push(`${inWords(changed.length, 'login')} changed during the pause.`)
   if (dropped > 0) reports.push(`${inWords(dropped, 'login')} began and were dropped, because there were too many.`)
   say(reports.length > 0 ? `Live. ${reports.join(' ')}` : statusLine.textContent || 'Live')
-  // After a pause, also show new rows at once, because the visitor has just asked for them.
+  // When the visitor ends a pause, new rows are also shown at once, because the visitor has just asked for them.
   if (!isOurs) return
   if (since === 'pause') load({ showsNew: true })
   else loadSoon()

@@ -233,7 +233,7 @@ export const states: CheckDefinition[] = [
   },
   {
     id: 'state-missing-values',
-    title: 'The client refuses a callback whose state is the name of a missing value, such as None or null',
+    title: 'The client refuses a callback whose state is a word such as None, null or undefined',
     rule: 'CL-04',
     why: 'If no login has begun, many languages turn the missing state into such a string. A client that compares strings then accepts a forged callback.',
     fix: 'If this browser has not begun a login, refuse the callback before you compare.',

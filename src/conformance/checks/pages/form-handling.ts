@@ -376,7 +376,7 @@ export const formHandling: CheckDefinition[] = [
     title:
       'If a visitor opens the form for changes before and after somebody else changes the application, the older form does not overwrite that change',
     rule: 'edit-overtaken',
-    why: 'A client that keeps the ETag in the session or in its memory, and not in the form, replaces the ETag when another tab opens the form. The first tab then overwrites the change.',
+    why: 'A client that keeps the ETag in the session or in its memory, and not in the form, replaces the ETag when another tab opens the form. The first tab then overwrites what somebody else has changed.',
     fix: 'Keep the ETag that came with the values in a hidden field of the form, and send it as If-Match.',
     needs: ['page'],
     async run(context) {

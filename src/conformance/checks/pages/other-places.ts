@@ -1,5 +1,5 @@
-// Checks on rules that many clients follow on the page behind the login, but not in other places: on the pages about an
-// application, on the start page, or for another origin.
+// Checks on rules that many clients follow on the page behind the login, but forget on the pages about an application,
+// on the start page, or for requests of another origin.
 import type { Page } from '../../browser/browser.ts'
 import { type Check, type CheckDefinition, NotApplicable, passNotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'

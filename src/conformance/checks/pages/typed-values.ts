@@ -13,7 +13,10 @@ const needs: Check['needs'] = ['create', 'page']
 const textTypes = ['text', 'url', 'search', 'tel', 'textarea', 'select-one', 'email']
 const markup = `Marker"'></option></select></datalist><img src=x onerror=conformance()>`
 
-/** The refusals of the API: the end of the fault's name, and the words for the refusal in the title of the check. */
+/**
+ * The refusals of the API. Each entry has the end of the fault's name, and the words for the refusal in the title of
+ * the check.
+ */
 const refusals: [fault: string, what: string][] = [
   ['422-fields', 'the API refuses a field (422)'],
   ['403', 'the API does not allow the visitor to create the application (403)'],

@@ -80,7 +80,7 @@ export const answers: CheckDefinition[] = [
   ),
   {
     id: 'refresh-headers-not-passed-back',
-    title: 'The client does not pass headers from the answer to a renewal on to the browser',
+    title: 'The client sends the browser no header from the answer to a renewal',
     ...foreignHeadersRule,
     needs,
     async run(context) {

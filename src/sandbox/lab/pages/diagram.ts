@@ -131,7 +131,8 @@ function inferredAfter(step: RecordedStep, later: RecordedStep[]): Message | und
 }
 
 /**
- * Whether a later exchange contains the code of this answer. Then the browser must have brought the code to the client.
+ * Whether a later exchange contains the code of this answer. If it does, the browser has brought the code to the
+ * client.
  */
 function isExchanged({ response }: RecordedStep, later: RecordedStep[]): boolean {
   const code = identityOf(firstOf(response.location, 'code'))

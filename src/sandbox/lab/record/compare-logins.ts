@@ -30,7 +30,7 @@ export interface OtherLogins {
   signedInAfter(userId: string, time: Date): boolean
   /**
    * How many logins, including this login, were completed one after another while the client made no call. The result
-   * is 0 if this login is not one of three such logins within a minute.
+   * is 0 unless at least three such logins, including this one, were completed within a minute.
    */
   timesInLoop(): number
 }

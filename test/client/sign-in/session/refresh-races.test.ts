@@ -116,21 +116,24 @@ t.test('RF-04: a late renewal on another replica does not delete the new session
   t.equal(refreshCookieNames(browser).length, 1)
 })
 
-t.test('RF-04: a tab whose renewal is refused shows its page while its access token is valid', async t => {
-  const test = await buildSignedIn(t)
-  const { browser, platform, clock } = test
-  platform.answer(tokenRoute, rotatingPortal(test, 0).script)
-  clock.advance(3600 - 30)
-  const loser = browser.copy()
-  loser.server = await addReplica(t, test)
-  await openPage(browser)
-  clock.advance(5)
-  const page = await openPage(loser)
-  t.equal(page.statusCode, 200)
-  t.equal(setCookieLine(page, '__Host-session='), undefined)
-  browser.keep(page)
-  t.equal(refreshCookieNames(browser).length, 1)
-})
+t.test(
+  'RF-04: if the renewal of a tab is refused, the tab still shows its page as long as its access token is valid',
+  async t => {
+    const test = await buildSignedIn(t)
+    const { browser, platform, clock } = test
+    platform.answer(tokenRoute, rotatingPortal(test, 0).script)
+    clock.advance(3600 - 30)
+    const loser = browser.copy()
+    loser.server = await addReplica(t, test)
+    await openPage(browser)
+    clock.advance(5)
+    const page = await openPage(loser)
+    t.equal(page.statusCode, 200)
+    t.equal(setCookieLine(page, '__Host-session='), undefined)
+    browser.keep(page)
+    t.equal(refreshCookieNames(browser).length, 1)
+  },
+)
 
 /** An API that accepts only one access token. */
 function apiFor(accessToken: string): Script {

@@ -33,7 +33,7 @@ export const tokenNotices: Notice[] = [
     id: 'many-renewals',
     severity: 'warning',
     found: 'One refresh token was sent several times at once.',
-    why: 'The client keeps only one of the answers. A stricter portal would take the second renewal for theft and end the login.',
+    why: 'The client keeps only one of the answers. A stricter portal would treat the second renewal as theft and end the login.',
     fix: 'Renew once, and let all requests that need a new token wait for this renewal.',
     reference: 'RFC 9700 4.14.2',
     find(login) {
