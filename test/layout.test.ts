@@ -72,7 +72,7 @@ const clientArrows: [path: string, mayImport: RegExp][] = [
   ['settings.ts', /^(read-settings|secret)\.ts$/],
   ['sign-in/protocol/', /^sign-in\/protocol\/|^(upstream|errors|secret)\.ts$/],
   ['sign-in/', /^(sign-in|web)\/|^(upstream|errors|expiring-map|secret|texts)\.ts$|^operations\/request-log\.ts$/],
-  // From sign-in, web may import only the type of the visitor, because every page shows the visitor.
+  // The only thing that web may import from sign-in is the type of the visitor: every page shows the visitor.
   [
     'web/',
     /^web\/|^(errors|expiring-map|secret|texts|sign-in\/visitor)\.ts$|^operations\/(request-log|connections)\.ts$/,

@@ -43,7 +43,7 @@ t.test(
   },
 )
 
-t.test('every MUST for a client has a check, so that a client that breaks it fails', async t => {
+t.test('every MUST for a client has a check, so that a client that breaks the MUST fails', async t => {
   const [forClients] = audiences
   const musts = forClients!.subjects
     .flatMap(({ rules }) => Object.entries(rules))
@@ -73,7 +73,7 @@ t.test('if the texts or the code of a check name a second rule, both rules have 
 })
 
 t.test(
-  'a check that says that it only warns has the level SHOULD, and a check that is only advice has this level',
+  'a check that says that it only warns has the level SHOULD, and a check that is only advice has the level advice',
   async t => {
     for (const { id, rule, why } of checks) {
       if (/only warns/.test(why)) t.equal(rules[rule].level, 'SHOULD', id)
@@ -135,7 +135,7 @@ t.test('every link to a rule leads to an anchor that exists', async t => {
   t.ok(links > 300, 'the test must find the links')
 })
 
-t.test('if a document names the id of a rule outside of code, the id is a link', async t => {
+t.test('outside of code, every id of a rule in a document is a link', async t => {
   for (const path of globSync(['*.md', 'docs/**/*.md']).filter(path => !path.startsWith('docs/reference/')))
     t.notMatch(
       read(path)

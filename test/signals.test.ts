@@ -1,4 +1,4 @@
-// A program that npm has started must end with npm, because a supervisor can send its signal only to npm.
+// A program that npm has started must end when npm ends, because a supervisor can send its signal only to npm.
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'

@@ -41,8 +41,8 @@ const tutorials = [
 ]
 
 /**
- * Runs the tutorial's command for the conformance suite as it is written, except for the folder of the client and the
- * port. Returns the exit code of the suite, and what the suite printed.
+ * Runs the tutorial's command for the conformance suite unchanged, except for the port and the folder of the client.
+ * Returns the exit code of the suite, and what the suite printed.
  */
 async function judge(language: string, folder: string): Promise<{ code: number; output: string }> {
   const document = readFileSync(`docs/tutorials/${language}.md`, 'utf8')

@@ -3,8 +3,8 @@ import { align, middle, middleRatio, rounded } from '../numbers.ts'
 import type { ServerName } from './server.ts'
 
 /**
- * `budget` is the limit for the value of our client divided by the value of the bare server. See docs/design/benchmarks.md
- * for the reasons.
+ * `budget` is the limit for this ratio: the value of our client divided by the value of the bare server. See
+ * docs/design/benchmarks.md for the reasons.
  */
 const measures = {
   redirect: { title: 'login redirect', unit: 'µs CPU', budget: 4 },

@@ -1,4 +1,4 @@
-// Removes the rules of a style sheet for classes that the starter's views and scripts do not use.
+// Removes from a style sheet the rules for classes that the starter's views and scripts do not use.
 import { findUsedClasses } from '../used-classes.ts'
 
 /** Call this after the files have been removed. The result is still formatted as the project's formatter demands. */
@@ -7,8 +7,8 @@ export function pruneStyle(css: string): string {
   const isUsed = (selector: string) => [...selector.matchAll(/\.([a-z][\w-]*)/g)].every(([, name]) => used.has(name!))
   return (
     css
-      // An optional comment, the selectors, and the declarations. The expression finds innermost blocks, because only these
-      // contain no braces.
+      // An optional comment, the selectors, and the declarations. The expression finds innermost blocks, because only
+      // these contain no braces.
       .replace(
         /^([ \t]*\/\*[^*]*\*\/\n)?([ \t]*)([^\s{}@/][^{}@/]*?) \{[^{}]*\}\n+/gm,
         (rule, comment = '', indent, selectors) => {

@@ -5,7 +5,7 @@ import { PublicError } from './errors.ts'
 import type { Texts } from './texts.ts'
 
 /**
- * The data from a browser's request that a call to the portal or the API needs. The call sends the request's id and
+ * The data that a call to the portal or the API needs from a browser's request. The call sends the request's id and
  * trace context, and must end before the request's deadline.
  */
 export type RequestContext = {
@@ -58,7 +58,7 @@ export type CountCall = (to: string, status: string, seconds: number) => void
  * a connection. If 256 calls are open, the portal or the API has probably stopped responding.
  */
 const maxOpenCalls = 256
-/** The maximum size of all responses that the client is reading from one upstream at a time, in bytes. */
+/** The maximum total size, in bytes, of the responses that the client reads from one upstream at the same time. */
 const maxOpenBytes = 64 * 1024 * 1024
 /**
  * The maximum number of values in a JSON text. The values are counted before the text is parsed, because parsed JSON

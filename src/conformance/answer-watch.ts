@@ -1,5 +1,5 @@
 // Looks at every answer that the client gives to a browser during the run. Many clients set the right headers for most
-// pages, but not for all, for example not for the page after a failed renewal.
+// pages, but not for some, such as the page after a failed renewal.
 import type { Exchange } from './browser/browser.ts'
 import { readReferrerPolicy } from './browser/referrer.ts'
 import { bodyOf, headerOf, isRedirect, setCookiesOf, statusOf } from './findings.ts'
@@ -47,7 +47,7 @@ interface Known {
   otherHosts: string[]
 }
 
-/** A server can refuse a request with one of these statuses before the client's own code runs. */
+/** Before the client's own code runs, a server can refuse a request and answer with one of these statuses. */
 const ofServers = [400, 408, 413, 414, 431, 500, 501]
 /** Cache-Control values that consist only of these directives. They are enough for a public page that sets a cookie. */
 const asksAgain = /^[^a-z]*(no-cache|private|must-revalidate|max-age=0|[,\s])+$/i
@@ -198,7 +198,7 @@ function namesHost({ request }: Exchange, host: string): boolean {
   return texts.some(text => decodeSafely(text).toLowerCase().includes(host))
 }
 
-/** Returns the protection that the cookie had at the login and does not have now, as the end of a sentence. */
+/** Returns the end of a sentence about the protection that the cookie had at the login and does not have now. */
 function lostAttribute(first: ReadCookie, now: ReadCookie): string | undefined {
   const lost = (name: string) => `without ${name}, although the login sets this cookie with ${name}`
   if (first.isHttpOnly && !now.isHttpOnly) return lost('HttpOnly')

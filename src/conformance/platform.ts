@@ -21,7 +21,10 @@ export interface Person {
   password: string
   firstName: string
   groupId: string
-  /** The cookie of the person's session at the portal, as `name=value`. A browser has this cookie only if a check sets it. */
+  /**
+   * The cookie of the person's session at the portal, as `name=value`. A browser has this cookie only if a check sets
+   * it.
+   */
   portalCookie: string
 }
 
@@ -103,8 +106,8 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     /** The requests that have arrived so far, in the order in which the platform answered them. */
     steps,
     /**
-     * Things that checks have seen on pages of the client in this run. If a check does not find a thing that another
-     * check has seen, the check is undecided.
+     * Things that checks have seen on pages of the client in this run. A check is undecided if it does not find a thing
+     * that another check has seen.
      */
     shown: new Set<string>(),
     /** The states of all logins that the client has begun during the run, in order. */

@@ -6,7 +6,7 @@ import { findHost } from './browser/find-host.ts'
 import { isConnectionLost } from './browser/send.ts'
 import { addressOf } from './http-address.ts'
 
-/** The length of a body, in characters, that a server may refuse before it has read the body. */
+/** A server may refuse a body of this length, in characters, before it has read the body. */
 const longBody = 64 * 1024
 /** How long the suite waits for such a refusal before it sends the body, in milliseconds. */
 const refusalMs = 200

@@ -116,7 +116,7 @@ t.test('UP-10: the log warns once about internal addresses without https', async
 const { child, output } = start(t, { HOST: '127.0.0.1', API_INTERNAL_URL: 'https://api:4001', PRESTOP_DELAY: '7' })
 while (!output().includes('listening')) await once(child.stdout!, 'data')
 
-t.test('UP-10: the log does not warn about https addresses and loopback addresses', async t => {
+t.test('UP-10: the log does not warn about https addresses or loopback addresses', async t => {
   t.same(warnings(output()), [])
 })
 

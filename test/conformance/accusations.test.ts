@@ -439,7 +439,7 @@ t.test('a client that keeps the last valid metadata across restarts fails no che
 })
 
 t.test(
-  'no check fails if a client refuses a request for the login path because its query contains parameters of the portal',
+  'if a client refuses a request for the login path because the query contains parameters of the portal, no check fails',
   async t => {
     const found = await judge(
       {
@@ -469,7 +469,7 @@ t.test(
   },
 )
 
-t.test('a client passes if it answers a form without a session with a page of its own about this', async t => {
+t.test('if a form is sent without a session, a client that answers with its own page about this passes', async t => {
   const message: Answer = { status: 200, headers: { 'content-type': 'text/html' }, body: '<p>Nothing was created.</p>' }
   const found = await judge(
     {

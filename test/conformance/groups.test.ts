@@ -42,20 +42,23 @@ t.test('every check has a unique id', async t => {
   )
 })
 
-t.test('each mistake is in the file or the folder of the group of the first check that it names', async t => {
-  const groupOf = new Map(checks.map(({ id, group }) => [id, group]))
-  const listed = new Set(mistakes)
-  for (const path of globSync('test/conformance/clients/mistakes/**/*.ts')) {
-    const group = path.slice('test/conformance/clients/mistakes/'.length).split(/[/.]/)[0]
-    const exported: unknown[] = Object.values(await import(`../../${path}`))
-    const own = exported.filter(Array.isArray).flat() as Mistake[]
-    t.ok(own.length > 0, `${path} exports mistakes`)
-    const misplaced = own.filter(({ checks }) => groupOf.get(checks[0]!) !== group).map(({ name }) => name)
-    t.same(misplaced, [], `${path} contains only mistakes of the group ${group}`)
-    const unlisted = own.filter(mistake => !listed.has(mistake)).map(({ name }) => name)
-    t.same(unlisted, [], `mistakes.ts lists the mistakes in ${path}`)
-  }
-})
+t.test(
+  'each mistake is in the file or the folder of one group: the group of the first check that the mistake names',
+  async t => {
+    const groupOf = new Map(checks.map(({ id, group }) => [id, group]))
+    const listed = new Set(mistakes)
+    for (const path of globSync('test/conformance/clients/mistakes/**/*.ts')) {
+      const group = path.slice('test/conformance/clients/mistakes/'.length).split(/[/.]/)[0]
+      const exported: unknown[] = Object.values(await import(`../../${path}`))
+      const own = exported.filter(Array.isArray).flat() as Mistake[]
+      t.ok(own.length > 0, `${path} exports mistakes`)
+      const misplaced = own.filter(({ checks }) => groupOf.get(checks[0]!) !== group).map(({ name }) => name)
+      t.same(misplaced, [], `${path} contains only mistakes of the group ${group}`)
+      const unlisted = own.filter(mistake => !listed.has(mistake)).map(({ name }) => name)
+      t.same(unlisted, [], `mistakes.ts lists the mistakes in ${path}`)
+    }
+  },
+)
 
 t.test('the mistakes of a group use only the files of their own group and shared files', async t => {
   const folder = 'test/conformance/clients/mistakes'

@@ -13,7 +13,7 @@ async function listen(t: Test, serve: (socket: Socket) => void): Promise<string>
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 }
 
-t.test('the suite waits for the answer of a server that refuses a long body, before it sends the body', async t => {
+t.test('before the suite sends a long body, it waits for the answer of a server that refuses the body', async t => {
   const url = await listen(t, socket => {
     socket.once('data', () => {
       // A system resets a connection that is closed before all data was read. The answer can then be lost.

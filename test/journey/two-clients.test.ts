@@ -1,4 +1,4 @@
-// Tests the reference client and a client of forty lines with the same faults, on one sandbox.
+// Tests two clients with the same faults, on one sandbox: the reference client and a client of forty lines.
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { findFreePort } from '../support/free-port.ts'

@@ -10,7 +10,7 @@ import { oauthAnswerOf } from '../../src/sandbox/portal/oauth-errors.ts'
 
 const sandbox = 'src/sandbox'
 
-/** For these reasons the portal shows a message next to the form instead of an error page. */
+/** If a refusal has one of these reasons, the portal shows a message next to the form instead of an error page. */
 const besideForms: Reason[] = ['password-wrong', 'too-many-failures', 'fields-invalid']
 
 /** Returns the reasons that occur in these files and folders. */
@@ -75,7 +75,7 @@ t.test(
       'portal/cross-site-guard.ts',
     )
     t.ok(found.includes('secret-shown'))
-    // For these two reasons, visitors get an ordinary page instead of an error page.
+    // If a refusal has one of these two reasons, visitors get an ordinary page instead of an error page.
     const noErrors: Reason[] = ['consent-declined', 'cookies-missing']
     for (const reason of found.filter(reason => ![...besideForms, ...noErrors].includes(reason)))
       t.ok(errorPageOf(new Refusal(reason)), reason)

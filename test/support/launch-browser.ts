@@ -197,7 +197,7 @@ function firefoxTab(page: FirefoxPage): Driver {
   page.setDefaultTimeout(patienceMs)
   const find = async (element: string) => (await page.evaluateHandle(element)).asElement()
   return {
-    // If the page at this address opens the next page automatically, it interrupts this navigation.
+    // If the page at this address opens the next page automatically, the next page interrupts this navigation.
     goto: url => page.goto(url, { waitUntil: 'domcontentloaded' }).catch(unlessInterrupted),
     reload: () => page.reload({ waitUntil: 'domcontentloaded' }).catch(unlessInterrupted),
     back: () => page.goBack({ waitUntil: 'domcontentloaded' }).catch(unlessInterrupted),

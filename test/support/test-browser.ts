@@ -102,7 +102,7 @@ export class TestBrowser {
   }
 
   /**
-   * Returns another browser with a copy of the cookies, such as the browser of a thief. By default, the other browser
+   * Returns another browser, such as the browser of a thief, with a copy of the cookies. By default, the other browser
    * calls the same server.
    */
   copy(server = this.server): TestBrowser {

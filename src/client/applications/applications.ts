@@ -28,7 +28,7 @@ export const applications: FastifyPluginAsync<ApplicationsOptions> = async (app,
 }
 
 /**
- * Replaces the API's 404 error with a message for these pages, and adds a link to its 403 error. Returns all other
+ * Replaces the API's 404 error with a message for these pages, and gives the API's 403 error a link. Returns all other
  * errors unchanged.
  */
 function toApplicationError(error: unknown, texts: Texts): unknown {

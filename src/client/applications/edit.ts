@@ -107,7 +107,7 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
     if (problem instanceof EditConflict) return showChoices(request, fields, problem)
     if (Object.keys(fields).length === 0) return { fields: toFormFields(await getApplication(request)) }
     if (!fields.choosing) return { fields }
-    // If the page shows a link for signing in, or a problem that is not a conflict, it does not show the choices. So
+    // The page does not show the choices if it shows a link for signing in, or a problem other than a conflict. So
     // the choices are removed, and the next submission is compared with the stored values again.
     if (problem || signInHref) return { fields: withoutChoices(fields) }
     const stored = await getApplication(request)

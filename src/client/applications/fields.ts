@@ -1,4 +1,5 @@
-// The fields of an application: checks the values of the form, and makes the data for the API. The labels are in texts.ts.
+// The fields of an application: checks the values of the form, and makes the data for the API. The labels are in
+// texts.ts.
 import { FieldError } from '../errors.ts'
 import type { Sentence, Texts } from '../texts.ts'
 import type { applicationsTexts } from './texts.ts'
@@ -130,9 +131,9 @@ export function fieldsToCreate({ groupName: _, ...fields }: TypedFields): Applic
 }
 
 /**
- * Returns the fields without the group, because the group cannot be changed. `isClientKnown` is false if the API did
- * not return the fields of the OAuth client, so the form could not show their values. In that case, empty fields of the
- * OAuth client are left out, and the API keeps their values.
+ * Returns the fields without the group, because the group cannot be changed. If the API did not return the fields of
+ * the OAuth client, `isClientKnown` is false, because the form could not show their values. In that case, empty fields
+ * of the OAuth client are left out, and the API keeps their values.
  */
 export function fieldsToUpdate(typed: TypedFields, isClientKnown: boolean): Partial<ApplicationFields> {
   const { groupId: _, ...all } = fieldsToCreate(typed)

@@ -1,7 +1,7 @@
 // The JSON Schemas of the application API's answers. They contain only the fields that the pages need.
 //
-// A field is required only if a page cannot work without it. For all other fields, application.ts replaces a value that
-// is missing or has the wrong type with an empty value. So a faulty record in a list does not hide the other records.
+// A field is required only if a page cannot work without it. For all other fields, if a value is missing or has the
+// wrong type, application.ts uses an empty value instead. So a faulty record in a list does not hide the other records.
 import type { JSONSchema } from 'json-schema-to-ts'
 
 /** An id that fits into an address. */

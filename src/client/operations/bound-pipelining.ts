@@ -15,7 +15,7 @@ const maxOpenRequests = 8
  * keeps a rendered page in memory.
  *
  * Closing the socket is not enough, because Node would parse the rest of the input and create all requests. With such
- * input, 300 connections exhaust 256 MiB of memory. Node stops parsing only if it finds a CONNECT request and the
+ * input, 300 connections exhaust 256 MiB of memory. Only a CONNECT request makes Node stop parsing, and only if the
  * server does not handle CONNECT. So this code makes the ninth open request look like a CONNECT request. The code
  * counts response objects, because Node answers some requests without the event 'request'.
  */

@@ -6,7 +6,9 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import type { FastifyInstance } from 'fastify'
 import { ConfigError } from '../config.ts'
 
-/** Throws ConfigError. After an error, close the client, because it may already be listening on some of its addresses. */
+/**
+ * Throws ConfigError. After an error, close the client, because it may already be listening on some of its addresses.
+ */
 export async function listen(app: FastifyInstance, host: string, port: number): Promise<void> {
   const listenAlso = prepareListeners(app)
   let taken: number | undefined
@@ -57,8 +59,8 @@ function prepareListeners(app: FastifyInstance) {
   app.addHook('preClose', async () => {
     closed = Promise.all(listeners.map(listener => new Promise(resolve => listener.close(resolve))))
   })
-  // Fastify runs the onClose hooks in reverse order. This hook is added last, so it runs first. When a product's hooks
-  // run, every request has been answered.
+  // Fastify runs the onClose hooks in reverse order. This hook is added last, so it runs first. A product's hooks run
+  // only after every request has been answered.
   app.addHook('onClose', async () => {
     await closed
   })

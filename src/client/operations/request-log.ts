@@ -40,8 +40,8 @@ export function newRequestId(request: IncomingMessage): string {
 const traceContext = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
 
 /**
- * Returns the data from a browser's request that the calls to the portal and the API need. The trace context is sent
- * with these calls unchanged.
+ * Returns the data that the calls to the portal and the API need from a browser's request. These calls send the trace
+ * context unchanged.
  */
 export function callContext(request: FastifyRequest): RequestContext {
   const { traceparent } = request.headers

@@ -45,7 +45,7 @@ export async function askToSignIn(
 }
 
 /**
- * Whether the browser may have Strict cookies that it did not send. If the visitor follows a link on another site,
+ * Whether the browser might have Strict cookies that it did not send. If the visitor follows a link on another site,
  * browsers do not send Strict cookies. If the visitor follows a link on this site, they do.
  */
 export function mayWithholdCookies(request: FastifyRequest): boolean {

@@ -59,7 +59,7 @@ export function hashUserId(userId: string): string {
 export function createLogin({ portal, loginCookies, sessions, clock, home, ...hooks }: LoginOptions) {
   /**
    * The running exchange of each login, keyed by the login's `state`. After the exchange, the value is `finished` for
-   * ten minutes. With this map, the client recognises a repeated callback request, because a code works only once.
+   * ten minutes. A code works only once, so the client uses this map to recognise a repeated callback request.
    * Browsers repeat this request if the connection breaks, or if the visitor reloads an error page.
    */
   const exchanges = new ExpiringMap<Promise<Tokens> | 'finished'>(clock)
@@ -121,8 +121,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
       if (callback.error) return await sendPortalError(reply, callback, login)
       checkCode(callback, portal)
 
-      // The exchange goes from server to server, with the client secret. exchangeCode checks every field of the response,
-      // including the state.
+      // The exchange goes from server to server, with the client secret. exchangeCode checks every field of the
+      // response, including the state.
       const tokens = await exchangeOnce(callback, login, request)
       if (login.connectsFor) {
         logEvent(request, 'connected')
@@ -147,8 +147,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
       if (error instanceof PublicError) error.nextStep ??= nextStepAfter(error, request, login)
       throw error
     } finally {
-      // Each `state` is accepted only once. This also applies if the login failed before the exchange, because somebody
-      // may have kept a copy of the login cookie.
+      // Each `state` is accepted only once. Somebody may have kept a copy of the login cookie, so this also applies if
+      // the login failed before the exchange.
       if (login && !exchanges.get(state)) exchanges.set(state, 'finished', loginLifetimeMs)
     }
   }

@@ -14,8 +14,8 @@ export const refuseLongBodies: preValidationHookHandler = (request, _reply, done
 }
 
 /**
- * Whether the request has a body that is not a form, or a form of more than `formLimit` bytes. The client reads such a
- * body only if there is a session.
+ * True if the request has a body, and this body is not a form or has more than `formLimit` bytes. The client reads such
+ * a body only if there is a session.
  */
 export function hasBodyOtherThanForm(request: FastifyRequest): boolean {
   const { 'content-type': type = '', 'transfer-encoding': coding } = request.headers

@@ -24,9 +24,9 @@ export function securityHeaders(config: { publicUrl: string; loginUrl: string })
 }
 
 /**
- * The cross-site guard. This hook sets the security headers. It refuses every request with an unsafe method that does
- * not come from a page of this origin. The type of the body does not matter. The hook also refuses requests without a
- * Host header.
+ * The cross-site guard. This hook sets the security headers. If a request with an unsafe method does not come from a
+ * page of this origin, the hook refuses it. The type of the body does not matter. The hook also refuses requests
+ * without a Host header.
  *
  * Browsers say in Sec-Fetch-Site whether the request comes from this origin. Old browsers do not send this header. If
  * the address begins with http://, browsers send the header only to loopback addresses. Without the header, the hook
@@ -46,7 +46,7 @@ export function guardRequests(publicUrl: string, headers: Record<string, string>
   }
 }
 
-/** Whether the visitor followed a link on this site or typed the address. `publicUrl` is any URL of this site. */
+/** True if the visitor followed a link on this site or typed the address. `publicUrl` is any URL of this site. */
 export function isOwnNavigation(request: FastifyRequest, publicUrl: string): boolean {
   return isFromThisSite(request, URL.parse(request.headers.referer ?? '')?.origin === new URL(publicUrl).origin)
 }

@@ -1,4 +1,5 @@
-// The cookies of one browser: which cookies it keeps from Set-Cookie, and to which addresses it sends them (RFC 6265bis, as in Chromium).
+// The cookies of one browser: which cookies it keeps from Set-Cookie, and to which addresses it sends them (RFC
+// 6265bis, as in Chromium).
 import { parseSetCookie, type SetCookie } from './set-cookie.ts'
 import { isTrustworthy, registrableDomain } from './site.ts'
 
@@ -42,8 +43,8 @@ export class CookieJar {
   }
 
   /**
-   * Returns the cookies that have not expired, oldest first. With an address, the function returns only the cookies
-   * that the browser would send if a person typed the address, in the order of the Cookie header.
+   * Returns the cookies that have not expired, oldest first. With an address, the function returns, in the order of the
+   * Cookie header, only the cookies that the browser would send if a person typed the address.
    */
   list(url?: string): Cookie[] {
     this.#cookies = this.#cookies.filter(({ expiresAt }) => expiresAt > this.#clock())

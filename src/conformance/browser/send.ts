@@ -81,8 +81,7 @@ const decoders: Record<string, (body: Buffer, options: { maxOutputLength: number
 export const acceptEncoding = Object.keys(decoders).join(', ')
 
 /**
- * Unpacks the body of an answer, and decodes it with the charset that its header, its first bytes or its meta element
- * names.
+ * Unpacks the body of an answer, and decodes it with the charset from its header, its first bytes or its meta element.
  */
 export async function readText(body: Buffer, headers: Headers): Promise<string> {
   let bytes = body

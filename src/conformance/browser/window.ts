@@ -15,7 +15,7 @@ export interface Asked {
 }
 
 interface WindowOptions {
-  /** The time limit until a page has loaded and makes no more redirects. */
+  /** The time limit for a page to load and to finish its redirects. */
   patienceMs: number
   onExchange: (exchange: Exchange) => void
 }

@@ -75,7 +75,7 @@ export const changes = ['update', 'remove', 'secret']
 
 /**
  * Sends every form, while the platform answers the API call for this form with the fault, for example `503`. The result
- * does not contain a form if the client makes no such call for it. Ends the check if the result is empty.
+ * leaves out each form for which the client makes no such call. Ends the check if the result is empty.
  */
 export async function sendFormsUnder(
   context: CheckContext,
@@ -115,8 +115,8 @@ export async function isOrdinary(
 }
 
 /**
- * Whether visitors also reach the page with this path without a form: an option of the suite names the path, the path
- * contains the id of an application, or the start page or the page behind the login has a link to it.
+ * Whether visitors also reach the page at this path without sending a form: an option of the suite names the path, the
+ * path contains the id of an application, or the start page or the page behind the login has a link to it.
  */
 async function isUsual(
   { settings, url, beforePortal }: CheckContext,

@@ -140,7 +140,7 @@ export async function fillCreateForm(
 
 const wordsToSignOut = /\b(sign|log)[ -]?(out|off)\b/i
 
-/** The suite looks for a control that signs out on at most this number of pages. */
+/** On at most this number of pages, the suite looks for a control that signs out. */
 const mostPages = 8
 
 /**

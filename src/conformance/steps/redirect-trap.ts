@@ -4,7 +4,10 @@ import { randomUUID } from 'node:crypto'
 import type { CheckContext } from '../context.ts'
 import { expect } from '../findings.ts'
 
-/** The statuses of redirects that the fault `redirect` does not offer. Some clients refuse only those that it offers. */
+/**
+ * The statuses of redirects that the fault `redirect` does not offer. Some clients refuse only the statuses that this
+ * fault offers.
+ */
 export const rareRedirects = [301, 303, 308]
 
 /**

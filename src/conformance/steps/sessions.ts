@@ -55,7 +55,7 @@ function lastSet(trail: Exchange[]): Map<string, SessionCookie> {
   return found
 }
 
-/** Whether the visitor is signed in with only this cookie, or is not signed in without it. */
+/** Whether this cookie alone keeps the visitor signed in, or the visitor is signed out without it. */
 export async function isSession(context: CheckContext, browser: Browser, name: string): Promise<boolean> {
   const alone = browser.copy()
   for (const cookie of ownCookies(context, alone)) if (cookie !== name) alone.cookies.delete(cookie)
@@ -203,7 +203,8 @@ export function asksToSignIn({ settings, platform, url }: CheckContext, { stoppe
 
 /**
  * Returns a browser in which a visitor is signed in, for checks that also make sense without a session. If the client
- * has no page behind the login, or if nobody can sign in, nobody is signed in in the browser. Other checks report why.
+ * has no page behind the login, or if nobody can sign in, no visitor is signed in to the client in this browser. Other
+ * checks report why.
  */
 export async function signedInIfPossible(context: CheckContext): Promise<Browser> {
   if (!context.settings.page) return context.browser()

@@ -173,7 +173,7 @@ function splitUris(list: unknown): string[] {
     .filter(uri => uri !== '')
 }
 
-/** The default values: a field that the data of a new application leaves out is empty. */
+/** The default values: a field that is missing from the data of a new application is empty. */
 export const emptyFields = Object.fromEntries(Object.keys(fields).map(name => [name, ''])) as Record<
   keyof typeof fields,
   string

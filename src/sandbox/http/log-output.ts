@@ -13,7 +13,8 @@ const lastLinesMs = 500
 export function openLogOutput() {
   let isFailing = false
   // Use process.stdout.fd instead of the number 1. Reading the property process.stdout has an effect: if standard
-  // output is a pipe, Node makes this pipe non-blocking, so that writing to the full pipe does not block the process.
+  // output is a pipe, Node makes this pipe non-blocking, so that a write does not block the process when the pipe is
+  // full.
   const output = pino.destination({ dest: process.stdout.fd, sync: false, maxLength: 1024 * 1024 })
   output.on('error', () => {
     isFailing = true

@@ -14,8 +14,8 @@ const loopbackNames = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 export const takesForms: { config: object } = { config: { takesForms: true } }
 
 /**
- * `urls` are the laboratory's public addresses. In the Host header, the guard accepts only the hosts of these addresses
- * and loopback names. A request with another name may come from a page whose host name resolves to this machine (DNS
+ * `urls` are the laboratory's public addresses. In the Host header, the guard accepts only loopback names and the hosts
+ * of these addresses. A request with another name may come from a page whose host name resolves to this machine (DNS
  * rebinding). A POST must be JSON, because an HTML form on another site cannot send JSON. Such a form cannot send a
  * DELETE either. A route with `takesForms` accepts a form only if the browser says that the form comes from a page of
  * the laboratory.

@@ -78,8 +78,8 @@ export async function endSession({ store }: Pick<Services, 'store'>, id: string)
 
 /**
  * Checks and locks the session or password that proves who the user is. Call this in the transaction that makes a code,
- * a token or a session. If the user signs out everywhere at the same time, the new code, token or session must also
- * end. Throws Refusal (signed-out, password-changed).
+ * a token or a session. If the user signs out everywhere while this transaction runs, the new code, token or session
+ * must also end. Throws Refusal (signed-out, password-changed).
  */
 export async function requireProof(db: Db, userId: string, proof: Proof): Promise<void> {
   if (!(await lockProof(db, userId, proof)))

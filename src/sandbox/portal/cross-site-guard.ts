@@ -1,4 +1,4 @@
-// Refuses requests that a browser sends for a page of another site or origin. Otherwise such a page could forge
+// Refuses requests that a page of another site or origin makes the browser send. Otherwise such a page could forge
 // sign-ins and consents, or guess passwords.
 import type { FastifyRequest } from 'fastify'
 import { Refusal } from '../observe/refusal.ts'

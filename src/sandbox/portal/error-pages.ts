@@ -155,7 +155,7 @@ export function errorPageOf({ reason, details }: Refusal): ErrorPage | undefined
 
 const startAgain = 'startAgainAt'
 
-/** Sets the local path to which an error page for this request links, so that the visitor can start again. */
+/** Sets the local path for the link on an error page for this request, so that the visitor can start again. */
 export function setStartAgain(request: FastifyRequest, path: string): void {
   request.setDecorator(startAgain, path)
 }

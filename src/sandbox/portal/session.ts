@@ -13,8 +13,8 @@ const markCookieName = '__Host-portal-known'
 const markPurpose = 'known browser'
 const markLifetimeMs = 180 * 86_400_000
 
-// The cookies are Lax, because visitors arrive from another site. With such a request, a browser would not send a
-// Strict cookie.
+// The cookies are Lax, because visitors arrive from another site. With a request from another site, a browser would not
+// send a Strict cookie.
 const cookieOptions = { path: '/', secure: true, httpOnly: true, sameSite: 'lax' } as const
 
 /** Returns the user of this browser's session, or undefined. The call counts as a use of the session. */

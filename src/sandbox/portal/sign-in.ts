@@ -206,8 +206,8 @@ export function signOutRoutes(services: Pick<Services, 'store' | 'clock' | 'keyR
   }
 
   /**
-   * Shows the page that follows a sign-out, in this browser or everywhere. A visitor who is still signed in gets the
-   * page with the button to sign out.
+   * Shows the page that follows a sign-out in this browser or a sign-out everywhere. A visitor who is still signed in
+   * gets the page with the button to sign out.
    */
   async function showSignedOut(request: FastifyRequest, reply: FastifyReply) {
     if (await findVisitor(services, request)) return reply.redirect('/sign-out', 303)

@@ -92,8 +92,8 @@ export async function endSurplusGrants(db: Db, userId: string, clientId: string 
     )
   `.execute(db)
   // Leave expired families to the sweep, because their access tokens may still be valid. Delete at most two grants, to
-  // keep the transaction short. Usually each call follows one new grant. Because each call deletes two grants, the
-  // number of ended grants falls to the limit again after many grants have ended at the same time.
+  // keep the transaction short. Usually each call follows one new grant. If many grants have ended at the same time,
+  // their number still falls back to the limit, because each call deletes two ended grants.
   const isEnded = sql`(revoked_at is not null or (redeemed_at is null and expires_at <= ${nowMs}))`
   await sql`
     delete from grants where id in (
@@ -176,7 +176,7 @@ export interface LiveGrant {
   userId: string
   clientId: string | null
   /**
-   * The laboratory has let the access tokens of this generation and of all earlier generations expire early. Null if no
+   * Up to and including this generation, the laboratory has let the access tokens expire early. Null if no
    * access token has expired early.
    */
   expiredGeneration: number | null

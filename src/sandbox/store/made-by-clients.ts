@@ -17,7 +17,7 @@ export interface MadeByClient extends MadeId {
   /** Null if the client was removed, or if nobody knows which client made the record. */
   clientName: string | null
   what: 'application' | 'secret'
-  /** Whether the client knows a secret or a token of the application that is still valid. */
+  /** Whether the client knows a still valid secret or token of the application. */
   isKnown: boolean
   /** Whether the application has a valid secret that the client did not make. */
   hasOtherSecret: boolean
@@ -25,9 +25,9 @@ export interface MadeByClient extends MadeId {
 
 /**
  * Lists applications and secrets that clients have made with this user's tokens. The list contains only records that
- * the user may change, and only clients that the user no longer allows. Records come first if the client still knows a
- * valid secret or token of the application. In both parts of the list, the newest application comes first. If `id` is
- * set, the list contains only this record.
+ * the user may change, and only clients that the user no longer allows. The list begins with the records whose client
+ * still knows a valid secret or token of the application. In both parts of the list, the newest application comes
+ * first. If `id` is set, the list contains only this record.
  */
 export async function listMadeByClients(
   db: Db,

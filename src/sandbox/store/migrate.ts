@@ -91,8 +91,8 @@ async function refuseOrphans(db: Db): Promise<void> {
 }
 
 /**
- * Runs one step. If the step fails, the function throws the error of the database, with the name of the step before the
- * error's message.
+ * Runs one step. If the step fails, the function throws the error of the database, and puts the name of the step in
+ * front of the error's message.
  */
 async function runMigration(db: Db, database: DatabaseKind, { name, statements }: Migration): Promise<void> {
   try {

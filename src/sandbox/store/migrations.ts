@@ -25,7 +25,7 @@ const isSeededUser = `exists (select 1 from groups where groups.created_by = use
 const isSeededClient = 'not exists (select 1 from app_access_tokens where application_id = applications.id)'
 
 /**
- * Marks the settings that were seeded earlier as applied, so that the first start with this schema does not apply them
+ * Marks the settings from earlier seeding as applied, so that the first start with this schema does not apply them
  * again.
  */
 const seeds: Migration = {

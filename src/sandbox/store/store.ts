@@ -9,7 +9,7 @@ export interface Database {
   write<T>(statement: (db: Db) => Promise<T>): Promise<T>
   /**
    * Use this for several statements that must take effect together or not at all. If another process holds a lock,
-   * `work` runs again, so `work` may only send queries.
+   * `work` runs again, so `work` may do nothing except send queries.
    */
   transaction<T>(work: (db: Db) => Promise<T>): Promise<T>
   close(): Promise<void>

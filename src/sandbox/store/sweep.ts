@@ -77,8 +77,8 @@ async function deleteRemovedApplications(store: Store, condition: Condition, sig
 
 function inPortions(store: Store, signal: AbortSignal | undefined) {
   /**
-   * Deletes rows portion by portion, so that waiting requests can run between two portions. The loop does not stop
-   * after a portion that deletes nothing, because another process may have deleted the rows of this portion.
+   * Deletes rows portion by portion, so that waiting requests can run between two portions. The loop continues after a
+   * portion that deletes nothing, because another process may have deleted the rows of this portion.
    */
   async function deleteRows(table: keyof typeof keys, condition: Condition): Promise<number> {
     const key = sql.join(keys[table].map(column => sql.ref(column)))

@@ -209,7 +209,7 @@ function makeSample(schema: Schema, document: OpenApi, samples: Samples, name = 
     })
     return Object.fromEntries(members)
   }
-  // Only one object has fields with any name: the object that lists the problems of each wrong field.
+  // Only one object can have fields with arbitrary names: the object that lists the problems of each wrong field.
   if (additionalProperties) return { name: ['Enter a name.'] }
   if (items) return [makeSample(items, document, samples, name)]
   if (type === 'array') return []

@@ -165,8 +165,7 @@ for (const [what, description] of [
         const page = await browser.post(action, typed)
         t.equal(page.statusCode, 401)
         t.equal(/name="description"/.test(page.body), what === 'shown again')
-        // From now on, the API does the opposite: it returns the OAuth client if it did not do so before, and otherwise
-        // leaves it out.
+        // From now on, the API does the opposite: it returns the OAuth client only if it did not return it before.
         api.records.set('app-1', record(!wasTold) as never)
         const path = await signInAgain(page)
         const again = readForm(what === 'kept' ? await browser.get(path!) : page, action)

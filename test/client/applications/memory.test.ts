@@ -40,7 +40,7 @@ t.test('UP-04: if 40 visitors open the longest list at once, 256 MiB of memory a
   const list = () => client.browser.get('/applications', { site: 'same-origin' })
   const asking = Array.from({ length: 40 }, list)
   t.equal((await client.get('/health/live')).statusCode, 200)
-  // The status is 408 if the client had no time to read a request before its deadline.
+  // The status is 408 if the deadline of a request passed before the client could read the request.
   for (const { statusCode } of await Promise.all(asking))
     t.ok([200, 408, 503, 504].includes(statusCode), `${statusCode}`)
   const before = workOf(client.child.pid)

@@ -7,7 +7,7 @@ import { applicationRecord, collection } from './support/application-record.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
 import { rememberingApi } from './support/remembering-api.ts'
 
-t.test('DO-05: the client answers a form with 30 KB of any text in any field within 100 ms', async t => {
+t.test('DO-05: within 100 ms, the client answers a form that has 30 KB of any text in any field', async t => {
   const clock = new TestClock()
   const { browser, client } = await buildApplicationsClient(t, { clock, scripts: rememberingApi(clock).scripts })
   await signIn(browser)

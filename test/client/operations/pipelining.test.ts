@@ -44,7 +44,7 @@ function peakOf(pid: number | undefined): number {
   return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024
 }
 
-/** All these tests share one process: memory that one test does not free raises the peak of the next test. */
+/** All these tests share one process: if one test does not free its memory, the peak of the next test is higher. */
 const small = await spawnClient(t, {}, { prefix: smallHeap })
 
 for (const [request, connections] of [

@@ -1,4 +1,4 @@
-// Tests that the client passes a W3C trace context on to the portal and the API, but not a malformed trace context.
+// Tests that the client passes only a well-formed W3C trace context on to the portal and the API.
 import t, { type Test } from 'tap'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { smallApi } from '../support/small-product.ts'

@@ -21,7 +21,7 @@ t.test('after a login, the visitor is signed in on the page where the login bega
 })
 
 t.test(
-  'CL-26: a login ends with a page that has status 200 and opens the next page automatically, and not with a redirect',
+  'CL-26: a login ends not with a redirect, but with a page that has status 200 and opens the next page automatically',
   async t => {
     const { browser } = await buildTestClient(t)
     const page = await signIn(browser)
@@ -147,7 +147,7 @@ t.test(
   },
 )
 
-t.test('a link from another site leads to a page that opens the page of the link automatically', async t => {
+t.test('a link from another site leads to a page that automatically opens the linked page', async t => {
   const { browser, client, clock } = await buildTestClient(t, { scripts })
   await signIn(browser)
   const bounce = await browser.get('/page', { site: 'cross-site' })

@@ -385,7 +385,7 @@ for (const [what, text] of [
   )
 
 t.test(
-  'PG-14: if the session ends while a visitor types, the client still shows the long text, even if only signed-in visitors can open the form',
+  'PG-14: if the session ends while a visitor types a long text, the client still shows the text, even if only signed-in visitors can open the form',
   async t => {
     const { browser, form } = await openFormAndWait(t, {
       ...smallProduct,

@@ -39,8 +39,8 @@ t.test('UP-08: while 500 pages wait for the API, the other pages work, and after
 t.test(
   'UP-16: if the API closes idle connections at the moment when the client uses them again, every page works',
   async t => {
-    // The API closes the connection before the client sends the next request, while that request is on its way, or
-    // after its arrival.
+    // The API closes the connection at one of three moments: before the client sends the next request, while that
+    // request is on its way, or after its arrival.
     const api = await startRawUpstream(t, async (socket, _request, count) => {
       socket.write(things)
       for (let turns = count % 8; turns > 0; turns--) await setImmediate()

@@ -1,4 +1,4 @@
-// Tests that answers that are too large are cut off, and take little memory.
+// Tests that the client cuts off answers that are too large, and needs little memory for them.
 
 import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'

@@ -236,7 +236,7 @@ t.test(
 )
 
 t.test(
-  'UP-12: the only data from the browser’s request that the client passes on to the platform is a harmless request id',
+  'UP-12: from the browser’s request, the client passes on only a harmless request id to the platform',
   async t => {
     const { browser, platform } = await start(t)
     const headers = {

@@ -55,7 +55,7 @@ const fill = (part: string) => {
 }
 
 const platform = await startScriptedPlatform(t, { 'POST /api/exchangeToken': giveTokens() })
-/** All these tests share one process: memory that one test does not free would disturb the next test. */
+/** All these tests share one process: if one test does not free its memory, it disturbs the next test. */
 const small = await spawnClient(t, { LOGIN_URL: platform.url, API_URL: platform.url }, { prefix: smallHeap })
 
 for (const [what, body] of Object.entries({

@@ -160,7 +160,7 @@ t.test('PG-19: no answer allows another origin to read it, and preflight request
   }
 })
 
-t.test('CT-07: forwarded headers do not change the address, host and scheme of a request', async t => {
+t.test('CT-07: forwarded headers do not change the address, host or scheme of a request', async t => {
   const seen: unknown[] = []
   const observeRequests = (client: FastifyInstance) =>
     client.addHook('onRequest', async ({ ip, ips, host, protocol }) => void seen.push({ ip, ips, host, protocol }))

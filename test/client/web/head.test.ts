@@ -34,7 +34,7 @@ t.test(
 )
 
 t.test(
-  'CL-31, PG-04: if a page is not the start page, the client answers a HEAD request to it with 405, and does not renew a session, begin a login or set a cookie',
+  'CL-31, PG-04: on every page except the start page, the client answers a HEAD request with 405, and does not renew a session, begin a login or set a cookie',
   async t => {
     const { browser, client, platform, clock } = await buildTestClient(t)
     await signIn(browser)

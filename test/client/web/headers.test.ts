@@ -120,7 +120,7 @@ t.test('PG-11: only assets may be cached', async t => {
 })
 
 t.test(
-  'PG-10: if the public address is https, Strict-Transport-Security requires https for a year, only for this host',
+  'PG-10: if the public address is https, Strict-Transport-Security requires https for this host only, for a year',
   async t => {
     const { answers } = await everyAnswer(t, { PUBLIC_URL: 'https://client.test' })
     for (const [what, { headers }] of Object.entries(answers))

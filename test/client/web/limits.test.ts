@@ -205,7 +205,7 @@ t.test('DO-05: the client answers a form with 30 KB of any text in any field wit
 })
 
 t.test(
-  'DO-05: the client answers a request with 10 KB of any text in its address, a cookie or a header within 100 ms',
+  'DO-05: within 100 ms, the client answers a request that has 10 KB of any text in its address, a cookie or a header',
   async t => {
     const { client } = await buildTestClient(t)
     for (const pattern of oddPatterns) {

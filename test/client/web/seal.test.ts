@@ -1,5 +1,5 @@
-// Tests createSealer. A sealed value can be unsealed if it is unchanged and has not expired, and only for the same
-// purpose and registration.
+// Tests createSealer. A sealed value can be unsealed only for the same purpose and registration, and only if it is
+// unchanged and has not expired.
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { Secret } from '../../../src/client/secret.ts'

@@ -410,7 +410,7 @@ export const correct = {
   },
   notFound: (_: Visit): string => '',
   applicationPath: (id: string): string | undefined => (/^[\w-]{1,100}$/.test(id) ? `/apps/v1/${id}` : undefined),
-  /** The path at the API for an id in the address to which a form was sent. */
+  /** The path at the API for an id that comes from the address of a posted form. */
   postedPath: (id: string): string | undefined => correct.applicationPath(id),
   headers: ({ settings }: Visit): Record<string, string> => ({
     // The client listens on http behind a proxy, so only the configured address says whether visitors use https.

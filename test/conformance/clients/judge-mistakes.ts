@@ -19,8 +19,8 @@ export interface Judged extends Pair {
 }
 
 /**
- * Returns each mistake with each of its checks as a pair. If Chromium is missing, the function leaves out the pairs that
- * need it. Throws if the table names a check that does not exist.
+ * Returns each mistake with each of its checks as a pair. If Chromium is missing, the function leaves out the pairs
+ * that need it. Throws if the table names a check that does not exist.
  */
 export function listPairs(): Pair[] {
   const byId = new Map(checks.map(check => [check.id, check]))
@@ -42,8 +42,8 @@ interface Bounds {
 
 /**
  * Judges pairs in parallel, because some clients wait for an answer that never comes. Does not begin a pair after
- * `mostMs`. If a check does not find its mistake, the function judges the pair again while no other pair runs, because on
- * a busy machine a client may reach a time limit before its mistake has an effect.
+ * `mostMs`. If a check does not find its mistake, the function judges the pair again, without other pairs: on a busy
+ * machine, a client may reach a time limit before its mistake has an effect.
  */
 export async function judgePairs(
   pairs: Pair[],

@@ -1,4 +1,4 @@
-// Changes with which the small client asks the portal for the name of the visitor, and shows the name.
+// Changes that make the small client ask the portal for the name of the visitor, and show the name.
 
 import { type Behaviour, correct } from './behaviour.ts'
 import { answerWith } from './changes.ts'

@@ -1,5 +1,5 @@
-// Tests that correct clients fail no check. This file judges the small client, command.test.ts the client of this
-// project, and right-clients.ci.ts a client that is built differently.
+// Tests that correct clients fail no check. This file judges the small client, command.test.ts judges the client of
+// this project, and right-clients.ci.ts judges a client that is built differently.
 import t from 'tap'
 import { checks } from '../../../src/conformance/checks.ts'
 import type { Result } from '../../../src/conformance/run-checks.ts'

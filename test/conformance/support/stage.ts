@@ -52,8 +52,8 @@ export async function openStage(
     clientSecret: platform.clientSecret.reveal(),
     key: randomBytes(32),
   }
-  // All clients of a stage share one Chromium, because starting it takes longer than a check. Each window of a check has
-  // its own cookies and cache.
+  // All clients of a stage share one Chromium, because starting it takes longer than a check. Each window of a check
+  // has its own cookies and cache.
   let ownChromium: Promise<Browser> | undefined
   const startChromium = () => (ownChromium ??= launchChromium(settings.browser!, process.env.PATH ?? ''))
   /** Starts two instances of a client that share only their key, calls `run`, and stops the instances. */
@@ -71,7 +71,7 @@ export async function openStage(
     const start = async ({ CLIENT_ID, LOGIN_URL }: ChangedSettings = {}) => {
       const changed = { ...(CLIENT_ID && { clientId: CLIENT_ID }), ...(LOGIN_URL && { loginUrl: LOGIN_URL }) }
       servers = [port, replicaPort].map(at => build({ ...clientSettings, ...changed, print }).listen(at, 'localhost'))
-      // Waits for both servers, even if one of them does not start, because then the other server must also be closed.
+      // Waits for both servers, because if one of them does not start, the other server must still be closed.
       const begun = await Promise.allSettled(servers.map(server => once(server, 'listening')))
       for (const one of begun) if (one.status === 'rejected') throw one.reason
     }

@@ -4,8 +4,8 @@ import { createServer, request as forward } from 'node:http'
 import type { Test } from 'tap'
 
 /**
- * The interval of the readiness checks. The interval is short enough for several checks in the second before a replica
- * stops.
+ * The interval of the readiness checks. The interval is so short that several checks happen in the last second before a
+ * replica stops.
  */
 const lookEveryMs = 200
 

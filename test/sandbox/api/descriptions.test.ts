@@ -106,7 +106,8 @@ const { api } = await buildTestSandbox(t, { apiUrl })
 const openapi = await api.inject('/apps/v1/openapi.json')
 const raml = await api.inject('/apps/v1/api.raml')
 /**
- * Read the RAML document only once: AMF needs more time for this document than all other tests of this file together.
+ * Read the RAML document only once: for this document alone, AMF needs more time than all other tests of this file
+ * together need.
  */
 const { conforms, problems, document } = await readRaml(raml.body)
 

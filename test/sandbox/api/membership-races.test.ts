@@ -52,7 +52,7 @@ function patient(caller: ApiCaller): ApiCaller {
   }
 }
 
-/** Sends `count` calls at once, in turn from each caller. Returns the number of answers for each status. */
+/** Sends `count` calls at once; the callers take turns. Returns the number of answers for each status. */
 async function atOnce(
   callers: readonly ApiCaller[],
   count: number,
@@ -70,8 +70,8 @@ function countByStatus(answers: LightMyRequestResponse[]): Record<number, number
   return counts
 }
 
-// Open all databases before the first test. Otherwise tap would end this file before it knows the later tests. Open one
-// database after the other, because a connection must open within a second.
+// Open all databases before the first test. Otherwise tap would end this file before tap knows the later tests. Open
+// one database after the other, because a connection must open within a second.
 const opened: { name: string; meet: Awaited<ReturnType<typeof openBoth>> }[] = []
 for (const { name, make } of databases) opened.push({ name, meet: await openBoth(await make(t)) })
 

@@ -22,7 +22,7 @@ const tables = [
   'failures',
 ] as const
 
-/** Returns all rows of all tables as text, except the table of keys. */
+/** Returns all rows of all tables except the table of keys, as text. */
 async function dump({ store }: TestSandbox): Promise<string> {
   const rows = await Promise.all(tables.map(table => store.read.selectFrom(table).selectAll().execute()))
   return JSON.stringify(rows)

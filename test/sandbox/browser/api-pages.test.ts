@@ -1,5 +1,5 @@
-// Tests the pages that describe the calls to the API and to the portal. The tests copy the example commands like a
-// developer, and run them.
+// Tests the pages that describe the calls to the API and to the portal. Like a developer, the tests copy the example
+// commands and run them.
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'

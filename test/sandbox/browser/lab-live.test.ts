@@ -84,7 +84,7 @@ t.test(
     await page.getByRole('button', { name: 'Pause' }).click()
     await page.getByText('Paused').waitFor()
     await startMany(sandbox, 3)
-    // Wait until a page that was opened later is live. By then, the paused page has also had enough time to receive the
+    // Open another page, and wait until it is live. By then, the paused page has also had enough time to receive the
     // change.
     const other = await openPage(t)
     await other.page.goto(labUrl)

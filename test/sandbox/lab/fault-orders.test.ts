@@ -287,7 +287,7 @@ t.test(
 )
 
 t.test(
-  'if a library adds an Authorization header to a call, the laboratory still finds the faults of the client by client_id and client_secret in the body',
+  'if a library adds an Authorization header to a call, the laboratory still uses client_id and client_secret in the body to find the faults of the client',
   async t => {
     const { order, sandbox } = await buildFaultLab(t)
     await order('exchange-503', own)
@@ -303,7 +303,7 @@ t.test(
 )
 
 t.test(
-  'if an order contains a state value, its fault happens only to the login with this state, including its later calls, which no longer carry the state',
+  'if an order contains a state value, its fault happens only to the login with this state, and also to later calls of this login, which no longer carry the state',
   async t => {
     const { order, sandbox } = await buildFaultLab(t)
     const [one, two] = ['state-of-one-suite-0123456789', 'state-of-the-other-0123456789']
@@ -357,7 +357,7 @@ t.test('at most two hundred faults can wait at the same time', async t => {
 })
 
 t.test(
-  'if the platform refuses a request, the request does not consume a fault that changes the answer to an accepted request',
+  'if a fault changes the answer to an accepted request, a request that the platform refuses does not consume the fault',
   async t => {
     const { order, show, sandbox } = await buildFaultLab(t)
     const { id } = await order('exchange-state-other', own)

@@ -18,7 +18,10 @@ interface Wire {
   options?: object
   /** Returns true when the client has read enough of the answer. */
   enough?: (text: string, pieces: number) => boolean
-  /** True if the fault sends no answer. The client then closes the connection when it is certain of this. */
+  /**
+   * True if the fault sends no answer. Then the client closes the connection when it is certain that no answer will
+   * come.
+   */
   isSilent?: true
   isRight(raw: Raw): boolean
 }
@@ -133,8 +136,8 @@ async function tryAll(t: Test, isMeant: (fault: Fault) => boolean) {
     }
     const raw = await askRaw(listener, call, { enough: wire.enough, ...(wire.isSilent && { untilThen }) })
     t.ok(wire.isRight(raw), name, { raw: { ...raw, text: raw.text.slice(0, 1000), body: raw.body.slice(0, 1000) } })
-    // If the fault happens after the platform acts, or only delays the answer, the platform must have acted. Otherwise it
-    // must not have acted.
+    // If the fault happens after the platform acts, or only delays the answer, the platform must have acted. Otherwise
+    // it must not have acted.
     if (call.hasActed) t.equal(await call.hasActed(), when === 'after' || shortName === 'late', `${name}: acted`)
     t.match(await lab.show(id), { status: 'used up', consumed: 1 }, name)
     if (call.hasActed && when === 'before' && shortName !== 'late' && ofTheirOwn.includes(place))

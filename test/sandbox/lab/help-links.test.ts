@@ -141,7 +141,7 @@ t.test(
 )
 
 t.test(
-  'the laboratory’s list of checks for each reason and notice names only existing reasons, notices and checks',
+  'the laboratory has a list of checks for each reason and notice; this list names only existing reasons, notices and checks',
   async t => {
     const ids = new Set(groups.flatMap(({ checks }) => checks.map(({ id }) => id)))
     const known = new Set<string>([...allReasons, ...notices.map(({ id }) => id)])

@@ -38,7 +38,7 @@ async function openStream(t: Test) {
 }
 
 t.test(
-  'a page of the laboratory gets an event as soon as it connects, and later one event for several steps',
+  'a page of the laboratory gets an event as soon as it connects; later it gets one event for several steps',
   async t => {
     const { listen, start } = await openStream(t)
     const next = await listen()

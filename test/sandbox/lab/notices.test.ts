@@ -406,7 +406,7 @@ t.test('each notice says what is wrong, why it matters and how to fix the mistak
 })
 
 t.test(
-  'to find notices, the laboratory compares a login only with the logins of the same client that are still stored',
+  'to find notices, the laboratory compares a login only with logins that are still stored and belong to the same client',
   async t => {
     const comparison = createLoginComparison()
     const noticedOf = (one: RecordedLogin) => findNotices(one, comparison.othersOf(one)).map(({ id }) => id)

@@ -33,7 +33,7 @@ const actions = [
   '/account/applications/remove',
 ]
 
-/** Returns every text on the page that has a button to copy the text. */
+/** Returns the page's texts that have a button to copy them. */
 function readCopyable(body: string): string[] {
   const texts = [...body.matchAll(/<code[^>]* data-copy="[^"]*">(.*?)<\/code>/gs)].map(([, text = '']) => text)
   return texts

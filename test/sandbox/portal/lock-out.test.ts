@@ -119,33 +119,30 @@ t.test(
   },
 )
 
-t.test(
-  'PS-06: behind a trusted proxy, the portal takes the rightmost address that is not a trusted proxy as the sender',
-  async t => {
-    const sandbox = await buildTestSandbox(t, { trustedProxies: ['127.0.0.1', '10.9.0.0/16', '2001:db8:ffff::/48'] })
-    const browser = openBrowser(sandbox)
-    let count = 0
-    const fail = (forwarded: string) => {
-      count += 1
-      return attempt(
-        browser,
-        { email: `${count}@example.test`, password: 'wrong' },
-        { 'x-forwarded-for': forwarded, forwarded: `for=192.0.2.${count}`, 'x-real-ip': `192.0.2.${count}` },
-      )
-    }
-    // Send 100 failures from one sender. The headers differ each time, but the sender stays the same.
-    for (let index = 0; index < 20; index += 1) {
-      const spoofed = `198.51.100.${index}`
-      const same = ['203.0.113.7', `${spoofed}, 203.0.113.7`, `${spoofed},203.0.113.7,10.9.0.${index}`]
-      for (const forwarded of [...same, '::ffff:203.0.113.7', `unknown, 203.0.113.7, 2001:db8:ffff::${index}`])
-        t.equal(await fail(forwarded), 403, forwarded)
-    }
-    t.equal(await fail('203.0.113.7'), 429)
-    t.equal(await fail('198.51.100.1, 203.0.113.7'), 429)
-    t.equal(await fail('203.0.113.8'), 403, 'another address must not be locked')
-    t.equal(await fail('203.0.113.7, 203.0.113.8'), 403)
-  },
-)
+t.test('PS-06: behind a trusted proxy, the sender is the rightmost address that is not a trusted proxy', async t => {
+  const sandbox = await buildTestSandbox(t, { trustedProxies: ['127.0.0.1', '10.9.0.0/16', '2001:db8:ffff::/48'] })
+  const browser = openBrowser(sandbox)
+  let count = 0
+  const fail = (forwarded: string) => {
+    count += 1
+    return attempt(
+      browser,
+      { email: `${count}@example.test`, password: 'wrong' },
+      { 'x-forwarded-for': forwarded, forwarded: `for=192.0.2.${count}`, 'x-real-ip': `192.0.2.${count}` },
+    )
+  }
+  // Send 100 failures from one sender. The headers differ each time, but the sender stays the same.
+  for (let index = 0; index < 20; index += 1) {
+    const spoofed = `198.51.100.${index}`
+    const same = ['203.0.113.7', `${spoofed}, 203.0.113.7`, `${spoofed},203.0.113.7,10.9.0.${index}`]
+    for (const forwarded of [...same, '::ffff:203.0.113.7', `unknown, 203.0.113.7, 2001:db8:ffff::${index}`])
+      t.equal(await fail(forwarded), 403, forwarded)
+  }
+  t.equal(await fail('203.0.113.7'), 429)
+  t.equal(await fail('198.51.100.1, 203.0.113.7'), 429)
+  t.equal(await fail('203.0.113.8'), 403, 'another address must not be locked')
+  t.equal(await fail('203.0.113.7, 203.0.113.8'), 403)
+})
 
 t.test(
   'PS-06: the portal counts an IPv6 sender by its /64 network, and ignores X-Forwarded-For if the sender is not a trusted proxy',

@@ -21,7 +21,9 @@ interface Call {
   browser?: Browser
 }
 
-/** Does the work three times. Returns the shortest processor time of this process, in ms, with its result. */
+/**
+ * Does the work three times. Returns the shortest processor time of this process, in ms, and the result of that run.
+ */
 async function measure<T>(work: () => T | Promise<T>): Promise<{ ms: number; result: T }> {
   const tries = []
   for (let count = 0; count < 3; count += 1) {

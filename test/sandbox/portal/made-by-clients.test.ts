@@ -25,7 +25,7 @@ async function withdraw(browser: Browser): Promise<string> {
   return (await browser.get(locationOf(answer))).body
 }
 
-/** Returns every value on the page that has a button to copy the value. */
+/** Returns the page's values that have a button to copy them. */
 function readSecrets(body: string): string[] {
   return [...body.matchAll(/<code[^>]* data-copy="[^"]*">([^<]*)<\/code>/g)].map(([, text = '']) => text)
 }
@@ -218,7 +218,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `the portal removes an application or renews its secret only if a client made the application and the user is its developer (${database.name})`,
+    `the portal removes an application or renews its secret only if a client made the application and the user is a developer of the application (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)

@@ -57,7 +57,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `seeds: redirect URIs that an API call has changed survive restarts, until the setting for redirect URIs changes (${database.name})`,
+    `seeds: if an API call has changed redirect URIs, the changed URIs survive restarts, until the setting for redirect URIs changes (${database.name})`,
     async t => {
       const url = await database.make(t)
       const first = await start(t, url)

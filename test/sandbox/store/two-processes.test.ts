@@ -26,7 +26,7 @@ function countByStatus(answers: LightMyRequestResponse[]): Record<number, number
   return counts
 }
 
-/** Sends the same request `count` times at once, in turn to each process. */
+/** Sends the same request `count` times at once; the processes take turns to get it. */
 function atOnce<T>(count: number, processes: SandboxProcess[], send: (process: SandboxProcess) => Promise<T>) {
   return Promise.all(
     Array.from({ length: count }, (_, index) => send(processes[index % processes.length] as SandboxProcess)),

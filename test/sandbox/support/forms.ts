@@ -4,7 +4,7 @@ import { type Browser, openBrowser } from './browser.ts'
 import { seeded } from './build-test-sandbox.ts'
 
 /**
- * Returns the hidden fields of the first form on the page that leads to `action`. Throws if the page has no such form.
+ * Returns the hidden fields of the page's first form that leads to `action`. Throws if the page has no such form.
  */
 export function readHiddenFields(page: LightMyRequestResponse, action: string): Record<string, string> {
   const form = [...page.body.matchAll(/<form\b.*?<\/form>/gs)].find(([text]) =>
@@ -15,7 +15,7 @@ export function readHiddenFields(page: LightMyRequestResponse, action: string): 
   return Object.fromEntries(hidden.map(([, name, value]) => [name, value]))
 }
 
-/** Sends the first form on the page that leads to `action`, with its hidden fields and the given fields. */
+/** Sends the page's first form that leads to `action`, with its hidden fields and the given fields. */
 export async function submitForm(
   browser: Browser,
   page: LightMyRequestResponse,

@@ -122,7 +122,7 @@ function spawnSandbox(
   { databaseUrl, settings, prefix = [], nodeOptions, ports, isUnprivileged }: StartOptions,
 ) {
   // Leave out the NODE_OPTIONS that tap adds to every process that a test starts. With these options the process writes
-  // files for tap when it ends, which would fail under a quota or as another user.
+  // files for tap when it ends, and these writes would fail under a quota or as another user.
   const ownOptions = nodeOptions ? [`NODE_OPTIONS=${nodeOptions}`] : ['-u', 'NODE_OPTIONS']
   const isLimited = isUnprivileged || prefix.length > 0
   const child: ChildProcess = spawn('env', [...ownOptions, ...prefix, process.execPath, 'src/sandbox/main.ts'], {

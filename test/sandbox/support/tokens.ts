@@ -41,7 +41,7 @@ export async function isAccepted({ api }: Pick<TestSandbox, 'api'>, accessToken:
   return answer.statusCode === 200
 }
 
-/** Creates another application. Returns the client_id and the client_secret of its client. */
+/** Creates another application. Returns the client_id and the client_secret of the application's client. */
 export async function makeOtherClient(sandbox: TestSandbox) {
   const { call, groupId } = await callAsDeveloper(sandbox)
   const { client } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()

@@ -99,7 +99,7 @@ export function unsealSession(
 ): (Session & { isSealedWithOldKey: boolean }) | undefined {
   const value = cookies[sessionName]
   // A long session has two cookies, but the second cookie may also be left over from an older session. So the client
-  // uses the second cookie only if the first cookie cannot be unsealed without it.
+  // first tries to unseal the first cookie alone, and uses the second cookie only if this fails.
   const secondPart = value?.length === maxPartLength ? cookies[secondPartName] : undefined
   const unsealed =
     sealer.unseal(sessionName, value) ?? (secondPart ? sealer.unseal(sessionName, value + secondPart) : undefined)

@@ -52,8 +52,8 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   const signOuts = new ExpiringMap<true>(clock)
 
   /**
-   * Begins a session after a login. The new session contains no data of an earlier session. Throws LoginError if a token is
-   * too long.
+   * Begins a session after a login. The new session contains no data of an earlier session. Throws LoginError if a
+   * token is too long.
    */
   function begin(tokens: Tokens, name: string, cookies: Cookies): { session: Session; cookies: Cookie[] } {
     const owner = readSubject(tokens.accessToken) ?? randomUUID()
@@ -136,7 +136,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
       // The session ends: the old refresh token is used up, and the new tokens are too long for the cookies.
       if (error instanceof LoginError && error.code === 'token_too_long') return end(cookies, 'session_ended')
       // Another replica may have renewed the session at the same time. This line deletes only the cookie of the old
-      // refresh token. The cookie that the other replica has set has another name, so its session continues.
+      // refresh token. The other replica has set a cookie with another name, so its session continues.
       if (error instanceof RefreshRefused) {
         const outdated = [expire(refreshToken.cookieName)]
         return { session: fallback, cookies: outdated, event: 'session_ended', owner, cause: error.message }

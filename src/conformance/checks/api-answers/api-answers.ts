@@ -167,7 +167,7 @@ function linksOfApplications({ settings, url }: CheckContext, empty: Page, page:
   return newLinks(empty, page).filter(link => !ofOthers.includes(link.split(/[?#]/)[0]!))
 }
 
-/** Returns the links of `page` that `empty`, the page without an application, does not have. */
+/** Returns the links that `page` has, but that `empty`, the page without an application, does not have. */
 function newLinks(empty: Page, page: Page): string[] {
   const known = new Set(empty.links.map(({ url }) => url))
   return [...new Set(page.links.map(({ url }) => url))].filter(url => !known.has(url))

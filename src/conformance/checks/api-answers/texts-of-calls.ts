@@ -1,5 +1,6 @@
-// Tests what the client does with texts and headers from every call but the call for the list, for example with secrets
-// that contain markup, and with messages about fields. Also tests whether pages show the messages that libraries write about a failed call.
+// Tests what the client does with texts and headers from all calls except the call for the list, for example with
+// secrets that contain markup, and with messages about fields. Also tests whether pages show the messages that
+// libraries write about a failed call.
 import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'

@@ -78,7 +78,10 @@ async function expectLostFormTold(context: CheckContext, browser: Browser, page:
   )
 }
 
-/** Fails if the client repeated a refused call with another body or without its If-Match. `calls`: the calls of one form. */
+/**
+ * Fails if the client repeated a refused call with another body or without its If-Match. `calls`: the calls of one
+ * form.
+ */
 function expectRepeatedUnchanged(calls: LabStep[]): void {
   const fix =
     'When you repeat a call after a renewal, replace only the access token. Keep the body and all other headers.'
@@ -149,7 +152,7 @@ const forbidden = {
 /** Words that programs write in place of a missing value. */
 const missingValues = /(?<![\w-])(undefined|null|None|nil|NaN|\[object Object\])(?![\w-])/
 
-/** Fails if the page shows one of these words that no page from `usual` shows. */
+/** Fails if the page shows one of these words, but no page from `usual` shows the same word. */
 async function expectNothingInvented(page: Page, usual: () => Promise<Page[]>): Promise<void> {
   const wordIn = (one: Page) =>
     missingValues.exec(
@@ -380,7 +383,7 @@ export const everyCallRows: CheckDefinition[] = [
   {
     id: 'get-failed-not-blank',
     title:
-      'When the call that reads one application fails, the client does not show the usual page with the values of the application missing',
+      'When the call that reads one application fails, the client does not show a page that looks as usual but lacks the values of the application',
     rule: 'UP-06',
     why: 'Without a message, the visitor believes that the values are gone. A visitor who saves an empty form for changes overwrites the values.',
     fix: 'Check the status of the API answer before you use the answer. If the call failed, show a page that says so, without the form.',
@@ -754,8 +757,8 @@ export const everyCallRows: CheckDefinition[] = [
     needs,
     async run(context) {
       let met = 0
-      // If the API refuses a form with 400, 403, 404, 409 or 422, its answer may contain a message for the visitor. This
-      // check therefore uses only other statuses for forms.
+      // If the API refuses a form with 400, 403, 404, 409 or 422, its answer may contain a message for the visitor.
+      // This check therefore uses only other statuses for forms.
       for (const [place] of places)
         for (const status of place === 'get' || place === 'groups' ? [400, 403, 404, 429, 500, 503] : [429, 500, 503]) {
           const body = JSON.stringify({ error: { status, message: words } })

@@ -157,7 +157,7 @@ export const manyFailures: CheckDefinition[] = [
     id: 'list-failed-few-calls',
     title: 'When the call for the list fails, the client repeats it at most once for one request of the visitor',
     rule: 'DO-14',
-    why: 'If each visitor causes several calls while the API has problems, the API gets more calls than usual and recovers later.',
+    why: 'If each visitor causes several calls while the API has problems, the API gets more calls than usual and takes longer to recover.',
     fix: 'Switch off the automatic repetitions of the HTTP library. Show a page with a link that tries again.',
     needs,
     async run(context) {

@@ -244,7 +244,7 @@ export const callback: CheckDefinition[] = [
     title: 'When the browser sends the same callback four times at the same time, the client makes only one exchange',
     rule: 'resent-callback-one-exchange',
     why: 'A code is valid for one exchange. If a second exchange with this code comes more than ten seconds later, the portal revokes the tokens of the first exchange.',
-    fix: 'Let all requests with the same state share one exchange. This rule is only advice, because processes without common memory cannot do this.',
+    fix: 'Let all requests with the same state share one exchange. This rule is only advice, because processes without common memory cannot follow it.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       await deliverOften(context, browser, callback)
@@ -444,7 +444,7 @@ export const callback: CheckDefinition[] = [
     id: 'session-new',
     title: 'A login creates a new session, whatever cookies the browser had before the login',
     rule: 'CL-20',
-    why: 'An attacker can put a session id that the attacker knows into the browser before the login. If the client keeps this id, the attacker can use the session of the visitor.',
+    why: 'Before the login, an attacker can give the browser a session id that the attacker knows. If the client keeps this id, the attacker can use the session of the visitor.',
     fix: 'Create a new session with a new id at every login. Never keep the id from a cookie of the request.',
     needs: ['page'],
     async run(context) {

@@ -237,7 +237,7 @@ export const refused: CheckDefinition[] = [
     title: 'A visitor who opens cancel_url stays signed in',
     rule: 'PG-04',
     why: 'Any website can send visitors to this address. And if a visitor declines a second login, the session of the first login is still valid.',
-    fix: 'At cancel_url, delete only the login cookie of the state in the address. Never delete the session.',
+    fix: 'At cancel_url, delete only the login cookie that belongs to the state in the address. Never delete the session.',
     needs: ['page'],
     async run(context) {
       const { browser } = await context.signedIn()
@@ -265,7 +265,7 @@ export const refused: CheckDefinition[] = [
     title: 'If a signed-in visitor begins another login and it fails at the portal, the visitor stays signed in',
     rule: 'PG-04',
     why: 'The session of the first login is still valid. A visitor who declines the second login, or goes back to the first tab, does not want to be signed out.',
-    fix: 'Replace the session only in the answer to a successful callback. In the answers to a failed callback and at cancel_url, delete only the cookie of this login.',
+    fix: 'Replace the session only in the answer to a successful callback. In the answer to a failed callback and in the answer at cancel_url, delete only the cookie of this login.',
     needs: ['page'],
     async run(context) {
       for (const [what, fail] of failedSecondLogins) {
@@ -278,8 +278,8 @@ export const refused: CheckDefinition[] = [
         const start = readStart(begun)
         const known = context.arrived('exchange').length
         const address = fail(start, await context.authorize(start))
-        // A browser sends Strict cookies with the callback if the portal redirects at once, because the visitor is
-        // already signed in there.
+        // If the visitor is already signed in at the portal, the portal redirects at once, and the browser sends Strict
+        // cookies with the callback.
         const page = await browser.newTab().visit(address.href, context.beforePortal)
         // If the client accepts this callback, another check reports the mistake.
         if ((await context.codeExchanges()).length > known) continue
@@ -320,7 +320,7 @@ export const refused: CheckDefinition[] = [
     id: 'exchange-failure-keeps-session',
     title: 'When the exchange of a second login fails, the visitor stays signed in',
     rule: 'UP-06',
-    why: 'If a failure of the portal ends a valid session, the visitor must sign in again without a reason. Clients often delete the old session before the exchange.',
+    why: 'If a failure of the portal ends a valid session, the visitor must sign in again for no reason. Clients often delete the old session before the exchange.',
     fix: 'Replace the session only after you have checked the token response.',
     needs: ['page'],
     async run(context) {
@@ -355,7 +355,9 @@ export const refused: CheckDefinition[] = [
   },
 ]
 
-/** Second logins that fail before an exchange. Each function returns the address to which the portal sends the browser. */
+/**
+ * Second logins that fail before an exchange. Each function returns the address to which the portal sends the browser.
+ */
 const failedSecondLogins: [what: string, fail: (start: Start, callback: URL) => URL][] = [
   [
     'a second login that the visitor declined',

@@ -166,7 +166,7 @@ export const returnTo: CheckDefinition[] = [
     id: 'return-to-works',
     title: 'After a login with a return address, the visitor gets the page at this address',
     rule: 'return-to',
-    why: 'Otherwise a visitor who followed a link to a page lands on the start page, and must look for the page again.',
+    why: 'Otherwise, if a visitor has followed a link to a page, the visitor lands on the start page, and must look for the page again.',
     fix: 'Store the return address together with the state when the login begins. Redirect the visitor to this address after the login.',
     needs: ['returnTo', 'page'],
     async run(context) {

@@ -413,7 +413,7 @@ export const states: CheckDefinition[] = [
     title: 'The answer to the callback deletes the login cookie, even if the login fails',
     rule: 'CL-05',
     why: 'A login cookie that stays in the browser can finish a login later, and takes up room in every request.',
-    fix: 'Delete the cookie in the answer to every callback that belongs to the login. Use the same name, Path and Domain as in the answer that set it, and Secure for a __Host- name.',
+    fix: 'Delete the cookie in the answer to every callback that belongs to the login. Use the same name, Path and Domain as in the answer that set the cookie, and Secure for a __Host- name.',
     async run(context) {
       const ends: [when: string, end: (one: { browser: Browser; callback: URL; state: string }) => Promise<unknown>][] =
         [
@@ -519,7 +519,7 @@ export const states: CheckDefinition[] = [
       id: `state-once-copied-${id}`,
       title: `${when}, the client refuses another callback with the same state and the same login cookie`,
       rule: 'state-once-after-failure',
-      why: 'If the client deletes the cookie, only the browser that gets the answer loses it. A copy of the cookie, for example in a backup, could still finish the login.',
+      why: 'If the client deletes the cookie, only the browser that gets the answer loses the cookie. A copy of the cookie, for example in a backup, could still finish the login.',
       fix: 'When a callback belongs to a login, record its state as used before you check anything else. Keep this record as long as the login cookie is valid.',
       async run(context) {
         const { browser, start, callback } = await beginLogin(context)

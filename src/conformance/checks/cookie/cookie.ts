@@ -272,8 +272,8 @@ export const cookie: CheckDefinition[] = [
         throw new NotApplicable('the cookies are too short to hold the refresh token, so the server keeps it')
       if (cookies.some(({ cookie }) => (cookie.maxAge ?? 0) > lifetime + 60)) return
       // A client that never renews a session does not need such a cookie, so the check tests whether this client
-      // renews. At the first visit, the API refuses the token although it has not expired, because the browser may
-      // delete all cookies when the token expires. The second visit uses an expired token.
+      // renews. The browser may delete all cookies when the token expires, so at the first visit, the API refuses a
+      // token that has not expired. The second visit uses an expired token.
       const early = await context.signedIn()
       await context.platform.endAccessTokens(early.person)
       if (!(await visitPage(context, early.browser)).steps.some(isRenewal))
@@ -318,7 +318,7 @@ export const cookie: CheckDefinition[] = [
     id: 'cookie-only-where-it-changes',
     title: 'The client sets cookies only in answers that change a login or a session',
     rule: 'CK-18',
-    why: 'If an answer sets a cookie although it changes neither a login nor a session, a cache may store this answer, and give the cookie to other people. If the answer arrives late, its cookie replaces a newer session.',
+    why: 'If an answer that changes neither a login nor a session sets a cookie, a cache may store this answer, and give the cookie to other people. If the answer arrives late, its cookie replaces a newer session.',
     fix: 'Set cookies only in an answer that begins or ends a login, or that creates, renews or ends a session.',
     async run(context) {
       const browser = context.browser()
@@ -391,7 +391,7 @@ export const cookie: CheckDefinition[] = [
     id: 'cookie-attributes-after-renewal',
     title: 'After a renewal, the session cookies are still HttpOnly, Secure and SameSite, and have no Domain',
     rule: 'CK-01',
-    why: 'When they renew the session, many clients set the cookie in separate code. If this code leaves out an attribute, the cookie is unprotected for the rest of the session, because browsers use the attributes from the last answer.',
+    why: 'Many clients set the cookie in separate code when they renew the session. If this code leaves out an attribute, the cookie is unprotected for the rest of the session, because browsers use the attributes from the last answer.',
     fix: 'Set the session cookies in one function, and use it for the login and for the renewal.',
     needs,
     async run(context) {

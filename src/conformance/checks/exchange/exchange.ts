@@ -470,8 +470,8 @@ export const exchange: CheckDefinition[] = [
 ]
 
 /**
- * Returns the texts in a request and its answer that scripts or extensions can read, and the address, which the browser
- * history contains. `where` names the place of each text.
+ * From a request and its answer, returns the texts that scripts or extensions can read, and the address, which the
+ * browser history contains. `where` names the place of each text.
  */
 function placesOf({ request, response }: Exchange): [where: string, text: string][] {
   if (!('status' in response)) return [['The address of a page', request.url]]

@@ -469,7 +469,7 @@ export const tokenAnswers: CheckDefinition[] = [
     id: 'token-answer-doubled-names',
     title: 'If a token response contains a field twice, the client uses the last value',
     rule: 'doubled-names',
-    why: 'If two programs use different values of a repeated field, one program may check a value while the other program uses a different value.',
+    why: 'If a field is repeated, one program may check one value while another program uses the other value.',
     fix: 'Parse the response with a JSON parser that keeps the last value of a repeated name. Most parsers do this by default.',
     needs: ['page'],
     async run(context) {
@@ -541,7 +541,7 @@ export const tokenAnswers: CheckDefinition[] = [
       id: `token-answer-status-${status}`,
       title: `If the token response has status ${status}, nobody is signed in, even if the response contains tokens`,
       rule: 'UP-06',
-      why: 'This status says that the exchange failed. A client that reads only the body signs the visitor in, although the portal has refused the login.',
+      why: 'This status says that the exchange failed. If a client reads only the body, it signs the visitor in, although the portal has refused the login.',
       fix: 'Check the status before the body, and accept tokens only with status 200.',
       needs: ['page'],
       async run(context) {

@@ -14,7 +14,7 @@ export function expectUnprinted(context: CheckContext, what: string, values: (st
     expect(
       line === undefined,
       `The output of the client contains ${what}.`,
-      // The report hides the value of a field up to the next space, but no value that begins with <.
+      // The report hides the value of a field up to the next space, but does not hide a value that begins with <.
       `${line?.split(text).join(`<${what}>`).slice(0, 300)}`,
     )
   }

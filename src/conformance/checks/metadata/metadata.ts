@@ -221,7 +221,7 @@ const others: CheckDefinition[] = [
     id: 'metadata-wrong-types',
     title: "If fields of the portal's metadata have wrong types when the client starts, visitors can still sign in",
     rule: 'metadata-optional',
-    why: 'In many languages, a search in a value that is not a list raises an error. Then nobody can sign in.',
+    why: 'In many languages, searching a value that is not a list raises an error. Then nobody can sign in.',
     fix: 'Check the type of each field and of each item in a list before you use it. Ignore a field with a wrong type.',
     needs: ['process', 'page'],
     ...alone,
@@ -388,9 +388,9 @@ function elsewhere({ platform }: CheckContext, path: string) {
 }
 
 /**
- * Ends the check if the client uses PKCE without metadata only because it remembers a document from an earlier start.
- * To find this out, the function first gives the client a valid document without PKCE, and then no document. A client
- * that remembers documents then does not use PKCE.
+ * Ends the check if the client uses PKCE without metadata, but only because it remembers a document from an earlier
+ * start. To find this out, the function first gives the client a valid document without PKCE, and then no document. A
+ * client that remembers documents then does not use PKCE.
  */
 async function expectNotRemembered(context: CheckContext): Promise<void> {
   await context.dropFaults()
@@ -406,8 +406,9 @@ async function expectNotRemembered(context: CheckContext): Promise<void> {
 }
 
 /**
- * While the document contains the fields in `members`, signs a visitor in, makes the client renew the session, and
- * signs the visitor out. Fails if the client redirects the browser to the other host, or sends a request to that host.
+ * Signs a visitor in, makes the client renew the session, and signs the visitor out. Meanwhile, the document contains
+ * the fields in `members`. Fails if the client redirects the browser to the other host, or sends a request to that
+ * host.
  */
 async function expectNothingThere(context: CheckContext, path: string, members: object): Promise<void> {
   const isMet = await startUnder(context, 'metadata-members', { members })
@@ -596,7 +597,7 @@ export const metadata: CheckDefinition[] = [
       title: `${where}, the client does not use PKCE, and sends only parameters of the specification`,
       rule: 'no-extra-fields',
       why: 'PKCE is not part of the specification. A portal may refuse an unknown parameter, even an empty one.',
-      fix: 'Send code_challenge, code_challenge_method and code_verifier only if the last document that you could read lists S256 in code_challenge_methods_supported. Otherwise send only the parameters of the specification.',
+      fix: 'Send code_challenge, code_challenge_method and code_verifier only if code_challenge_methods_supported in the last readable document contains S256. Otherwise send only the parameters of the specification.',
       needs: ['process'],
       ...alone,
       async run(context) {
@@ -653,7 +654,7 @@ export const metadata: CheckDefinition[] = [
       'If the metadata is missing or lists no revocation endpoint, the client does not revoke tokens when a visitor signs out',
     rule: 'revocation-listed',
     why: 'Revocation is not part of the specification of the platform. The client would send its secret to an address that may not exist.',
-    fix: 'Revoke tokens only if the last document that you could read lists a revocation_endpoint.',
+    fix: 'Revoke tokens only if the last readable document contains a revocation_endpoint.',
     needs: ['process', 'page', 'logout'],
     ...alone,
     async run(context) {
@@ -684,7 +685,7 @@ export const metadata: CheckDefinition[] = [
     title: "If the metadata lists no end_session_endpoint, no page links to the portal's sign-out",
     rule: 'portal-sign-out-link',
     why: 'The specification of the platform has no sign-out page at the portal. The link would lead to an address that may not exist, and the visitor would believe that the portal has signed them out.',
-    fix: "Show a link to the portal's sign-out only if the last document that you could read lists an end_session_endpoint.",
+    fix: "Show a link to the portal's sign-out only if the last readable document contains an end_session_endpoint.",
     needs: ['process', 'page', 'logout'],
     ...alone,
     async run(context) {
@@ -722,7 +723,7 @@ export const metadata: CheckDefinition[] = [
       const plain = await beginLogin(context)
       await followCallback(context, plain.browser, plain.callback)
       if ((await context.codeExchanges()).length === 0)
-        throw new Undecided('The client does not make an exchange even for an unchanged callback.')
+        throw new Undecided('Even for an unchanged callback, the client makes no exchange.')
     },
   },
   {
@@ -761,8 +762,8 @@ export const metadata: CheckDefinition[] = [
     id: 'metadata-iss-compared',
     title: 'If a callback has the wrong iss, the client refuses the callback even if the metadata does not promise iss',
     rule: 'CL-23',
-    why: 'The metadata only says whether every callback has an iss. A wrong iss always means that another server made the callback.',
-    fix: 'If a callback has an iss, always compare it with the address of the portal. Let the metadata decide only whether a callback may have no iss.',
+    why: 'The metadata says only whether every callback has an iss. A wrong iss always means that another server made the callback.',
+    fix: 'If a callback has an iss, always compare it with the address of the portal. Let the metadata decide only whether a callback without iss is allowed.',
     needs: ['process'],
     ...alone,
     async run(context) {

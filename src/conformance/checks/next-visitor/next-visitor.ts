@@ -326,7 +326,7 @@ export const nextVisitor: CheckDefinition[] = [
       id: `next-visitor-${id}`,
       title: `If the client refuses a form ${what}, no other visitor sees the text that was typed into the form`,
       rule: 'next-visitor',
-      why: 'Many clients check some fields themselves, before they call the API. Often they handle their own refusals and the refusals of the API in separate code, and each of the two can keep the form on the server.',
+      why: 'Many clients check some fields themselves, before they call the API. Often they have separate code for their own refusals and for the refusals of the API, and both can keep the form on the server.',
       fix: 'Answer a refused form with a page that contains the filled-in form, and do not keep any part of the form on the server.',
       needs: ['page', 'create'],
       async run(context) {

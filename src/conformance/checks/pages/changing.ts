@@ -89,7 +89,7 @@ export const changing: CheckDefinition[] = [
       const { page } = await openEditForm(context, application)
       expect(page.body.includes('Marker'), 'The form for changes does not show the name of the application.', page)
       expect(!runsScript(page, 'conformance()'), `${page.url} contains a value without escaping.`, page)
-      // The client may show the values that are stored now, because another member has changed them meanwhile.
+      // Another member has changed the values meanwhile, so the client may show the values that are stored now.
       const late = await openEditForm(context, application)
       const token = await context.platform.tokenOf(application.person)
       const data = { name: `${markup} again`, description: `${markup} again`, redirectUris: redirectUri }
@@ -126,7 +126,7 @@ export const changing: CheckDefinition[] = [
   {
     id: 'edit-overtaken',
     title:
-      'If an application was changed after a visitor opened the form for changes, sending the form does not overwrite that change',
+      'If somebody changes an application while a visitor has its form for changes open, sending the form does not overwrite that change',
     rule: 'edit-overtaken',
     why: 'If two people or two tabs edit the same application, the later form can overwrite the changes of the earlier form, and nobody notices.',
     fix: 'Keep the ETag that came with the values in the form. Send this ETag as If-Match, and show the form again after a 412 answer.',
@@ -238,7 +238,7 @@ export const changing: CheckDefinition[] = [
     id: 'links-change-nothing',
     title: 'A GET request to the address of a link or form changes nothing',
     rule: 'PG-04',
-    why: 'Browsers, extensions and link checkers open links without a click. Another site can open a link by using its address for an image.',
+    why: 'Browsers, extensions and link checkers open links without a click. Another site can open a link by loading the address of the link as an image.',
     fix: 'Answer GET with a page that asks the visitor for confirmation. Change or remove an application only for a POST.',
     needs,
     longestMs: 90_000,

@@ -239,7 +239,7 @@ export const creating: CheckDefinition[] = [
     title: 'The page with the secret of a new application shows the secret even after a HEAD request for this page',
     rule: 'head-as-get',
     why: 'Link checkers and browser extensions send HEAD requests. If such a request deletes the secret that the client keeps for the page, the visitor never sees it.',
-    fix: 'Answer HEAD requests for pages of visitors with 405. Or make sure that a HEAD request changes nothing, and does not delete the secret that the client keeps for the page.',
+    fix: 'For pages of visitors, answer HEAD requests with 405. Or make sure that a HEAD request changes nothing, and does not delete the secret that the client keeps for the page.',
     needs,
     async run(context) {
       const createAndOpen = async (hasHead: boolean) => {
@@ -551,8 +551,7 @@ function adviceForForm(context: CheckContext, page: Page, calls: LabStep[]): str
 }
 
 /**
- * Fails if the answer to a form without a session neither keeps the typed text nor says that the form was not
- * processed.
+ * Fails unless the answer to a form without a session keeps the typed text or says that the form was not processed.
  */
 async function expectTold(context: CheckContext, open: OpenForm, page: Page, typed: string): Promise<void> {
   // If the browser was not sent to the portal, the answer itself must say that the form was not processed.

@@ -327,7 +327,8 @@ export const everyForm: CheckDefinition[] = [
     needs,
     async run(context) {
       const [person, other] = [await context.person(), await context.otherPerson()]
-      // Both visitors may change the application. Otherwise, a client that reads the application first would stop there.
+      // Both visitors may change the application. Otherwise, a client that reads the application first would stop
+      // there.
       const { browser, forms } = await openForms(context, { groupId: await shareGroup(context, [person, other]) })
       const open = []
       for (const found of forms) open.push((await reopen(browser, found)) ?? found)
@@ -345,7 +346,7 @@ export const everyForm: CheckDefinition[] = [
     title:
       "If somebody else changes one field while a visitor edits a different field, the visitor's form does not overwrite the other person's change",
     rule: 'edit-overtaken',
-    why: 'A client that looks for changes only in some fields overwrites changes of the remaining fields, and nobody notices.',
+    why: 'If a client looks for changes in only some fields, it overwrites changes of the remaining fields, and nobody notices.',
     fix: 'Keep the ETag that came with the values in the form. Send this ETag as If-Match, and show the form again after a 412 answer.',
     needs,
     async run(context) {
@@ -476,7 +477,7 @@ export const everyForm: CheckDefinition[] = [
   },
   {
     id: 'create-limits',
-    title: 'The form for a new application accepts the longest values that the API accepts, and http addresses',
+    title: 'The form for a new application accepts http addresses and the longest values that the API accepts',
     rule: 'PG-17',
     why: 'A client with smaller limits refuses or shortens values that the platform allows.',
     fix: 'Use the limits of the API: 200 characters for the name, 2,000 for the description, 2,048 for an address. The web page, the icon and the privacy policy can be http or https.',

@@ -238,7 +238,7 @@ export const everyPage: CheckDefinition[] = [
       id: 'every-answer-no-version',
       title: 'No body or header of an answer contains the version of the server or of a framework',
       rule: 'no-server-version',
-      why: 'An attacker who knows the version knows which published vulnerabilities to try.',
+      why: 'The version tells an attacker which published vulnerabilities to try.',
       fix: 'Switch off default error pages, and headers that contain a version.',
     },
     ({ exchange, kind }) => {

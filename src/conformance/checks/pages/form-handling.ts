@@ -110,7 +110,7 @@ export const formHandling: CheckDefinition[] = [
     id: 'create-once-between-others',
     title: 'If a visitor sends two forms and then the first form again, the client does not create a third application',
     ...onceRule,
-    why: 'A client that remembers only the latest form treats an older form as a new one, for example when the visitor goes back in the history.',
+    why: 'If a client remembers only the latest form, it treats an older form as a new one, for example when the visitor goes back in the history.',
     needs,
     async run(context) {
       const first = await openCreateForm(context, 'First of two forms')
@@ -128,7 +128,7 @@ export const formHandling: CheckDefinition[] = [
     id: 'create-once-after-login',
     title: 'If a visitor signs in again and sends an old form again, the client does not create another application',
     ...onceRule,
-    why: 'A client that remembers the forms in the session forgets them when a new session begins. The browser still has the page with the form.',
+    why: 'If a client remembers the forms in the session, it forgets them when a new session begins. The browser still has the page with the form.',
     needs,
     async run(context) {
       const open = await openCreateForm(context, 'Sent before another login')
@@ -374,9 +374,9 @@ export const formHandling: CheckDefinition[] = [
   {
     id: 'edit-overtaken-reopened',
     title:
-      'If a visitor opens the form for changes before and after somebody else changes the application, the older form does not overwrite that change',
+      'If a visitor opens the form for changes, somebody else changes the application, and the visitor opens the form again, the older form does not overwrite that change',
     rule: 'edit-overtaken',
-    why: 'A client that keeps the ETag in the session or in its memory, and not in the form, replaces the ETag when another tab opens the form. The first tab then overwrites what somebody else has changed.',
+    why: 'If a client keeps the ETag in the session or in its memory, and not in the form, it replaces the ETag when another tab opens the form. The first tab then overwrites what somebody else has changed.',
     fix: 'Keep the ETag that came with the values in a hidden field of the form, and send it as If-Match.',
     needs: ['page'],
     async run(context) {
@@ -402,9 +402,9 @@ export const formHandling: CheckDefinition[] = [
   {
     id: 'edit-overtaken-after-refusal',
     title:
-      'If the client shows a refused form for changes again, the corrected form does not overwrite a change that somebody else has made since the form was opened',
+      'If the client shows a form for changes again after a refusal, the corrected form does not overwrite a change that somebody else has made since the form was opened',
     rule: 'edit-overtaken',
-    why: 'If the client fills in a refused form with the ETag of a new read, or without an ETag, the next attempt overwrites the other change, and nobody notices.',
+    why: 'If the client shows a refused form again with the ETag of a new read, or with no ETag, the next attempt overwrites the other change, and nobody notices.',
     fix: 'When you show a refused form again, keep the ETag from the form that the visitor sent.',
     needs: ['page'],
     async run(context) {

@@ -66,7 +66,7 @@ export const groupForm: CheckDefinition[] = [
   {
     id: 'group-form-401',
     title:
-      'If the API refuses the access token for the form for a new group, the client renews the tokens or offers the login',
+      'If the API refuses the access token when a visitor sends the form for a new group, the client renews the tokens or offers the login',
     rule: 'UP-14',
     why: 'An access token can become invalid before it expires. A visitor who sees another error does not know that a new login helps.',
     fix: 'Handle a 401 answer in the one function that makes all API calls: renew the tokens once, and if this does not help, offer the login.',

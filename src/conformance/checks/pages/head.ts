@@ -62,7 +62,7 @@ export const headRequests: CheckDefinition[] = [
     title: "A HEAD request for a visitor's page does not renew tokens or set a cookie",
     rule,
     why: 'A program that sends HEAD ignores the cookies in the answer. If the client renews the tokens for such a request, the refresh token in the browser is used up, and the visitor is signed out.',
-    fix: 'Answer HEAD for pages of visitors with 405, before the code that reads the session.',
+    fix: 'For pages of visitors, answer HEAD with 405 before the code that reads the session runs.',
     needs: ['page'],
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -83,7 +83,7 @@ export const headRequests: CheckDefinition[] = [
     title: 'The client answers a HEAD request for its start page like a GET request, but without a body',
     rule,
     why: 'Monitoring programs and link checkers send HEAD. If the answer differs from GET, they report that the client is down.',
-    fix: 'Answer HEAD for public pages with the status and the headers of GET. Return no body: some servers send a body even for HEAD if the program returns one.',
+    fix: 'For public pages, answer HEAD with the status and the headers of GET. Return no body: some servers send a body even for HEAD if the program returns one.',
     async run(context) {
       const get = await context.request('/', { headers: typedAddress })
       if (statusOf(get) !== 200) throw new NotApplicable('the client has no start page')

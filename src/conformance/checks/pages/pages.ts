@@ -182,7 +182,7 @@ export const pages: CheckDefinition[] = [
         return { answer, isShown: calls.some(({ about }) => about.userId === person.id) }
       }
       if (!(await visit({ 'sec-fetch-site': 'none' })).isShown)
-        throw new Undecided('The client does not show the page even for a typed address.')
+        throw new Undecided('Even for a typed address, the client does not show the page.')
       for (const from of fromOtherSites) {
         const { answer, isShown } = await visit(from)
         const location = headerOf(answer, 'location')

@@ -42,7 +42,7 @@ async function loginUnder(
   // If a fault leaves a request without an answer, the sandbox records the request only after the client has closed the
   // connection.
   if (!isRecorded()) await context.platform.settle(2000)
-  // Some clients close the connection only a few seconds after they have answered the visitor.
+  // Some clients keep the connection open for a few seconds after they have answered the visitor.
   for (let tries = 0; tries < 5 && !isRecorded() && page.status !== 0; tries++) await context.pause(1000)
   if (!isRecorded() && context.timesMet(fault) === 0 && page.status !== 0)
     throw new Undecided(

@@ -25,7 +25,7 @@ function similarOrigins({ settings }: CheckContext): string[] {
 const similar: Pick<CheckDefinition, 'rule' | 'why' | 'fix'> = {
   rule: 'PG-01',
   why: "An attacker can register a host name that begins or ends with the client's host name.",
-  fix: 'Compare the whole Origin with the configured origin, not its beginning or its end.',
+  fix: 'Compare the whole Origin, not only its beginning or its end, with the configured origin.',
 }
 
 export const forgeries: CheckDefinition[] = [
@@ -140,10 +140,10 @@ export const forgeries: CheckDefinition[] = [
   {
     id: 'raw-create-planted-token',
     title:
-      'If another site sets the cookie that holds the form token and sends the form with the same token, the client creates no application',
+      'If another site sets the cookie for the form token, and then sends the form with the same token, the client creates no application',
     rule: 'PG-01',
     why: "A subdomain or another program on the host can set a cookie whose name does not begin with __Host-. An attacker can use such a cookie to replace the visitor's token with the attacker's own token.",
-    fix: 'Also compare Origin or Sec-Fetch-Site, or compute the token from the session, or give the cookie a name that begins with __Host-.',
+    fix: 'In addition, compare Origin or Sec-Fetch-Site. Or compute the token from the session, or give the cookie a name that begins with __Host-.',
     needs: ['page', 'create'],
     async run(context) {
       const open = await openCreateForm(context)

@@ -120,7 +120,7 @@ export const formTypes: CheckDefinition[] = [
   {
     id: 'raw-create-wrong-type',
     title:
-      'If a POST has the type text/plain, or a type that only contains the word form, the client does not create an application',
+      'If a POST has the type text/plain, or another type that merely contains the word form, the client does not create an application',
     ...wrong,
     needs: ['page', 'create'],
     run: context => expectNothingCreated(context, wrongTypes),
@@ -128,7 +128,7 @@ export const formTypes: CheckDefinition[] = [
   {
     id: 'raw-edit-wrong-type',
     title:
-      'If a POST has the type text/plain, or a type that only contains the word form, the client does not change an application',
+      'If a POST has the type text/plain, or another type that merely contains the word form, the client does not change an application',
     ...wrong,
     needs: ['page'],
     // Sends only forms with typed values. For a new secret or a removal, a client may ignore the body, so these forms

@@ -271,7 +271,7 @@ export const rawRequests: CheckDefinition[] = [
   {
     id: 'raw-nosniff',
     title:
-      'If normal answers have X-Content-Type-Options: nosniff, the answers to requests that the HTTP parser refuses also have it',
+      'If normal answers have X-Content-Type-Options: nosniff, the answers also have it when the HTTP parser refuses a request',
     rule: 'parser-nosniff',
     why: 'The HTTP server makes these answers itself, and does not run the code of the client that sets the headers. With many servers, a client cannot add headers to these answers.',
     fix: 'Set the headers in the code that answers broken requests, for example in a handler for clientError, or in a proxy in front of the client.',
@@ -288,7 +288,7 @@ export const rawRequests: CheckDefinition[] = [
   {
     id: 'raw-parser-headers',
     title:
-      'If two of three answers to requests that the HTTP parser refuses have a security header, the third answer has this header, too',
+      'If the HTTP parser refuses three requests and two of the answers have a security header, the third answer has this header, too',
     rule: 'PG-09',
     why: 'If the parser refuses a request, separate code sends the answer and must set the headers. Often this code sets them only for some errors.',
     fix: 'Set the same headers for every request that the parser refuses, whatever the error is.',

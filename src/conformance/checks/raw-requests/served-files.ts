@@ -54,7 +54,7 @@ export const servedFiles: CheckDefinition[] = [
     id: 'packages-not-served',
     title: 'The client does not serve the file that lists its packages and their versions',
     rule: 'no-server-version',
-    why: 'An attacker who knows the versions knows which published vulnerabilities to try. A client that serves this file often serves its whole folder, with its code and its settings.',
+    why: 'The versions tell an attacker which published vulnerabilities to try. A client that serves this file often serves its whole folder, with its code and its settings.',
     fix: 'Serve static files only from a folder that contains nothing else.',
     async run(context) {
       for (const [path, text] of packageFiles) {

@@ -182,8 +182,8 @@ const definitions: CheckDefinition[] = [
           Boolean,
         )
         if (missing.length === 0) continue
-        // A cookie belongs to the session if the visitor is signed in with only this cookie, or is not signed in
-        // without it. A language cookie, for example, does not belong to the session.
+        // A cookie belongs to the session if this cookie alone keeps the visitor signed in, or if the visitor is signed
+        // out without it. A language cookie, for example, does not belong to the session.
         await window.keepCookies([cookie])
         const isEnough = await isSignedIn(context, visitor)
         await window.keepCookies(cookies.filter(other => other !== cookie))

@@ -31,7 +31,7 @@ const usable: {
     what: 'has the token_type "bearer"',
     rule: 'token-type-case',
     fault: 'refresh-token-type-lowercase',
-    why: 'A portal may write Bearer in upper or lower case. A client that does not ignore the case signs out every visitor when the access token expires.',
+    why: 'A portal may write Bearer in upper or lower case. If a client does not ignore the case, it signs out every visitor when the access token expires.',
     fix: 'Ignore case when you compare token_type, as in the answer to an exchange.',
   },
   {
@@ -40,7 +40,7 @@ const usable: {
     rule: 'token-type-case',
     fault: 'refresh-member',
     options: { member: 'token_type', value: 'BEARER' },
-    why: 'A portal may write Bearer in upper or lower case. A client that does not ignore the case signs out every visitor when the access token expires.',
+    why: 'A portal may write Bearer in upper or lower case. If a client does not ignore the case, it signs out every visitor when the access token expires.',
     fix: 'Ignore case when you compare token_type, as in the answer to an exchange.',
   },
   {

@@ -417,8 +417,8 @@ const unusables: CheckDefinition[] = unusable.map(([fault, what, rule]) => ({
         const { authorization = 'none' } = headers
         return fault.startsWith('token-type') ? authorization.split(' ')[1] === brought : noTokens.test(authorization)
       }
-      // The sandbox does not know which user such a call is for, so the check looks at all calls. `inTurn` keeps other
-      // checks from making the client send such a value at the same time.
+      // The sandbox does not know which user such a call is for, so the check looks at all calls. `inTurn` ensures that
+      // no other check makes the client send such a value at the same time.
       const calls = context.platform.steps.slice(before).filter(step => step.listener === 'api' && isOfIt(step))
       expect(
         calls.length === 0,
@@ -552,7 +552,7 @@ const kept: CheckDefinition[] = [
     {
       id: 'refresh-tokens-not-in-browser',
       title:
-        'The client sends the new tokens of a renewal to the browser only in cookies that no script can read, or not at all',
+        'If the client sends the new tokens of a renewal to the browser, it sends them only in cookies that no script can read',
       rule: 'CK-08',
       why: 'Scripts and browser extensions can read everything on a page.',
       fix: 'Keep tokens in HttpOnly cookies or on the server. Do not write a token into a page, an address or any header except Set-Cookie.',
@@ -641,7 +641,7 @@ const kept: CheckDefinition[] = [
     id: 'refresh-not-logged',
     title: 'The client does not print tokens or its secret, whether a renewal succeeds or fails',
     rule: 'LG-02',
-    why: 'Many people who must not know a token can read a log, and logs are kept for a long time.',
+    why: 'Many people can read a log although they must not know a token, and logs are kept for a long time.',
     fix: 'Log the path and the status of a call. From headers and bodies, log only the fields in a fixed list.',
     needs: ['page', 'process'],
     async run(context) {

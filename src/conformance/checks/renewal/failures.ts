@@ -29,8 +29,8 @@ async function renewWithoutAnswer(context: CheckContext) {
 }
 
 /**
- * Faults that make a renewal fail without refusing the refresh token for good. The client must not repeat the renewal,
- * and must keep the session.
+ * Faults that make a renewal fail, but do not refuse the refresh token for good. The client must not repeat the
+ * renewal, and must keep the session.
  */
 const forNow: [fault: string, options?: Record<string, unknown>][] = [
   ['refresh-reset'],
@@ -162,8 +162,8 @@ export const failures: CheckDefinition[] = [
     needs,
     longestMs: 120_000,
     async run(context) {
-      // After the failure, a client may redirect to another page that also needs the session, and that causes one more
-      // renewal.
+      // After the failure, a client may redirect to another page that also needs the session, and then renew once more
+      // for that page.
       for (const { said, page, renewals } of await visitUnderAll(context))
         expect(
           renewals.length <= page.trail.length,
@@ -253,7 +253,7 @@ export const failures: CheckDefinition[] = [
       id: `refresh-status-${status}`,
       title: `If the answer to a renewal has status ${status}, the client does not use its tokens`,
       rule: 'UP-06',
-      why: 'This status says that the renewal failed. A client that reads only the body uses tokens that the portal has refused.',
+      why: 'This status says that the renewal failed. If a client reads only the body, it uses tokens that the portal has refused.',
       fix: 'Check the status before the body, and accept tokens only with status 200.',
       needs,
       async run(context) {

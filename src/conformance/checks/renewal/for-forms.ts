@@ -73,7 +73,8 @@ export const forForms: CheckDefinition[] = [
     needs: ['page', 'create'],
     longestMs: 90_000,
     async run(context) {
-      // Some clients renew for a form after the API has refused the token, but ask to sign in on a page.
+      // After the API has refused the token, some clients renew for a form, but on a page they ask the visitor to sign
+      // in.
       const { browser, person } = await context.signedIn()
       await context.platform.endAccessTokens(person)
       renewalIn(context, await visitPage(context, browser))

@@ -91,7 +91,7 @@ export const newTokens: CheckDefinition[] = [
     id: 'refresh-delivered-with-refusal',
     title: 'The client stores the new tokens of a renewal even if the API then refuses a call with 403',
     rule: 'RF-09',
-    why: 'Many frameworks build the page for a refused call without the cookies of the request. If the client loses the new refresh token, it sends the old refresh token again. The portal then revokes all tokens.',
+    why: 'For a refused call, many frameworks build the page without the cookies of the request. If the client loses the new refresh token, it sends the old refresh token again. The portal then revokes all tokens.',
     fix: 'After every renewal, set the new cookies in the answer to the browser, even if this answer is an error page.',
     needs,
     async run(context) {
@@ -343,8 +343,8 @@ export const newTokens: CheckDefinition[] = [
     async run(context) {
       const { browser, page: landed } = await expiredSession(context)
       await expectFixedEnd(context, browser, landed)
-      // Tests a second session, which the client renews after a 401 answer. The pause makes this renewal so much later
-      // than the login that the check can measure whether the renewal makes the cookie expire later.
+      // Tests a second session, which the client renews after a 401 answer. The pause puts enough time between the
+      // login and this renewal to measure whether the renewal makes the cookie expire later.
       const second = await context.signedIn()
       const third = await context.signedIn()
       const open = context.settings.create ? await openFormIn(context, third.browser, third.person) : undefined
@@ -464,8 +464,8 @@ async function refusedSession(context: CheckContext): Promise<{ browser: Browser
 
 /**
  * Fails if a renewal at the next visit makes the cookie with the refresh token expire later. `landed` is the page after
- * the login. Looks only at cookies that live longer than `moreThan` seconds. If `renewed` is given, it is the visit with
- * the renewal.
+ * the login. Looks only at cookies that live longer than `moreThan` seconds. If `renewed` is given, it is the visit
+ * with the renewal.
  */
 async function expectFixedEnd(
   context: CheckContext,

@@ -75,7 +75,7 @@ export const parallel: CheckDefinition[] = [
   },
   {
     id: 'refresh-single-flight-slow',
-    title: 'If five tabs load while the portal needs a second for the renewal, the client makes only one renewal',
+    title: 'If five tabs load while the portal needs one second for the renewal, the client makes only one renewal',
     rule: 'RF-03',
     why: 'A refresh token is valid only once. For ten seconds after a renewal, the portal still accepts the old refresh token and returns the same new token. After that, a renewal with the old refresh token ends the session.',
     fix: 'Let all requests with the same refresh token share one renewal until its answer has arrived.',

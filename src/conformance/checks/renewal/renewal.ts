@@ -47,7 +47,7 @@ export const renewal: CheckDefinition[] = [
     id: 'refresh-without-state',
     title: 'After a successful renewal, the visitor is still signed in',
     rule: 'RF-08',
-    why: 'The answer to a renewal has no state, because the request had none. A client that requires a state signs the visitor out.',
+    why: 'The answer to a renewal has no state, because the request had none. If a client requires a state, it signs the visitor out.',
     fix: 'Do not compare the state in the answer to a renewal. Compare it only in a callback and in the answer to an exchange.',
     needs,
     async run(context) {
@@ -68,7 +68,7 @@ export const renewal: CheckDefinition[] = [
     id: 'refresh-state-optional',
     title: 'If the answer to a renewal has no state, the visitor stays signed in',
     rule: 'RF-08',
-    why: 'A portal does not have to send a state in the answer to a renewal, because no browser takes part in this call. A client that requires a state signs the visitor out.',
+    why: 'A portal does not have to send a state in the answer to a renewal, because no browser takes part in this call. If a client requires a state, it signs the visitor out.',
     fix: 'Do not compare the state in the answer to a renewal. Compare it only in a callback and in the answer to an exchange.',
     needs,
     async run(context) {

@@ -77,7 +77,7 @@ export const request: CheckDefinition[] = [
       id: 'refresh-fields',
       title: 'A renewal contains grant_type, refresh_token, client_id and client_secret, each with the right value',
       rule: 'RF-01',
-      why: 'The portal refuses a renewal without one of these fields.',
+      why: 'The portal refuses a renewal if one of these fields is missing.',
       fix: 'Send a form with exactly these fields: grant_type, refresh_token, client_id and client_secret.',
     },
     async ({ steps }, context) => {
@@ -95,7 +95,7 @@ export const request: CheckDefinition[] = [
       id: 'refresh-not-in-address',
       title: 'The client does not send any field of a renewal in the query of the address',
       rule: 'credentials-in-body',
-      why: 'Servers and proxies log addresses. If the address contains the refresh token, anyone who can read such a log can use it.',
+      why: 'Servers and proxies log addresses. If the address contains the refresh token, anyone who can read such a log can use this token.',
       fix: 'Send all fields in the body of the POST.',
     },
     async ({ steps }) => {
@@ -126,7 +126,7 @@ export const request: CheckDefinition[] = [
     title:
       'If the API refuses the access token when a visitor sends a form, the client sends a correct renewal request',
     rule: 'RF-01',
-    why: 'Clients often have one function for API calls that read and another for calls that write. If the function for writing renews wrongly, the visitor loses a typed form.',
+    why: 'Clients often have one function for API calls that read, and another function for API calls that write. If the function for calls that write makes a wrong renewal, the visitor loses a typed form.',
     fix: 'Make all renewals with one function. It must send a form with exactly these fields: grant_type, refresh_token, client_id and client_secret.',
     needs: ['page', 'create'],
     async run(context) {

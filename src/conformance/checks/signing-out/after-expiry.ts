@@ -104,7 +104,8 @@ export const afterExpiry: CheckDefinition[] = [
   },
   {
     id: 'logout-expired-portal-down',
-    title: 'If the access token has expired and the portal refuses the renewal or is down, the visitor can sign out',
+    title:
+      'After the access token has expired, the visitor can sign out even if the portal refuses the renewal or is down',
     rule: 'CK-13',
     why: 'If the client renews the session before it signs the visitor out, a failure of the portal keeps the visitor signed in. Then the next person at the computer can act as this visitor.',
     fix: 'Do not renew the session at the sign-out path. Delete the cookies of the session, and then try to revoke the refresh token.',

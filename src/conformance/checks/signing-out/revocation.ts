@@ -175,7 +175,7 @@ const requests: CheckDefinition[] = [
 
 const headers: CheckDefinition = {
   id: 'logout-headers-not-passed-back',
-  title: 'The client does not pass headers from the answer to a revocation on to the browser',
+  title: 'The client does not let headers from the answer to a revocation reach the browser',
   ...foreignHeadersRule,
   needs,
   async run(context) {

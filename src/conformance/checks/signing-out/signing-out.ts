@@ -61,7 +61,7 @@ export const signingOut: CheckDefinition[] = [
     title: 'After a visitor has signed out, the client no longer treats the visitor as signed in',
     rule: 'CK-13',
     why: 'If the session continues, the next person at the computer can act as this visitor.',
-    fix: 'Delete every session cookie with the same name, Path and Domain that the client used to set it.',
+    fix: 'Delete every session cookie, and use the name, Path and Domain with which the client set it.',
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
@@ -158,7 +158,7 @@ export const signingOut: CheckDefinition[] = [
     title:
       'If a script on another port of the same host sends a request to the sign-out path, the visitor stays signed in',
     rule: 'PG-01',
-    why: 'Browsers send SameSite cookies with such a request. A client that refuses only forged navigations accepts the request.',
+    why: 'Browsers send SameSite cookies with such a request. If a client refuses only forged navigations, it accepts the request.',
     fix: 'Refuse every POST whose Sec-Fetch-Site is not same-origin, whatever its Sec-Fetch-Mode is.',
     needs,
     async run(context) {
@@ -282,7 +282,7 @@ export const signingOut: CheckDefinition[] = [
     id: 'logout-during-renewal',
     title: 'If a renewal ends only after the visitor has signed out, the renewal does not sign the visitor in again',
     rule: 'late-renewal',
-    why: 'A page can wait for a renewal while the visitor signs out in another tab. The browser then gets this page only after the answer to the sign-out. In this check, the sandbox also makes the revocation fail, because any call can fail. This check only warns, because without shared memory an instance of the client cannot know that the visitor has signed out at another instance.',
+    why: 'A page can wait for a renewal while the visitor signs out in another tab. The browser then gets this page only after the answer to the sign-out. In this check, the sandbox also makes the revocation fail, because any call can fail. This check only warns: without shared memory, an instance of the client cannot know that the visitor has signed out at another instance.',
     fix: 'After a renewal, check whether the visitor has signed out in the meantime. If so, set no cookies, do not store the new tokens, and revoke the new tokens.',
     needs,
     async run(context) {
@@ -369,7 +369,7 @@ export const signingOut: CheckDefinition[] = [
     id: 'logout-not-silent',
     title: 'After a visitor has signed out, the next page does not sign the visitor in again',
     rule: 'logout-not-silent',
-    why: 'The portal has its own session, so it would sign the visitor in again without asking for a password. This check only warns, because a simple client that sends every visitor without a session to the portal is still correct.',
+    why: 'The portal has its own session, so it would sign the visitor in again without asking for a password. This check only warns, because a simple client is still correct if it sends every visitor who has no session to the portal.',
     fix: 'Remember for a while that the visitor has signed out. During this time, show a sign-in button instead of redirecting to the login path.',
     needs,
     async run(context) {
@@ -576,7 +576,7 @@ export const signingOut: CheckDefinition[] = [
     title: 'When a visitor signs out, the client does not delete cookies that another program has set',
     rule: 'CK-14',
     why: 'Another host of the domain, or another program on this host, may have set the cookie, for example for its own session. If the client deletes the cookie, the visitor is also signed out of that program.',
-    fix: 'Delete only the cookies that the client sets, by name and without a Domain. Never delete all cookies of a request.',
+    fix: 'Delete only the cookies that the client sets, and delete them by name and without a Domain. Never delete all cookies of a request.',
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()

@@ -40,7 +40,7 @@ const rows: {
     id: 'same-site',
     title: 'The login cookie is SameSite=Lax',
     rule: 'CL-08',
-    why: 'Browsers do not send Strict cookies with the callback, so no login would work. They send a cookie with SameSite=None even with requests that another site causes. If SameSite is missing, browsers behave in different ways.',
+    why: 'Browsers do not send Strict cookies with the callback, so no login would work. If a cookie has SameSite=None, they send it even with requests that another site causes. If SameSite is missing, browsers behave in different ways.',
     fix: 'Set SameSite=Lax.',
     isRight: ({ sameSite }) => sameSite === 'lax',
     found: () => 'is not SameSite=Lax',
@@ -135,7 +135,7 @@ export const loginCookie: CheckDefinition[] = [
       const landed = await followCallback(context, browser, callback, context.beforePortal)
       const answers = landed.trail.flatMap(setCookiesOf).map(readSetCookie)
       // If the name of the cookie differs from login to login, or if the callback deletes the cookie, the cookie
-      // belongs to one login. A cookie without Max-Age that does not belong to one login can contain the id of a
+      // belongs to one login. If a cookie without Max-Age does not belong to one login, it can contain the id of a
       // session on the server.
       for (const { name } of endless)
         expect(

@@ -354,7 +354,7 @@ export const startingALogin: CheckDefinition[] = [
     id: 'start-after-session-ended',
     title: 'If the platform has ended the session, the login path leads to the portal',
     rule: 'token-ends-early',
-    why: 'Some clients lead signed-in visitors from the login path to their pages. If such a client looks only at its own cookie, a visitor whose session the platform has ended cannot sign in again before the cookie expires.',
+    why: 'Some clients lead signed-in visitors from the login path to their pages. If such a client looks only at its own cookie and the platform has ended the session, the visitor cannot sign in again before the cookie expires.',
     fix: 'Begin a login even if the browser has a session cookie. Or delete the cookie when the API and the portal refuse the tokens.',
     needs: ['page'],
     async run(context) {
@@ -465,7 +465,8 @@ export const startingALogin: CheckDefinition[] = [
       const browser = context.browser()
       const { cookies } = browser
       const set = cookies.set.bind(cookies)
-      // The browser drops the cookies of the client. It keeps the cookies of the portal, where the visitor is signed in.
+      // The browser drops the cookies of the client. It keeps the cookies of the portal, where the visitor is signed
+      // in.
       cookies.set = (url, ...rest) => url.startsWith(context.platform.portalUrl) && set(url, ...rest)
       const [name = '', value = ''] = person.portalCookie.split('=')
       browser.cookies.set(context.platform.portalUrl, `${name}=${value}; Path=/; Secure; HttpOnly; SameSite=Lax`)

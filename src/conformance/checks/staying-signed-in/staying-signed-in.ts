@@ -156,7 +156,7 @@ export const stayingSignedIn: CheckDefinition[] = [
     id: 'refresh-not-on-403',
     title: 'If the API answers 403, the client does not renew the token and does not end the session',
     rule: 'UP-14',
-    why: 'Status 403 means that the visitor may not make this call. The token is valid, and a new token would have the same rights.',
+    why: 'Status 403 means that the visitor is not allowed to make this call. The token is valid, and a new token would have the same rights.',
     fix: 'Renew or sign out only after a 401 answer.',
     needs,
     async run(context) {
@@ -181,7 +181,7 @@ export const stayingSignedIn: CheckDefinition[] = [
     needs,
     async run(context) {
       const people = [await context.person(), await context.otherPerson()]
-      // Makes both renewals slow, because otherwise those of a fast client do not overlap.
+      // Makes both renewals slow, because otherwise the two renewals of a fast client do not overlap.
       const late = { times: 20, options: { seconds: 1 } }
       const first = await expiredSession(context, people[0])
       const drops = [await context.order('refresh-late', late)]

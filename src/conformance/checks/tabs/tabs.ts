@@ -386,7 +386,7 @@ export const tabs: CheckDefinition[] = [
     id: 'tabs-two-visitors',
     title: 'Two visitors who use the client at the same time see only their own data',
     rule: 'visitors-apart',
-    why: 'A client that keeps the session in a shared variable mixes up the data of two visitors.',
+    why: 'If a client keeps the session in a shared variable, it mixes up the data of two visitors.',
     fix: 'Keep the session in the request object, never in a global variable.',
     needs: ['page'],
     async run(context) {
@@ -422,7 +422,7 @@ export const tabs: CheckDefinition[] = [
     title:
       'If two visitors sign in at the same time, each visitor is signed in with their own account and lands on their own page',
     rule: 'visitors-apart',
-    why: 'A client that keeps the data of a login in a shared variable mixes up two visitors when their logins overlap.',
+    why: 'If a client keeps the data of a login in a shared variable, it mixes up two visitors when their logins overlap.',
     fix: 'Keep the data of each login together with its state, in a cookie of this browser or in a store with the state as the key.',
     needs: ['page'],
     async run(context) {
@@ -511,7 +511,7 @@ export const tabs: CheckDefinition[] = [
     id: 'tabs-other-visitors-pages',
     title: "Neither a page about an application nor the form for a new application shows another visitor's data",
     rule: 'visitors-apart',
-    why: 'If a client caches API answers only by their address, it can show an answer to a visitor who may not see it.',
+    why: 'If a client caches API answers only by their address, it can show an answer to a visitor who has no right to see it.',
     fix: 'Do not cache API answers. If you must cache them, make the id of the visitor part of the cache key.',
     needs: ['page'],
     async run(context) {

@@ -53,7 +53,7 @@ export const time: CheckDefinition[] = [
     id: 'time-session-ends-at-server',
     title: 'If a session has expired, the client no longer accepts its cookie',
     rule: 'CK-07',
-    why: 'Max-Age only tells the browser when to delete a cookie. If the client does not check the time itself, it accepts a copy of the cookie as long as the token works.',
+    why: 'Max-Age only tells the browser when to delete a cookie. If the client itself does not check the time, it accepts a copy of the cookie as long as the token works.',
     fix: 'Write the time at which the session ends into the sealed cookie or the store. At each request, compare this time with the current time.',
     needs,
     async run(context) {

@@ -74,7 +74,10 @@ export function isFoundBy(query: LoginQuery, login: RecordedLogin, now: Date): b
   return outcome === undefined || statusOf(login, now).outcome === outcome
 }
 
-/** Returns the names of clients by client id. Clients that were never registered, or have been removed, are missing. */
+/**
+ * Returns the names of clients, keyed by client id. Clients that were never registered, or have been removed, are
+ * missing.
+ */
 export type NamesOf = (clientIds: string[]) => Promise<Map<string, string>>
 
 /**

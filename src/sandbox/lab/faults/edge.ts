@@ -170,8 +170,8 @@ function stateReader({ logins, hide, clock }: Pick<EdgeOptions, 'logins' | 'hide
 }
 
 /**
- * This promise never resolves. Otherwise Fastify would run the handler, although the fault has already answered or
- * closed the connection.
+ * This promise never resolves. Otherwise Fastify would run the handler, although the fault has already answered the
+ * request or closed the connection.
  */
 function goNoFurther(): Promise<never> {
   return new Promise(() => {})

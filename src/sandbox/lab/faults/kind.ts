@@ -38,7 +38,7 @@ export interface FaultContext {
   setTrap(): string
   /** Returns an access token of this size that works like the given access token. */
   enlargeToken(token: string, bytes: number): Promise<string>
-  /** Returns an access token with the same claims that expires after this many seconds. */
+  /** Returns an access token that has the same claims and expires after this many seconds. */
   endTokenIn(token: string, seconds: number): Promise<string>
   /** Returns an opaque string that works like the given access token. */
   makeOpaque(token: string, form: OpaqueForm): string

@@ -17,8 +17,8 @@ export interface OrderedFault extends Order {
   status: 'waiting' | 'used up' | 'dropped'
   orderedAt: Date
   /**
-   * While the fault waits, this is the time of the last matching request, or of the order if no request has matched
-   * yet. Later, it is the time at which the fault ended.
+   * While the fault waits, this is the time of the last matching request or, if no request has matched yet, the time of
+   * the order. Later, it is the time at which the fault ended.
    */
   since: Date
   skipped: number

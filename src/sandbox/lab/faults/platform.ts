@@ -68,7 +68,7 @@ export function createStepFaults() {
   }
 }
 
-/** Returns a token with the same claims that expires after this many seconds. */
+/** Returns a token that has the same claims and expires after this many seconds. */
 export async function endAccessTokenIn(
   { addresses, keyRing, clock }: Pick<Services, 'addresses' | 'keyRing' | 'clock'>,
   token: string,

@@ -30,7 +30,7 @@ export interface OtherLogins {
   signedInAfter(userId: string, time: Date): boolean
   /**
    * How many logins, including this login, were completed one after another while the client made no call. The result
-   * is 0 unless at least three such logins, including this one, were completed within a minute.
+   * is 0 if fewer than three such logins, including this one, were completed within a minute.
    */
   timesInLoop(): number
 }
@@ -39,7 +39,7 @@ type Login = Pick<RecordedLogin, 'id' | 'clientId' | 'steps' | 'leftOut'>
 
 const fewestInLoop = 3
 const loopMs = 60_000
-/** How many logins before and after a login are compared with it. */
+/** How many earlier and how many later logins each login is compared with. */
 const mostNeighbours = 25
 
 interface Completed {
@@ -53,7 +53,7 @@ interface SignIn {
 }
 
 export function createLoginComparison() {
-  /** The values of each login that are compared, such as its state. `counts` says how many logins have each value. */
+  /** The compared values of each login, such as its state. `counts` says how many logins have each value. */
   const marksOfLogin = new Map<string, Set<string>>()
   const counts = new Map<string, number>()
   /**
@@ -111,9 +111,9 @@ export function createLoginComparison() {
   }
 
   /**
-   * Returns the login and its neighbours in the same portal session, from the first to the last. In both directions,
-   * the neighbours end before the nearest login after which the client made a call. If the client made a call after
-   * this login, the result is empty.
+   * Returns the login and its neighbours in the same portal session, from the first to the last. In each direction, the
+   * neighbours reach up to, but do not include, the nearest login after which the client made a call. If the client
+   * made a call after this login, the result is empty.
    */
   function unusedAround(login: Login): Completed[] {
     const ofSession = completed.get(sessionOfLogin.get(login.id) ?? '')
@@ -141,7 +141,7 @@ export function createLoginComparison() {
   return {
     forget,
 
-    /** Call this whenever the client of a login or one of its compared steps has changed. */
+    /** Call this whenever the client or a compared step of a login has changed. */
     update(login: Login): void {
       forget(login)
       if (login.clientId === undefined) return

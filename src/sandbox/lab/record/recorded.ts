@@ -120,8 +120,8 @@ export function challengeOf({ request }: RecordedStep): string | undefined {
 }
 
 /**
- * Whether the answer contains tokens. The status alone is not enough: a fault may cause a 200 answer without tokens
- * before the platform has acted.
+ * Whether the answer contains tokens. The status alone is not enough: before the platform has acted, a fault may cause
+ * a 200 answer without tokens.
  */
 export function gaveTokens({ kind, response, fault }: RecordedStep): boolean {
   const hasActed = fault?.acted !== 'before' || response.body.access_token !== undefined

@@ -75,7 +75,7 @@ export function askFirst(reply: FastifyReply, question: Question) {
 }
 
 /**
- * Returns the path of this page, made from the pattern of its route and from valid ids only. The path never contains
+ * Returns the path of this page, made only from the pattern of its route and from valid ids. The path never contains
  * any other text from the request.
  */
 export function pathOf(request: FastifyRequest): string {

@@ -1,5 +1,5 @@
-// Marks records that the laboratory has made. The laboratory's calls change and remove only marked records, and records
-// that seeding has made.
+// Marks records that the laboratory has made. The laboratory's calls change and remove only two kinds of records:
+// marked records, and records that seeding has made.
 import { type RawBuilder, sql } from 'kysely'
 import { selectApplications } from '../present-applications.ts'
 import type { Db } from '../schema.ts'

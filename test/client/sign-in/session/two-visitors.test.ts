@@ -94,8 +94,7 @@ t.test(
     const test = await buildForTwo(t)
     const { browser, platform, clock } = test
     await signInAs(test, 'visitor-1', 'refresh-of-the-first')
-    // The second visitor does not open another page before the page below, because that other page would delete the
-    // first visitor's cookies.
+    // The second visitor opens the page below first: another page before it would delete the first visitor's cookies.
     platform.answer(
       'POST /api/exchangeToken',
       giveTokens({ access_token: accessTokenOf('visitor-2'), refresh_token: undefined }),

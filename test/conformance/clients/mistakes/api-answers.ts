@@ -67,7 +67,7 @@ const depthOf = (value: unknown): number => (Array.isArray(value) ? 1 + Math.max
  */
 const headersOf = new WeakMap<Visit['cookies'], Headers>()
 
-/** Sends headers of the platform to the browser: all headers of the last answer that `isMet` selects. */
+/** Takes the platform's last answer for which `isMet` is true, and sends all headers of this answer to the browser. */
 const passesHeadersOnIf = (isMet: (call: Call, status: number) => boolean): Partial<Behaviour> => ({
   send: (visit, request) =>
     callWithHeaders(visit, request, (headers, status) => {

@@ -88,7 +88,7 @@ function readingMetadata(change: Partial<Reading> = {}, behaviour: Partial<Behav
   }
 }
 
-/** A correct client. A test requires that it fails no check. */
+/** A correct client. A test requires that no check fails for this client. */
 export const metadataReader = readingMetadata()
 
 /** Uses the addresses in the document for login requests and for exchanges. */

@@ -1,4 +1,4 @@
-// Clients that handle a wrong, slow or missing answer of the portal to the exchange wrongly.
+// Clients that wrongly handle a wrong, slow or missing answer of the portal to the exchange.
 import { type Behaviour, correct } from '../behaviour.ts'
 import { askPortal, crashing, deadlineOfHeaders, unlimited } from '../call-changes.ts'
 import { notCaught } from '../changes.ts'

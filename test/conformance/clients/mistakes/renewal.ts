@@ -34,8 +34,8 @@ const againOn = (wanted: number): Partial<Behaviour> => ({
 })
 
 /**
- * If `isMeant` returns true for the refresh_token in the answer to a renewal, which may be undefined, the client
- * forgets its old refresh token.
+ * The client forgets its old refresh token if `isMeant` returns true for the refresh_token (possibly undefined) in the
+ * answer to a renewal.
  */
 const loses = (isMeant: (value: unknown) => boolean): Partial<Behaviour> => ({
   readTokens(visit, answer) {

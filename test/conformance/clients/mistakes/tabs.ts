@@ -51,7 +51,7 @@ const inMemory: Pick<Behaviour, 'seal' | 'unseal'> = {
   unseal: (visit, name, text) => visit.memory.get(name + text),
 }
 
-/** Deletes the login cookies for whose names `isGone` is true. */
+/** Deletes each login cookie if `isGone` is true for its name. */
 function clearLogins({ cookies, setCookies }: Visit, isGone: (name: string) => boolean): void {
   for (const [name] of cookies)
     if (name.startsWith('__Host-login-') && isGone(name))

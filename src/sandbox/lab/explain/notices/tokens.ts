@@ -65,8 +65,8 @@ export const tokenNotices: Notice[] = [
     ...asFor('token-revoked'),
     find: login =>
       refusedFor('token-revoked')(login).filter(step => {
-        // A client knows that a token was revoked if it revoked the token itself, or if the API has already refused the
-        // token once.
+        // A client knows that a token was revoked in two cases: the client has revoked the token itself, or the API has
+        // already refused the token once.
         const knew = (other: RecordedStep) => other.kind === 'revoke' || other.reason === 'token-revoked'
         return login.steps.some(other => knew(other) && endOf(other) <= step.at.getTime() && other !== step)
       }),

@@ -7,7 +7,7 @@ import { goOn, page } from '../../pages.ts'
 import { isCallback } from '../../requests.ts'
 import { Refusal, type Session, type Visit } from '../../visit.ts'
 
-/** Comparisons that accept a text if only a part of it is right. */
+/** Comparisons that accept a text even if only a part of it is right. */
 const looseComparisons: Record<string, (sent: string, own: string) => boolean> = {
   'beginning-compared': (sent, own) => sent.startsWith(own),
   'beginning-enough': (sent, own) => sent !== '' && own.startsWith(sent),
