@@ -1,7 +1,7 @@
 // Limits how many checks run at the same time. While a check waits, another check can use its slot.
 import { setTimeout as wait } from 'node:timers/promises'
 
-/** A check waits with these functions, so that other checks can run while it waits. */
+/** A check that must wait calls one of these functions. Other checks can then run meanwhile. */
 export interface Slot {
   /**
    * Waits, and frees the slot while waiting. After the pause, the calling function gets a slot earlier than functions

@@ -311,7 +311,7 @@ t.test(
 )
 
 t.test(
-  'a check is undecided if it cannot create or find something that an earlier check of the run could create or find',
+  'if an earlier check created or found something, and a later check of the same run fails to do so, the later check is undecided',
   async t => {
     const { 'create-works': works, 'page-escapes-title': shows } = await judge({}, 'create-works', 'page-escapes-title')
     t.match([works, shows], [{ verdict: 'passed' }, { verdict: 'passed' }])

@@ -55,7 +55,7 @@ export const signInTexts = {
     other_user:
       'You are signed in at the login portal with a different account than on this site, so nothing was connected. Sign out at the portal, then try again.',
     user_unknown:
-      'The login portal does not say who you are, so nothing can be connected. Tell the operator of this site.',
+      'The login portal does not say who you are, so this site cannot connect your account. Tell the operator of this site.',
     no_refresh_token:
       'The login portal did not give this site long-term access, so nothing was connected. Tell the operator of this site.',
     not_connected: 'This site could not store the connection, so nothing was connected. Try again.',

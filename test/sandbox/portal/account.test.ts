@@ -60,7 +60,7 @@ async function listApplications({ api }: TestSandbox, accessToken: string) {
 }
 
 t.test(
-  'if nobody is signed in, each account address first shows the sign-in page, and shows its own page after the sign-in; GET / redirects to the account',
+  'if a visitor who is not signed in opens an account page, the portal shows the sign-in page, and then the account page; GET / redirects to the account',
   async t => {
     const sandbox = await buildTestSandbox(t)
     for (const path of paths) {

@@ -316,7 +316,7 @@ export const callback: CheckDefinition[] = [
   },
   {
     id: 'callback-names-no-host',
-    title: 'The client sends no request to a host that a parameter of the callback names',
+    title: 'If a parameter of the callback contains the name of a host, the client sends no request to this host',
     rule: 'UP-01',
     why: 'Anyone can write the address of a callback. If iss or another parameter decides where the client sends the exchange, an attacker gets the client secret and the code.',
     fix: 'Take the address of the portal from the configuration. Compare iss with this address, and refuse a callback with another iss.',

@@ -525,7 +525,11 @@ export const cookie: CheckDefinition[] = [
         page,
       )
       for (const name of ['one', 'two']) full.cookies.delete(`neighbour-${name}`)
-      expect(await context.isSignedIn(full), 'Without the other cookies, the visitor is no longer signed in.', page)
+      expect(
+        await context.isSignedIn(full),
+        'After the cookies of other programs were deleted again, the visitor is no longer signed in.',
+        page,
+      )
     },
   },
 ]

@@ -299,7 +299,7 @@ const others: CheckDefinition[] = [
     id: 'metadata-issuer-revocation',
     title: 'If the issuer in the metadata is not the portal, the client does not revoke a token',
     rule: 'metadata-issuer',
-    why: 'The document of another issuer says nothing about this portal, which may have no address for revocation. The client would send tokens and its secret to an address that does not exist.',
+    why: 'The document of another issuer does not describe this portal, and this portal may have no address for revocation. The client would send tokens and its secret to an address that does not exist.',
     fix: 'Compare the issuer field with the configured address of the portal, character by character. If they differ, treat the document as missing.',
     needs: ['process', 'page', 'logout'],
     ...alone,

@@ -338,7 +338,7 @@ export const newTokens: CheckDefinition[] = [
     title: 'A renewal does not extend the lifetime of the cookie that contains the refresh token',
     rule: 'CK-09',
     why: 'If each renewal extends the lifetime, neither the cookie nor a stolen copy of it ever expires.',
-    fix: 'Store the time of the login together with the refresh token. After each renewal, set Max-Age to the rest of the lifetime.',
+    fix: 'Store the time of the login together with the refresh token. After each renewal, set Max-Age to the time that is left of the lifetime, counted from the login.',
     needs,
     async run(context) {
       const { browser, page: landed } = await expiredSession(context)

@@ -248,7 +248,7 @@ export const stateAndVerifier: CheckDefinition[] = [
           `The client took ${name} from the query of the login path.`,
           ...(page ? [page] : []),
         )
-      // A client may also pass a parameter on under another name.
+      // A client may also forward a parameter under another name.
       const named = Object.fromEntries(passedOn.map(name => [name, `conformance-${name}-value`]))
       const other = await startWithQuery(context, named)
       for (const [sent, value] of other?.url.searchParams ?? []) {
