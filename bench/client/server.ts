@@ -17,7 +17,10 @@ const scripts = {
   'openid-client, iron-session': pathOf('servers/openid-client.ts'),
 }
 
-/** Only our client needs a cache of compiled code, because it consists of many TypeScript files. The other servers are JavaScript or a single file. */
+/**
+ * Only our client needs a cache of compiled code, because it consists of many TypeScript files. The other servers are
+ * JavaScript or a single file.
+ */
 const asByNpmStart = ['--import', pathOf('../../scripts/keep-compiled.ts')]
 
 export type ServerName = keyof typeof scripts

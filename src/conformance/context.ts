@@ -180,6 +180,9 @@ export function createContext({
      */
     beforePortal: { stopAt: isPortal },
 
+    /** The same kind of option: the browser stops before a redirect to an address outside of the client. */
+    beforeLeaving: { stopAt: ({ origin }: URL) => origin !== settings.client },
+
     /** Returns the visitor of this check. Every call returns the same person. */
     async person(): Promise<Person> {
       return people[0] ?? (await context.otherPerson())

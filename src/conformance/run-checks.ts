@@ -312,8 +312,9 @@ async function findOutcome(check: Check, context: CheckContext): Promise<CheckOu
 function judge(error: unknown, check: Check, settings: Settings): CheckOutcome {
   if (error instanceof NotRun) {
     const { stage, causes } = error.obstacle
-    // If the check can report the cause of the obstacle, the check fails, instead of counting as not run. At the stage `portal`, however, the
-    // check may only have seen that the portal refused the login. Then another check reports the cause.
+    // If the check can report the cause of the obstacle, the check fails, instead of counting as not run. At the stage
+    // `portal`, however, the check may only have seen that the portal refused the login. Then another check reports the
+    // cause.
     if (stage !== 'portal' && causes.includes(check.id)) return judge(error.failure, check, settings)
     return { verdict: 'undecided', reason: error.message, evidence: [], isNotRun: true }
   }

@@ -19,6 +19,9 @@ export function jsonOf({ response: { body } }: LabStep): Record<string, unknown>
 /** Whether this is an exchange or a renewal. The portal answers these requests with tokens. */
 export const isTokenCall = ({ kind }: LabStep) => kind === 'exchange' || kind === 'refresh'
 
+/** Whether this is a call with an access token: to the API, or to the portal's address for data about the user. */
+export const isCallWithToken = ({ kind }: LabStep) => kind === 'api' || kind === 'me'
+
 export const isRenewal = ({ kind }: LabStep) => kind === 'refresh'
 
 /** Returns the fields of an answer that contains an access token. For every other answer, returns undefined. */

@@ -60,7 +60,7 @@ t.test(
   },
 )
 
-t.test('the mistakes of a group use only the files of their own group and shared files', async t => {
+t.test('no file of mistakes imports the mistakes of another group', async t => {
   const folder = 'test/conformance/clients/mistakes'
   for (const path of globSync(`${folder}/**/*.ts`))
     t.same(

@@ -14,7 +14,7 @@ const { values } = parseArgs({
     /** Two patterns: `mistake` selects mistakes by name or group. `only` selects checks by id or group. */
     mistake: { type: 'string', default: '' },
     only: { type: 'string', default: '' },
-    /** With this option, each mistake is judged only with the checks of its own group. */
+    /** Judges each mistake only with the checks of the mistake's group. */
     'own-group': { type: 'boolean', default: false },
     'side-by-side': { type: 'string', default: '2' },
   },

@@ -455,7 +455,7 @@ export const renewal = {
   ),
   'renewal-of-one-session': should(
     decision(
-      'Each session has its own tokens, even if one person has several sessions. A renewal changes only the tokens of its own session.',
+      'If one person has several sessions, each session has its own tokens. A renewal in one session does not change the tokens of another session.',
     ),
   ),
   'RF-09': decision(
@@ -501,7 +501,7 @@ export const signOut = {
     'If the purpose of such a resource is to perform an unsafe action, then the resource owner MUST disable or disallow that action when it is accessed using a safe request method.',
   ),
   'PG-01': decision(
-    'Only a POST request changes something. The client refuses a POST request that does not come from one of its own pages.',
+    'The client changes something only when it gets a POST request from one of its own pages. It refuses a POST request from anywhere else.',
   ),
   'post-from-nowhere': decision('The client refuses a POST that has neither Sec-Fetch-Site nor Origin.'),
   'logout-not-silent': should(

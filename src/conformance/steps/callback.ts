@@ -1,5 +1,6 @@
 // Functions for the steps of a login from the portal to the client's callback. Checks can change each step.
 import type { Browser, Going, Page } from '../browser/browser.ts'
+import { Undecided } from '../check.ts'
 import type { CheckContext, Start } from '../context.ts'
 import { expect } from '../findings.ts'
 
@@ -37,6 +38,19 @@ export async function beginLogin(
   const browser = context.browser()
   const start = await context.startLogin(browser, path)
   return { browser, start, callback: await context.authorize(start) }
+}
+
+/**
+ * Makes a login without a change. Ends the check if the client makes no exchange for its callback. `what`: words for
+ * this callback. Returns the number of exchanges that this check has made so far.
+ */
+export async function requireExchange(context: CheckContext, what = 'a plain callback'): Promise<number> {
+  const before = (await context.codeExchanges()).length
+  const { browser, callback } = await beginLogin(context)
+  await followCallback(context, browser, callback)
+  const after = (await context.codeExchanges()).length
+  if (after === before) throw new Undecided(`The client made no exchange for ${what}.`)
+  return after
 }
 
 /** Opens a callback that the client must refuse. Fails if the client exchanges a code or signs somebody in. */

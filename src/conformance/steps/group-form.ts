@@ -55,8 +55,20 @@ export async function openGroupForm(context: CheckContext, browser: Browser): Pr
   return found
 }
 
-/** Ends the check if the form creates nothing, even when a visitor sends it from its own page. */
-export async function requireWorkingGroupForm(context: CheckContext, browser: Browser, person: Person): Promise<Page> {
+/** A form for a new group, after a visitor has sent it once and a group was created. */
+interface WorkingGroupForm extends GroupForm {
+  browser: Browser
+  person: Person
+  /** The answer to the form that was sent. */
+  answer: Page
+}
+
+/**
+ * Signs a visitor in, creates a group with the form, and opens the form again. Ends the check if the form creates
+ * nothing.
+ */
+export async function openWorkingGroupForm(context: CheckContext): Promise<WorkingGroupForm> {
+  const { browser, person } = await context.signedIn()
   const { page, form, values } = await openGroupForm(context, browser)
   const before = context.arrived('api')
   const answer = await browser.newTab().submit(page, form, values)
@@ -64,5 +76,7 @@ export async function requireWorkingGroupForm(context: CheckContext, browser: Br
     throw new Undecided(
       'The form for a new group creates nothing, even if the visitor sends it from the page that contains it.',
     )
-  return answer
+  const again = groupFormIn(context, [await browser.visit(page.url)])
+  if (!again) throw new Undecided(`The page at ${page.url} has no form for a new group when it is opened again.`)
+  return { ...again, browser, person, answer }
 }

@@ -13,6 +13,7 @@ import { expectOwnHeaders, foreignHeaders, foreignHeadersRule } from '../../step
 import { compareUnder, expectAnswer, shownIn, visitUnder } from '../../steps/list-page.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { decodeSafely } from '../../steps/set-cookies.ts'
+import { isCallWithToken } from '../../tokens.ts'
 import { otherVisitors } from './other-visitors.ts'
 import { textsOfCalls } from './texts-of-calls.ts'
 
@@ -199,7 +200,7 @@ async function expectOwnCalls(context: CheckContext, browser: Browser, from: Pag
   const isOwn = ({ request }: LabStep) =>
     /^\/apps\/v1(\/(?!\.\.?$|%2e)[^/?#]+)?$|^\/apps\/v1\?|^\/api\/me$/i.test(request.url) ||
     request.url.startsWith(`/identities/v1/${id}/links`)
-  const calls = steps.filter(({ kind }) => kind === 'api' || kind === 'me' || kind === 'exchange')
+  const calls = steps.filter(step => isCallWithToken(step) || step.kind === 'exchange')
   const wrong = calls.filter(step => !isOwn(step))
   expect(
     wrong.length === 0,

@@ -45,8 +45,7 @@ async function openVisitor(context: CheckContext, someone: Person): Promise<Visi
 /** Opens the addresses one after the other, and does not follow redirects to other sites. */
 async function openAll(context: CheckContext, browser: Browser, addresses: string[]): Promise<Page[]> {
   const pages: Page[] = []
-  for (const url of addresses)
-    pages.push(await browser.newTab().visit(url, { stopAt: ({ origin }) => origin !== context.settings.client }))
+  for (const url of addresses) pages.push(await browser.newTab().visit(url, context.beforeLeaving))
   return pages
 }
 

@@ -1,6 +1,5 @@
 // Tests callbacks with unusual parameters: repeated or missing parameters, parameters of another client or user,
 // errors, and garbage.
-
 import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -15,6 +14,7 @@ import {
   followCallback,
   navigationHeaders,
   otherSchemeOf,
+  requireExchange,
 } from '../../steps/callback.ts'
 import { runsScript } from '../../steps/page-content.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
@@ -497,10 +497,7 @@ export const callbackParameters: CheckDefinition[] = [
       why: 'The portal never issues a code with such a character. Anybody can make visitors open such a callback, and every useless exchange costs a connection to the portal.',
       fix: 'Before the exchange, check that the code contains only printable ASCII characters. If the code contains another character, answer with status 400.',
       async run(context) {
-        const plain = await beginLogin(context)
-        await followCallback(context, plain.browser, plain.callback)
-        const known = (await context.codeExchanges()).length
-        if (known === 0) throw new Undecided('The client made no exchange for a plain callback.')
+        const known = await requireExchange(context)
         const { browser, callback } = await beginLogin(context)
         callback.searchParams.set('code', code)
         await expectRefused(context, browser, callback, known)
@@ -576,10 +573,7 @@ export const callbackParameters: CheckDefinition[] = [
     why: 'The subject is the id of a user, and no such id is long. A client that keeps or logs the subject without a limit lets anybody fill its cookies or its log.',
     fix: 'Refuse a subject of more than about 2,000 characters with status 400, before the exchange.',
     async run(context) {
-      const plain = await beginLogin(context)
-      await followCallback(context, plain.browser, plain.callback)
-      const known = (await context.codeExchanges()).length
-      if (known === 0) throw new Undecided('The client made no exchange for a plain callback.')
+      const known = await requireExchange(context)
       const { browser, callback } = await beginLogin(context)
       callback.searchParams.set('subject', 'a'.repeat(8000))
       await expectRefused(context, browser, callback, known)
@@ -653,8 +647,5 @@ async function expectSimilarRefused(
     )
   }
   // If the client refuses even a correct callback, the refusals above prove nothing.
-  const { browser, callback } = await beginLogin(context)
-  await followCallback(context, browser, callback)
-  if ((await context.codeExchanges()).length === 0)
-    throw new Undecided('The client made no exchange for a plain callback.')
+  await requireExchange(context)
 }

@@ -55,7 +55,10 @@ const shown = [
   'unknown',
 ]
 
-/** Line breaks, unencoded and percent-encoded. The last value has two letters whose low bytes are 0D and 0A, which together are a line break. */
+/**
+ * Line breaks, unencoded and percent-encoded. The last value has two letters whose low bytes are 0D and 0A, which
+ * together are a line break.
+ */
 const breaks = ['\r\n', '\n', '\r', '%0d%0a', '\u560d\u560a']
 const added = 'x-conformance-added'
 

@@ -86,7 +86,7 @@ const returnChecks: CheckDefinition[] = returns.map(([id, value]) => ({
   fix: "Accept only a path of the client. Parse the address with the client's own origin as its base, and compare the origin of the result. Refuse the address if its path then begins with two slashes.",
   needs: ['returnTo'],
   async run(context) {
-    const { client, login, returnTo } = context.settings
+    const { login, returnTo } = context.settings
     const browser = context.browser()
     const page = await context.visitUntilPortal(
       browser,
@@ -95,7 +95,7 @@ const returnChecks: CheckDefinition[] = returns.map(([id, value]) => ({
     // A client may refuse the parameter at once.
     if (page.stoppedAt === undefined) return
     const callback = await context.authorize(readStart(page))
-    const landed = await followCallback(context, browser, callback, { stopAt: to => to.origin !== client })
+    const landed = await followCallback(context, browser, callback, context.beforeLeaving)
     expectAtHome(context, landed)
   },
 }))
@@ -322,13 +322,11 @@ export const returnTo: CheckDefinition[] = [
     fix: 'Check the return address in one place in the code, before you use or store it.',
     needs: ['returnTo', 'page'],
     async run(context) {
-      const { client, login, returnTo } = context.settings
+      const { login, returnTo } = context.settings
       const { browser } = await context.signedIn()
       for (const [, value] of returns) {
         const query = new URLSearchParams({ [returnTo]: valueFor(context, value) })
-        const page = await browser
-          .newTab()
-          .visit(context.url(`${login}?${query}`), { stopAt: ({ origin }) => origin !== client })
+        const page = await browser.newTab().visit(context.url(`${login}?${query}`), context.beforeLeaving)
         expectAtHome(context, page)
       }
     },
@@ -341,7 +339,7 @@ export const returnTo: CheckDefinition[] = [
     fix: 'Read the parameter once, and check the value that you use. Ignore the parameter if it is repeated or is not a string.',
     needs: ['returnTo'],
     async run(context) {
-      const { client, login, returnTo } = context.settings
+      const { login, returnTo } = context.settings
       const evil = encodeURIComponent('https://evil.example/')
       for (const query of [
         `${returnTo}=/&${returnTo}=${evil}`,
@@ -356,7 +354,7 @@ export const returnTo: CheckDefinition[] = [
           continue
         }
         const callback = await context.authorize(readStart(page))
-        expectAtHome(context, await followCallback(context, browser, callback, { stopAt: to => to.origin !== client }))
+        expectAtHome(context, await followCallback(context, browser, callback, context.beforeLeaving))
       }
     },
   },
@@ -368,7 +366,7 @@ export const returnTo: CheckDefinition[] = [
     why: 'Visitors trust a link to the client. If the login then leads to a page of an attacker, the client has an open redirect.',
     fix: "Accept only a path of the client as the return address. Parse the address with the client's own origin as its base, and compare the origin of the result.",
     async run(context) {
-      const { client, login } = context.settings
+      const { login } = context.settings
       for (const address of ['https://evil.example/', '//evil.example/']) {
         const browser = context.browser()
         const query = new URLSearchParams(returnNames.map((name): [string, string] => [name, address]))
@@ -379,7 +377,7 @@ export const returnTo: CheckDefinition[] = [
         if (page.stoppedAt === undefined) continue
         expectAtHome(context, page)
         const callback = await context.authorize(readStart(page))
-        expectAtHome(context, await followCallback(context, browser, callback, { stopAt: to => to.origin !== client }))
+        expectAtHome(context, await followCallback(context, browser, callback, context.beforeLeaving))
       }
     },
   },
@@ -425,7 +423,7 @@ export const returnTo: CheckDefinition[] = [
     why: 'A subdomain or another program on the host can set a cookie whose name does not begin with __Host-. If the client trusts the address in this cookie, a login ends at a page of an attacker.',
     fix: 'Check the return address again when the login ends. Or seal it together with the state in a login cookie whose name begins with __Host-.',
     async run(context) {
-      const { client, login, page, returnTo } = context.settings
+      const { login, page, returnTo } = context.settings
       const isPath = (value: string) => /^"?\/[\w/.-]*"?$/.test(decodeSafely(value))
       const find = ({ cookies }: Browser) =>
         cookies.list(context.url('/')).filter(({ name, value }) => !/^__(Host|Secure)-/i.test(name) && isPath(value))
@@ -439,10 +437,7 @@ export const returnTo: CheckDefinition[] = [
           isFound = true
           for (const name of names) plant(context, browser, name, encodeURIComponent(address))
           const callback = await context.authorize(readStart(begun))
-          expectAtHome(
-            context,
-            await followCallback(context, browser, callback, { stopAt: to => to.origin !== client }),
-          )
+          expectAtHome(context, await followCallback(context, browser, callback, context.beforeLeaving))
         }
       if (!isFound) throw new NotApplicable('no cookie that other sites can set contains a return address')
     },
@@ -454,7 +449,7 @@ export const returnTo: CheckDefinition[] = [
     why: 'A client that takes the return address from the Referer sends visitors to every site that links to its login.',
     fix: 'Take the return address only from the parameter of the login path, and check that the address is a path of the client.',
     async run(context) {
-      const { client, login } = context.settings
+      const { login } = context.settings
       const browser = context.browser()
       const from = browser.show('https://evil.example/', '')
       const page = await browser.visit(context.url(login), {
@@ -465,7 +460,7 @@ export const returnTo: CheckDefinition[] = [
         throw new Undecided('A login that begins at a link does not lead to the portal.')
       expectAtHome(context, page)
       const callback = await context.authorize(readStart(page))
-      expectAtHome(context, await followCallback(context, browser, callback, { stopAt: to => to.origin !== client }))
+      expectAtHome(context, await followCallback(context, browser, callback, context.beforeLeaving))
     },
   },
   {
@@ -476,7 +471,7 @@ export const returnTo: CheckDefinition[] = [
     fix: 'Catch the errors of the function that parses the address, and begin the login without the address. Encode the path before you write it into a header.',
     needs: ['returnTo'],
     async run(context) {
-      const { client, login, returnTo } = context.settings
+      const { login, returnTo } = context.settings
       for (const value of oddReturns) {
         const browser = context.browser()
         const page = await context.visitUntilPortal(browser, `${login}?${new URLSearchParams({ [returnTo]: value })}`)
@@ -488,7 +483,7 @@ export const returnTo: CheckDefinition[] = [
         )
         if (page.stoppedAt === undefined) continue
         const callback = await context.authorize(readStart(page))
-        const landed = await followCallback(context, browser, callback, { stopAt: to => to.origin !== client })
+        const landed = await followCallback(context, browser, callback, context.beforeLeaving)
         // A client may send the visitor to a page that does not exist.
         const [answer] = landed.trail
         expect(
@@ -511,15 +506,14 @@ export const returnTo: CheckDefinition[] = [
       const paths = ['//evil.example/', '//evil.example/..%2f', '/\\evil.example/', `//evil.example${page || '/'}`]
       for (const path of paths) {
         const browser = context.browser()
-        const stopAt = ({ origin }: URL) => origin !== client
-        const begun = await browser.visit(client + path, { stopAt })
+        const begun = await browser.visit(client + path, context.beforeLeaving)
         if (!begun.stoppedAt?.startsWith(context.platform.portalUrl)) {
           expectAtHome(context, begun)
           continue
         }
         if (!new URL(begun.stoppedAt).searchParams.has('response_type')) continue
         const callback = await context.authorize(readStart(begun))
-        expectAtHome(context, await followCallback(context, browser, callback, { stopAt }))
+        expectAtHome(context, await followCallback(context, browser, callback, context.beforeLeaving))
       }
     },
   },

@@ -13,6 +13,7 @@ import {
   expectRefused,
   followCallback,
   navigationHeaders,
+  requireExchange,
 } from '../../steps/callback.ts'
 import { cookiesOf } from '../../steps/set-cookies.ts'
 import { wordsIn } from '../../steps/state-guesses.ts'
@@ -288,10 +289,7 @@ export const states: CheckDefinition[] = [
     // Runs alone: the suite cannot tell which visitor a call without a token belongs to.
     isAlone: true,
     async run(context) {
-      const plain = await beginLogin(context)
-      await followCallback(context, plain.browser, plain.callback)
-      if ((await context.codeExchanges()).length === 0)
-        throw new Undecided('The client made no exchange for a plain callback.')
+      await requireExchange(context)
       const seen: LabStep[][] = []
       for (const forge of forgedCallbacks) {
         const { browser, start, callback } = await beginLogin(context)

@@ -6,6 +6,7 @@ import { describePage, expect, fail, setCookiesOf, statusOf } from '../../findin
 import { beginLogin, cookieHeader, followCallback, navigationHeaders, typedAddress } from '../../steps/callback.ts'
 import { ownCookies, plant, routeIn, sessionOf, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, readSetCookie } from '../../steps/set-cookies.ts'
+import { isCallWithToken, isRenewal } from '../../tokens.ts'
 
 /** Cookie headers that an attacker can make a browser send. */
 const hostile: [id: string, what: string, header: string][] = [
@@ -70,7 +71,7 @@ export const foreignCookies: CheckDefinition[] = [
           `With a session cookie that is changed at ${part * 5} % of its length, the page is answered with ${describePage(page)}.`,
           page,
         )
-        const calls = steps.filter(({ kind }) => kind === 'api' || kind === 'me' || kind === 'refresh')
+        const calls = steps.filter(step => isCallWithToken(step) || isRenewal(step))
         if (calls.length > 0) {
           routes ??= await routesOf(context, cookies)
           const isInRoute = ({ name, value }: { name: string; value: string }) =>
@@ -130,7 +131,7 @@ export const foreignCookies: CheckDefinition[] = [
           `With the cookie value ${what}, the page was answered with ${describePage(page)}.`,
           page,
         )
-        const isCalled = steps.some(({ kind }) => kind === 'api' || kind === 'me')
+        const isCalled = steps.some(isCallWithToken)
         if (isCalled) {
           routes ??= await routesOf(context, cookies)
           const hasWholeId = ({ name, value }: { name: string; value: string }) => {
@@ -162,10 +163,7 @@ export const foreignCookies: CheckDefinition[] = [
             expect(status > 0 && status < 500, `The page was answered with status ${status}.`, answer)
           }
         })
-        expect(
-          steps.some(({ kind }) => kind === 'api' || kind === 'me'),
-          'The visitor is no longer signed in.',
-        )
+        expect(steps.some(isCallWithToken), 'The visitor is no longer signed in.')
       },
     }),
   ),
@@ -359,7 +357,7 @@ export const foreignCookies: CheckDefinition[] = [
           `The page is answered with ${describePage(seen.page)}.`,
           seen.page,
         )
-        const calls = seen.steps.filter(({ kind }) => kind === 'api' || kind === 'me' || kind === 'refresh')
+        const calls = seen.steps.filter(step => isCallWithToken(step) || isRenewal(step))
         expect(calls.length === 0, 'The client accepted the value of a login cookie as a session.', seen.page, ...calls)
       }
     },
@@ -382,7 +380,7 @@ export const foreignCookies: CheckDefinition[] = [
         const { page, steps } = await visitPage(context, thief)
         expect(page.status > 0 && page.status < 500, `The page is answered with ${describePage(page)}.`, page)
         expect(
-          !steps.some(({ kind }) => kind === 'api' || kind === 'me'),
+          !steps.some(isCallWithToken),
           `The client accepted the value of the cookie ${from.name} under the name of another session cookie.`,
           page,
         )

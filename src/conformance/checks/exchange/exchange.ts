@@ -1,6 +1,5 @@
 // Tests the exchange of the code: the client's request to the portal, and where the client sends its secret and the
 // tokens.
-
 import { createHash } from 'node:crypto'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Exchange } from '../../browser/browser.ts'
@@ -10,7 +9,7 @@ import { describePage, expect, expectWithFix } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import { beginLogin, followCallback, typedAddress } from '../../steps/callback.ts'
 import { cookiesOf, readableTextsIn, readSetCookie } from '../../steps/set-cookies.ts'
-import { fieldsOf, tokensOf, tokensSentIn } from '../../tokens.ts'
+import { fieldsOf, isCallWithToken, tokensOf, tokensSentIn } from '../../tokens.ts'
 import { tokenAnswers } from './token-answers.ts'
 
 /** The form fields of the exchange (rule CL-14), and the value that each field must have. */
@@ -410,9 +409,7 @@ export const exchange: CheckDefinition[] = [
           headers: { ...typedAddress, cookie: cookies.join('; '), authorization: `Bearer ${foreign}` },
         }),
       )
-      const taken = steps.filter(
-        step => (step.kind === 'api' || step.kind === 'me') && tokensSentIn(step).includes(foreign),
-      )
+      const taken = steps.filter(step => isCallWithToken(step) && tokensSentIn(step).includes(foreign))
       expect(
         taken.length === 0,
         'A call contained the token from the Authorization header that the browser had sent.',

@@ -24,6 +24,7 @@ import {
 } from '../../steps/application-pages.ts'
 import { findCreateForm, forge, textFieldsOf } from '../../steps/create-form.ts'
 import { runsScript } from '../../steps/page-content.ts'
+import { isCallWithToken } from '../../tokens.ts'
 
 const needs: Check['needs'] = ['page']
 
@@ -319,9 +320,7 @@ async function expectOwnPaths(
     sendForm(context, browser, { action: action.replace(id, hostile), fields }, ownForm(context)),
   )
   const wrong = steps.filter(
-    step =>
-      (step.kind === 'api' || step.kind === 'me' || step.kind === 'exchange') &&
-      !isAllowed(step.request.url, person.id),
+    step => (isCallWithToken(step) || step.kind === 'exchange') && !isAllowed(step.request.url, person.id),
   )
   expect(
     wrong.length === 0,

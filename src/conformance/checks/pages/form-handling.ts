@@ -485,12 +485,11 @@ export const formHandling: CheckDefinition[] = [
     fix: 'For a form, make only the call that the form asks for, and at most one call before it. Answer with a redirect. To show a refused form again, read only the groups, and keep the id of the visitor in the session.',
     needs: ['page'],
     async run(context) {
-      const stop = noRedirects
       let judged = 0
       const judge = async (what: string, usual: number, send: () => Promise<Page>) => {
         await context.platform.settle()
-        const { result: page, steps } = await context.during(() => send())
-        const calls = steps.filter(step => isPlatformCall(step))
+        const { result: page, steps } = await context.during(send)
+        const calls = steps.filter(isPlatformCall)
         // After a 401, the client may renew the session and send the refused call once more.
         const most = usual + (calls.some(isRenewal) ? 1 : 0)
         judged++
@@ -498,7 +497,7 @@ export const formHandling: CheckDefinition[] = [
       }
       if (context.settings.create) {
         const open = await openCreateForm(context)
-        const send = ({ browser, page, form, values }: OpenForm) => browser.submit(page, form, values, stop)
+        const send = ({ browser, page, form, values }: OpenForm) => browser.submit(page, form, values, noRedirects)
         await judge('the form for a new application', 2, () => send(open))
         const again = await openFormIn(context, open.browser.newTab(), open.person)
         await context.order('create-422-fields', { times: 5 })
@@ -511,7 +510,7 @@ export const formHandling: CheckDefinition[] = [
         const open = await reopen(all!.browser, found)
         if (!open) continue
         await judge(`the form ${new URL(open.form.action).pathname.replaceAll(all!.id, '…')}`, 2, () =>
-          all!.browser.newTab().submit(open.page, open.form, typedInto(open), stop),
+          all!.browser.newTab().submit(open.page, open.form, typedInto(open), noRedirects),
         )
       }
       if (judged === 0) throw new NotApplicable('the client has no form about applications')

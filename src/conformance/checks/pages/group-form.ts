@@ -3,7 +3,7 @@ import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import { describePage, expect, expectServed } from '../../findings.ts'
 import { changesSince, isWrite } from '../../steps/application-pages.ts'
 import { expectNoPost, isOrdinary } from '../../steps/every-form.ts'
-import { openGroupForm, requireWorkingGroupForm } from '../../steps/group-form.ts'
+import { openWorkingGroupForm } from '../../steps/group-form.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
@@ -17,9 +17,7 @@ export const groupForm: CheckDefinition[] = [
     fix: 'Answer with a page that says that nothing was created and has a link to the login path. Or show this message after the login.',
     needs,
     async run(context) {
-      const { browser, person } = await context.signedIn()
-      await requireWorkingGroupForm(context, browser, person)
-      const { page: opened, form, values } = await openGroupForm(context, browser)
+      const { browser, person, page: opened, form, values } = await openWorkingGroupForm(context)
       const left = browser.copy()
       for (const { name } of left.cookies.list(context.url('/'))) left.cookies.delete(name)
       const before = context.arrived('api')
@@ -46,9 +44,7 @@ export const groupForm: CheckDefinition[] = [
     fix: 'Look at the status of every answer of the API. Unless it is 201, show a page that says that the group was not created.',
     needs,
     async run(context) {
-      const { browser, person } = await context.signedIn()
-      await requireWorkingGroupForm(context, browser, person)
-      const { page: opened, form, values } = await openGroupForm(context, browser)
+      const { browser, page: opened, form, values } = await openWorkingGroupForm(context)
       await context.order('api-503', { times: 1 })
       const { result: page, steps } = await context.during(() => browser.newTab().submit(opened, form, values))
       await context.dropFaults()
@@ -72,9 +68,7 @@ export const groupForm: CheckDefinition[] = [
     fix: 'Handle a 401 answer in the one function that makes all API calls: renew the tokens once, and if this does not help, offer the login.',
     needs,
     async run(context) {
-      const { browser, person } = await context.signedIn()
-      await requireWorkingGroupForm(context, browser, person)
-      const { page: opened, form, values } = await openGroupForm(context, browser)
+      const { browser, person, page: opened, form, values } = await openWorkingGroupForm(context)
       await context.platform.endAccessTokens(person)
       const page = await browser.newTab().submit(opened, form, values, context.beforePortal)
       await context.platform.settle()
@@ -94,8 +88,7 @@ export const groupForm: CheckDefinition[] = [
     fix: 'Answer every successful POST with 303 to another page.',
     needs,
     async run(context) {
-      const { browser, person } = await context.signedIn()
-      const answer = await requireWorkingGroupForm(context, browser, person)
+      const { answer } = await openWorkingGroupForm(context)
       if (answer.status >= 400) throw new NotApplicable(`the form was answered with ${describePage(answer)}`)
       expectNoPost(answer, 'The form for a new group')
     },

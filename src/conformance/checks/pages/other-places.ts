@@ -1,5 +1,5 @@
-// Checks on rules that many clients follow on the page behind the login, but forget on the pages about an application,
-// on the start page, or for requests of another origin.
+// Checks on pages and requests that clients often forget: pages about an application, the start page, and requests from
+// another origin. Many clients follow the same rules on the page behind the login.
 import type { Page } from '../../browser/browser.ts'
 import { type Check, type CheckDefinition, NotApplicable, passNotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -18,6 +18,7 @@ import {
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { findCreateForm, openCreateForm, openFormIn } from '../../steps/create-form.ts'
 import { requestText } from '../../steps/raw.ts'
+import { isCallWithToken } from '../../tokens.ts'
 
 const needs: Check['needs'] = ['page']
 
@@ -100,7 +101,7 @@ export const otherPlaces: CheckDefinition[] = [
           const { result: answer, steps } = await context.during(() => context.request(address, { headers }))
           expect(statusOf(answer) > 0, 'There was no answer.', answer)
           const wrong = steps
-            .filter(({ kind }) => kind === 'api' || kind === 'me' || kind === 'exchange')
+            .filter(step => isCallWithToken(step) || step.kind === 'exchange')
             .filter(
               ({ request }) =>
                 !allowedPaths.test(request.url) && !request.url.startsWith(`/identities/v1/${person.id}/links`),

@@ -19,7 +19,7 @@ import {
   visitPage,
 } from '../../steps/sessions.ts'
 import { cookiesOf, readSetCookie } from '../../steps/set-cookies.ts'
-import { fieldsOf, isRenewal, tokensOf } from '../../tokens.ts'
+import { fieldsOf, isCallWithToken, isRenewal, tokensOf } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
@@ -419,7 +419,7 @@ async function expectNewToken(context: CheckContext, browser: Browser, renewal: 
       .map(step => tokensOf(step)?.access_token),
   )
   const { page, steps } = await visitPage(context, browser)
-  const calls = steps.filter(({ kind }) => kind === 'api' || kind === 'me')
+  const calls = steps.filter(isCallWithToken)
   const isOld = ({ request }: LabStep) => old.has(request.headers.authorization?.split(' ')[1])
   const renewals = steps.filter(isRenewal)
   expect(!calls.some(isOld), 'The next page calls the API with the token from before the renewal.', page, ...steps)

@@ -1,6 +1,7 @@
 // Checks on renewals that several tabs or browsers need at the same time.
 import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { isCall } from '../../steps/renewals.ts'
@@ -8,6 +9,19 @@ import { expiredSession, newTabs, renewalIn, visitAtOnce, visitPage } from '../.
 import { isRenewal, tokensSentIn } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
+
+/** Loads the page behind the login in several tabs at once. Fails if a tab does not show the page. */
+async function expectPageInTabs(context: CheckContext, browser: Browser, count: number): Promise<void> {
+  const { pages, page, steps } = await visitAtOnce(context, newTabs(browser, count))
+  renewalIn(context, { page, steps })
+  for (const shown of pages)
+    expect(
+      shown.status === 200 && !shown.stoppedAt,
+      `One tab got ${shown.stoppedAt ? 'a redirect to the portal' : describePage(shown)}.`,
+      shown,
+    )
+  expect(await context.isSignedIn(browser), `After the ${count} visits, the visitor is not signed in.`)
+}
 
 export const parallel: CheckDefinition[] = [
   {
@@ -19,15 +33,7 @@ export const parallel: CheckDefinition[] = [
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)
-      const { pages, page, steps } = await visitAtOnce(context, newTabs(browser, 10))
-      renewalIn(context, { page, steps })
-      for (const page of pages)
-        expect(
-          page.status === 200 && !page.stoppedAt,
-          `One tab got ${page.stoppedAt ? 'a redirect to the portal' : describePage(page)}.`,
-          page,
-        )
-      expect(await context.isSignedIn(browser), 'After the ten visits, the visitor is not signed in.')
+      await expectPageInTabs(context, browser, 10)
     },
   },
   {
@@ -40,15 +46,7 @@ export const parallel: CheckDefinition[] = [
     async run(context) {
       const { browser, person } = await context.signedIn()
       await context.platform.endAccessTokens(person)
-      const { pages, page, steps } = await visitAtOnce(context, newTabs(browser, 5))
-      renewalIn(context, { page, steps })
-      for (const page of pages)
-        expect(
-          page.status === 200 && !page.stoppedAt,
-          `One tab got ${page.stoppedAt ? 'a redirect to the portal' : describePage(page)}.`,
-          page,
-        )
-      expect(await context.isSignedIn(browser), 'After the five visits, the visitor is not signed in.')
+      await expectPageInTabs(context, browser, 5)
     },
   },
   {

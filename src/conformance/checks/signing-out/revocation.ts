@@ -12,7 +12,7 @@ import { renewUnder } from '../../steps/renewals.ts'
 import { noRevocation, revocationSeconds, untilRevoked } from '../../steps/revocations.ts'
 import { signInWithOddRefreshToken, visitPage } from '../../steps/sessions.ts'
 import { signOut, signOutFormOf } from '../../steps/sign-out.ts'
-import { fieldsOf, tokensIssuedIn, tokensOf } from '../../tokens.ts'
+import { fieldsOf, isCallWithToken, isRenewal, tokensIssuedIn, tokensOf } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['logout', 'page']
 
@@ -245,7 +245,7 @@ const failures: CheckDefinition[] = [
           page,
         )
         const { steps } = await visitPage(context, browser)
-        const used = steps.filter(({ kind }) => kind === 'api' || kind === 'me' || kind === 'refresh')
+        const used = steps.filter(step => isCallWithToken(step) || isRenewal(step))
         expect(
           used.length === 0,
           `After the fault revoke-${answer}, the next page still uses the session.`,

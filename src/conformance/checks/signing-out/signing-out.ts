@@ -8,12 +8,12 @@ import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectWithFix, fail, headerOf, setCookiesOf, waitedMs } from '../../findings.ts'
 import { openPagesAbout, openWithApplication, scriptOfOtherPort, sendForm } from '../../steps/application-pages.ts'
 import { beginLogin, cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
-import { renewUnder } from '../../steps/renewals.ts'
+import { isCall, renewUnder } from '../../steps/renewals.ts'
 import { noRevocation, revocationSeconds, untilRevoked } from '../../steps/revocations.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, type ReadCookie, readSetCookie } from '../../steps/set-cookies.ts'
 import { formHtml, openSignOut, signOut, signOutFormOf } from '../../steps/sign-out.ts'
-import { fieldsOf, tokensOf } from '../../tokens.ts'
+import { fieldsOf, isCallWithToken, isRenewal, tokensOf } from '../../tokens.ts'
 import { afterExpiry } from './after-expiry.ts'
 import { revocation } from './revocation.ts'
 
@@ -75,7 +75,7 @@ export const signingOut: CheckDefinition[] = [
       // Also counts calls that the platform refuses, because after the sign-out the client must not use the tokens at
       // all.
       const { steps } = await visitPage(context, browser)
-      const used = steps.filter(({ kind }) => kind === 'api' || kind === 'me' || kind === 'refresh')
+      const used = steps.filter(step => isCallWithToken(step) || isRenewal(step))
       expect(used.length === 0, 'The next page still uses the tokens of the session.', page, ...used)
     },
   },
@@ -301,7 +301,7 @@ export const signingOut: CheckDefinition[] = [
       if (endOf(out) >= endOf(late) || !tokensOf(renewal))
         throw new Undecided('The renewal ended before the visitor had signed out, or the renewal failed.')
       const { page, steps } = await visitPage(context, browser)
-      const calls = steps.filter(({ kind, response }) => (kind === 'api' || kind === 'me') && response.status < 400)
+      const calls = steps.filter(isCall)
       expect(
         calls.length === 0,
         'After the late answer, the visitor is signed in on the next page.',
@@ -385,11 +385,7 @@ export const signingOut: CheckDefinition[] = [
       for (const path of [behind, behind, create, ...about].filter(path => path !== '')) {
         const { result: page, steps } = await context.during(() => browser.newTab().visit(context.url(path)))
         const shown = new URL(context.url(path)).pathname.replaceAll(application.id, '…')
-        expect(
-          !steps.some(({ kind }) => kind === 'api' || kind === 'me'),
-          `At the next visit to ${shown}, the visitor is signed in again.`,
-          page,
-        )
+        expect(!steps.some(isCallWithToken), `At the next visit to ${shown}, the visitor is signed in again.`, page)
       }
     },
   },

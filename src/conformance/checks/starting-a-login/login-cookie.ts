@@ -1,11 +1,10 @@
 // Checks on the login cookie, which keeps the state of a login until the callback: its attributes and its lifetime.
-
 import type { Exchange } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, fail, setCookiesOf } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
-import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { beginLogin, followCallback, requireExchange } from '../../steps/callback.ts'
 import { type ReadCookie, readSetCookie, wrongAgeOf } from '../../steps/set-cookies.ts'
 import { lastAnswer, startsOfStrangers } from '../../steps/starts.ts'
 
@@ -109,14 +108,6 @@ const attributes = rows.map(({ id, title, rule, why, fix, isRight, found }) => (
         )
   },
 }))
-
-/** Makes a login without a change. Ends the check if the client makes no exchange for the callback. */
-async function requireExchange(context: CheckContext, what: string): Promise<void> {
-  const before = (await context.codeExchanges()).length
-  const { browser, callback } = await beginLogin(context)
-  await followCallback(context, browser, callback)
-  if ((await context.codeExchanges()).length === before) throw new Undecided(`The client made no exchange for ${what}.`)
-}
 
 export const loginCookie: CheckDefinition[] = [
   ...attributes,

@@ -1,5 +1,4 @@
 // Checks with one visitor in several tabs and windows, and with a client that runs in several processes.
-
 import { randomUUID } from 'node:crypto'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type Browser, noRedirects } from '../../browser/browser.ts'
@@ -522,9 +521,7 @@ export const tabs: CheckDefinition[] = [
       if (create) pages.push(await owner.browser.visit(context.url(create)))
       const reader = await context.signedIn({ person: await context.otherPerson() })
       for (const { url } of pages) {
-        const page = await reader.browser
-          .newTab()
-          .visit(url, { stopAt: ({ origin }) => origin !== context.settings.client })
+        const page = await reader.browser.newTab().visit(url, context.beforeLeaving)
         const values = page.forms.flatMap(({ fields }) => fields.map(([, value]) => value))
         const text = [page.body, ...values].join('\n')
         expect(!text.includes(secret), 'The page shows an application of another visitor.', page)
@@ -802,12 +799,16 @@ export const tabs: CheckDefinition[] = [
       const begun = [
         {
           ...(await beginLogin(context)),
-          ...{ setting: 'CLIENT_ID', value: randomUUID(), parameter: 'client_id' },
+          setting: 'CLIENT_ID',
+          value: randomUUID(),
+          parameter: 'client_id',
           read: (start: URL) => start.searchParams.get('client_id'),
         },
         {
           ...(await beginLogin(context)),
-          ...{ setting: 'LOGIN_URL', value: otherPortal, parameter: 'iss' },
+          setting: 'LOGIN_URL',
+          value: otherPortal,
+          parameter: 'iss',
           read: (start: URL) => start.origin,
         },
       ]
@@ -818,8 +819,9 @@ export const tabs: CheckDefinition[] = [
           await clientProcess.restart({ [setting]: value }).catch(() => {
             throw new NotApplicable(`the client does not start with another ${setting}`)
           })
-          const stopAt = (url: URL) => url.origin !== context.settings.client
-          const { stoppedAt } = await context.browser().visit(context.url(context.settings.login), { stopAt })
+          const { stoppedAt } = await context
+            .browser()
+            .visit(context.url(context.settings.login), context.beforeLeaving)
           if (!stoppedAt || read(new URL(stoppedAt)) !== value)
             throw new NotApplicable(`the client does not begin logins with another ${setting}`)
           // Adapts the callback to the new settings. The client can then notice only from its own data that the login

@@ -7,7 +7,7 @@ import { makeApplication, makeGroup } from '../../steps/applications.ts'
 import { beginLogin, cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
 import { openFormIn } from '../../steps/create-form.ts'
 import { expiredSession, requireFaultyExchange, visitPage } from '../../steps/sessions.ts'
-import { tokensOf, tokensSentIn } from '../../tokens.ts'
+import { isCallWithToken, tokensOf, tokensSentIn } from '../../tokens.ts'
 import { usageOf } from './usage.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
@@ -32,7 +32,7 @@ async function isTaken(
   page = context.settings.page,
 ): Promise<boolean> {
   const { steps } = await context.during(() => context.request(page, { headers: { cookie, ...typedAddress } }))
-  return steps.some(step => (step.kind === 'api' || step.kind === 'me') && tokensSentIn(step).includes(token))
+  return steps.some(step => isCallWithToken(step) && tokensSentIn(step).includes(token))
 }
 
 async function leaveLogins(context: CheckContext): Promise<number> {
@@ -184,7 +184,7 @@ export const time: CheckDefinition[] = [
       for (let count = 1; count <= 4; count++) await makeGroup(context, person, `Group ${count}`)
       for (const url of urls) {
         const { result: one, steps } = await context.during(() => context.visitUntilPortal(browser.newTab(), url))
-        const made = steps.filter(step => isPlatformCall(step))
+        const made = steps.filter(isPlatformCall)
         expect(
           made.length <= 2 * one.trail.length,
           `A visit to one page made ${made.length} calls.`,

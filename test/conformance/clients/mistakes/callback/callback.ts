@@ -1,6 +1,6 @@
 // Clients that answer a callback or a declined login wrongly, or reveal the values of a callback.
 import { randomBytes, randomUUID } from 'node:crypto'
-import { correct } from '../../behaviour.ts'
+import { type Behaviour, correct } from '../../behaviour.ts'
 import { answerWith, bodyWith, headersWith, loginsOf, sessionWith, startWith, usingUp } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { goOn, page } from '../../pages.ts'
@@ -28,6 +28,16 @@ function withoutIss({ query }: Visit): URLSearchParams {
   return rest
 }
 
+/** Adds headers to the page that leads a visitor on after the login. */
+function afterLoginWith(headers: Record<string, string>): Partial<Behaviour> {
+  return {
+    afterLogin(visit, login) {
+      const answer = goOn(visit, login.returnTo)
+      return { ...answer, headers: { ...answer.headers, ...headers } }
+    },
+  }
+}
+
 export const callback: Mistake[] = [
   mistake('exchange-at-another-path', ['login-works', 'exchange-post'], {
     portalUrl: ({ settings }) => `${settings.loginUrl}/api/token`,
@@ -50,27 +60,13 @@ export const callback: Mistake[] = [
   mistake('code-in-the-fragment', 'callback-code-not-in-address', {
     afterLogin: (visit, login) => goOn(visit, `${login.returnTo}#${visit.query.get('code')}`),
   }),
-  mistake('callback-tells-the-next-page', 'callback-no-referrer', {
-    afterLogin(visit, login) {
-      const answer = goOn(visit, login.returnTo)
-      answer.headers!['referrer-policy'] = 'unsafe-url'
-      return answer
-    },
-  }),
-  mistake('callback-kept-in-caches', 'callback-no-store', {
-    afterLogin(visit, login) {
-      const answer = goOn(visit, login.returnTo)
-      answer.headers!['cache-control'] = 'private, max-age=600'
-      return answer
-    },
-  }),
-  mistake('callback-for-every-cache', ['callback-not-cached', 'cookie-not-cached'], {
-    afterLogin(visit, login) {
-      const answer = goOn(visit, login.returnTo)
-      answer.headers!['cache-control'] = 'public, max-age=300'
-      return answer
-    },
-  }),
+  mistake('callback-tells-the-next-page', 'callback-no-referrer', afterLoginWith({ 'referrer-policy': 'unsafe-url' })),
+  mistake('callback-kept-in-caches', 'callback-no-store', afterLoginWith({ 'cache-control': 'private, max-age=600' })),
+  mistake(
+    'callback-for-every-cache',
+    ['callback-not-cached', 'cookie-not-cached'],
+    afterLoginWith({ 'cache-control': 'public, max-age=300' }),
+  ),
   mistake('callback-shows-the-code', 'callback-nothing-foreign', {
     afterLogin(visit, login) {
       const answer = goOn(visit, login.returnTo)

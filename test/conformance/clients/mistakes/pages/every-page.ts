@@ -1,4 +1,4 @@
-// Clients that are correct on the page behind the login, but forget a header or a rule in another answer.
+// Clients whose page behind the login is correct, but whose other answers lack a header or break a rule.
 import { correct } from '../../behaviour.ts'
 import { answerWith, bodyAt, bodyWith, headersWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'

@@ -1,4 +1,5 @@
-// Clients with mistakes in their pages: in headers, in links, in what a page loads, and in who may see it.
+// Clients with mistakes in their pages: wrong headers, wrong links, contents of other sites, or no protection from
+// strangers.
 import { decodeSafely } from '../../../../../src/conformance/steps/set-cookies.ts'
 import { correct } from '../../behaviour.ts'
 import { answerWith, bodyWith, headersWith, readable } from '../../changes.ts'
