@@ -13,6 +13,8 @@ interface Call {
   json?: object
   token?: string | undefined
   ifMatch?: string
+  /** The part that the example leaves out, because another example shows the same. */
+  leaveOut?: 'request' | 'body of the answer'
 }
 
 /** Returns the examples as Markdown, keyed by their names. */
@@ -48,7 +50,7 @@ async function runExamples(sandbox: RunningSandbox): Promise<Record<string, stri
    * ETag.
    */
   async function send(name: string, base: string, request: Call) {
-    const { path, form, json, token, ifMatch } = request
+    const { path, form, json, token, ifMatch, leaveOut } = request
     const method = request.method ?? (form || json ? 'POST' : 'GET')
     const headers = new Headers()
     if (token) headers.set('Authorization', `Bearer ${token}`)
@@ -61,10 +63,11 @@ async function runExamples(sandbox: RunningSandbox): Promise<Record<string, stri
     const shownBody = form ? body!.replaceAll('&', '\n&') : json ? JSON.stringify(json, null, 2) : ''
     const data = answerBody ? JSON.parse(answerBody) : undefined
     const status = `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}`
-    texts[name] = [
-      message([`${method} ${path} HTTP/1.1`, `Host: ${base}`, ...linesOf(headers)], shownBody),
-      message([status, ...linesOf(answer.headers, shownHeaders)], data ? JSON.stringify(data, null, 2) : ''),
-    ]
+    const hasBody = data && leaveOut !== 'body of the answer'
+    const sent = message([`${method} ${path} HTTP/1.1`, `Host: ${base}`, ...linesOf(headers)], shownBody)
+    const head = [status, ...linesOf(answer.headers, shownHeaders)]
+    const received = message(head, hasBody ? JSON.stringify(data, null, 2) : '')
+    texts[name] = leaveOut === 'request' ? [received] : [sent, received]
     return { ...data, etag: answer.headers.get('etag') ?? '' }
   }
 
@@ -96,7 +99,6 @@ async function runExamples(sandbox: RunningSandbox): Promise<Record<string, stri
   const path = '/api/exchangeToken'
   await askPortal('wrong secret', { path, form: { ...exchange, client_secret: 'not-the-secret' } })
   const tokens = await askPortal('exchange', { path, form: exchange })
-  await askPortal('used code', { path, form: exchange })
   names.set(tokens.access_token, 'ACCESS_TOKEN').set(tokens.refresh_token, 'REFRESH_TOKEN')
   await askPortal('name', { path: '/api/me', token: tokens.access_token })
   const renewal = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token, ...credentials }
@@ -135,8 +137,9 @@ async function runExamples(sandbox: RunningSandbox): Promise<Record<string, stri
   await askApi('no token', { path: '/apps/v1' })
   const { etag } = await askApi('get', { path: one, token })
   const change = { name: 'Compass 2', redirectUris: data.redirectUris }
-  await askApi('change', { method: 'PUT', path: one, token, ifMatch: etag, json: { ...envelope, data: change } })
-  await askApi('late change', { method: 'PUT', path: one, token, ifMatch: etag, json: { ...envelope, data: change } })
+  const update: Call = { method: 'PUT', path: one, token, ifMatch: etag, json: { ...envelope, data: change } }
+  await askApi('change', { ...update, leaveOut: 'body of the answer' })
+  await askApi('late change', { ...update, leaveOut: 'request' })
   const { clientSecret } = await askApi('new secret', { method: 'POST', path: `${one}/refreshSecret`, token })
   names.set(clientSecret, 'NEXT_CLIENT_SECRET')
   await askApi('remove', { method: 'DELETE', path: one, token })

@@ -117,7 +117,8 @@ func send(request *http.Request) (int, map[string]any, error) {
 	}
 	var answer map[string]any
 	if len(content) > 0 {
-		if err := json.Unmarshal(content, &answer); err != nil {
+		// An answer with an error status may be a web page.
+		if err := json.Unmarshal(content, &answer); err != nil && response.StatusCode < 400 {
 			return 0, nil, fmt.Errorf("%w: %v", errPlatform, err)
 		}
 	}
@@ -533,8 +534,12 @@ func renew(old *session) (*session, error) {
 		if err != nil {
 			return nil, err
 		}
-		if status == 400 || status == 401 {
-			// Only these three errors end a session. After any other failure, such as a 503 answer, the visitor stays signed in.
+		// Only these statuses and errors end a session. After any other failure, such as a 503 answer, the visitor stays
+		// signed in.
+		switch status {
+		case 404, 405, 501:
+			return nil, errSignedOut
+		case 400, 401:
 			switch answer["error"] {
 			case "invalid_grant", "unauthorized_client", "unsupported_grant_type":
 				return nil, errSignedOut

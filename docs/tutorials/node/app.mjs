@@ -284,9 +284,12 @@ async function renew({ refreshToken, refreshEndsAt, sessionId }) {
   } catch (error) {
     // The next request tries to renew again.
     shared.delete(id)
-    // Only these errors end a session. After any other failure, such as a 503 answer, the visitor stays signed in.
-    const final = ['invalid_grant', 'unauthorized_client', 'unsupported_grant_type']
-    if (error instanceof openid.ResponseBodyError && final.includes(error.error)) throw new SignedOut()
+    // Only these errors and statuses end a session. After any other failure, such as a 503 answer, the visitor stays
+    // signed in.
+    const final = ['invalid_grant', 'unauthorized_client', 'unsupported_grant_type', 404, 405, 501]
+    const isRefusal = error instanceof openid.ResponseBodyError
+    const status = isRefusal ? error.status : error.cause?.status
+    if (final.includes(status) || (isRefusal && final.includes(error.error))) throw new SignedOut()
     throw new PlatformFault('The renewal failed', { cause: error })
   }
 }

@@ -326,13 +326,19 @@ def show_fault(_error):
 
 
 def call(method, url, **options):
-    """Returns the status and the JSON of an answer. Does not follow redirects."""
+    """Returns the status and the JSON of an answer, or None if an error answer has no JSON. Does not follow redirects."""
     try:
         with prepare(requests.Session()) as http:
             answer = http.request(method, url, timeout=5, allow_redirects=False, **options)
+    except requests.RequestException as error:
+        raise PlatformFault("No usable answer") from error
+    try:
         return answer.status_code, json.loads(answer.content) if answer.content else None
     # Very deeply nested JSON raises RecursionError.
-    except (requests.RequestException, ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
+        # An answer with an error status may be a web page.
+        if answer.status_code >= 400:
+            return answer.status_code, None
         raise PlatformFault("No usable answer") from error
 
 
@@ -377,9 +383,11 @@ def send_renewal(tokens):
     }
     status, answer = call("POST", LOGIN_URL + "/api/exchangeToken", data=fields)
     error = answer.get("error") if isinstance(answer, dict) else None
-    # Only these three errors end a session. After any other failure, such as a 503 answer, the next request tries
-    # again.
-    if status in [400, 401] and error in ["invalid_grant", "unauthorized_client", "unsupported_grant_type"]:
+    # Only these statuses and errors end a session. After any other failure, such as a 503 answer, the next request
+    # tries again.
+    has_no_renewals = status in [404, 405, 501]
+    is_refused = status in [400, 401] and error in ["invalid_grant", "unauthorized_client", "unsupported_grant_type"]
+    if has_no_renewals or is_refused:
         raise SignedOut
     if status != 200 or not isinstance(answer, dict):
         raise PlatformFault(f"The portal answered a renewal with {status}")

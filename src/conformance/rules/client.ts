@@ -195,11 +195,6 @@ export const callback = {
     ),
   ),
   'subject-length': advice('If the subject of a callback is too long, the client refuses the callback.'),
-  'form-type-only': should(
-    decision(
-      'The client refuses a form that is sent as multipart/form-data, as JSON, or with any other content type that the forms of the client do not use.',
-    ),
-  ),
   'CL-23': should(
     rfc(
       9207,
@@ -412,7 +407,7 @@ export const cookies = {
   ),
   'visitors-apart': platform('The access token identifies the user. Each visitor sees only their own data.'),
   'next-visitor': decision(
-    'The client never shows data of an earlier visitor to the next person, in the same browser or in another browser: no secret, no text from a form, and no name.',
+    'The client never shows data of an earlier visitor to the next visitor, in the same browser or in another browser: no secret, no text from a form, and no name.',
   ),
 } satisfies Record<string, Rule>
 
@@ -442,7 +437,7 @@ export const renewal = {
     'A renewal that the portal refuses with invalid_grant ends the session. After any other failure of a renewal, the session continues, except in the cases of `refused-for-good`.',
   ),
   'refused-for-good': decision(
-    'If the portal refuses a renewal with unsupported_grant_type or unauthorized_client, the session ends, as after invalid_grant.',
+    'If the portal refuses a renewal with unsupported_grant_type or unauthorized_client, or answers it with status 404, 405 or 501, the session ends, as after invalid_grant.',
   ),
   'RF-08': decision(
     'If the answer to a renewal contains no refresh token, the client keeps the old refresh token. The answer to a renewal needs no state.',
@@ -455,7 +450,7 @@ export const renewal = {
   ),
   'renewal-of-one-session': should(
     decision(
-      'If one person has several sessions, each session has its own tokens. A renewal in one session does not change the tokens of another session.',
+      'If one user has several sessions, each session has its own tokens. A renewal in one session does not change the tokens of another session.',
     ),
   ),
   'RF-09': decision(
@@ -464,8 +459,12 @@ export const renewal = {
   'RF-10': decision(
     'The client renews a session only when the access token expires. Even if tokens are valid only for a short time, the client does not renew the session at every request.',
   ),
-  'CK-09': decision(
-    'If a cookie contains the refresh token, this cookie is separate from the session cookie, and lives longer than the access token. A renewal does not extend the lifetime of this cookie.',
+  'CK-09': decision('If a cookie contains the refresh token, this cookie is separate from the session cookie.'),
+  'refresh-cookie-lifetime': decision(
+    'If a cookie contains the refresh token, this cookie lives longer than the access token.',
+  ),
+  'refresh-cookie-end': decision(
+    'A renewal does not extend the lifetime of the cookie that contains the refresh token.',
   ),
   'token-ends-early': decision(
     'After a 401 answer from the API, the client renews once or offers the login, even if expires_in has not passed yet.',
@@ -538,7 +537,7 @@ export const applications = {
     ),
   ),
   'secret-shown': should(
-    decision('The client shows the secret of a new application once, to the person who created it.'),
+    decision('The client shows the secret of a new application once, to the visitor who created it.'),
   ),
   'PG-15': decision('One form creates one application, however often the browser sends it.'),
   'PG-14': decision(
@@ -626,6 +625,11 @@ export const pages = {
   'PG-18': decision(
     'The client refuses a form whose content type is text/plain, or any other type except application/x-www-form-urlencoded, multipart/form-data and JSON.',
   ),
+  'form-type-only': should(
+    decision(
+      'The client refuses a form that is sent as multipart/form-data, as JSON, or with any other content type that the forms of the client do not use.',
+    ),
+  ),
   'PG-19': decision('The client allows no other origin to read its pages (CORS).'),
   'PG-20': decision(
     'Error pages show no stack, file path, internal address or token, and no error message from an answer of the platform. Only the page of a refused form may show the message with which the API refused the form (400, 403, 404, 409 or 422).',
@@ -702,7 +706,7 @@ export const failures = {
     'The client answers with 502, 503 or 504 when the platform fails, so that 500 always means a mistake in the client.',
   ),
   'DO-14': decision(
-    'A page or a form causes at most two calls to the platform, including a renewal. If the API refuses a form, the client may make one more call. After a renewal, a request for the name does not count. A login makes one exchange and at most two other calls to the portal. After a 401 answer and the renewal, the client may send the refused call once more.',
+    'A page or a form causes at most two calls to the platform, including a renewal. A login makes one exchange and at most two other calls to the portal. The page about the platform lists the exceptions.',
   ),
   'unknown-members': decision('The client ignores unknown fields in an answer of the API.'),
   'stays-up': decision('The client answers every request with a page and keeps running.'),

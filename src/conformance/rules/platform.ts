@@ -53,7 +53,7 @@ export const portalStart = {
   'AZ-16': decision(
     'When a visitor sends an expired or used form of the portal, the portal shows a page with a link to start again.',
   ),
-  'calls-without-browser': platform(
+  'calls-without-browser': decision(
     'A script can register a user, allow an application and sign in without a browser: `/api/register`, `/api/authorizeApplication` and `/api/authorize`.',
   ),
 } satisfies Record<string, Rule>
@@ -65,7 +65,7 @@ export const portalExchange = {
     'The token endpoint accepts POST with a form or a JSON body, and refuses fields in the address.',
   ),
   'TK-02': platform(
-    'Errors of the token endpoint are JSON with error and error_description. invalid_client and invalid_grant have status 401. All other errors have status 400.',
+    'Errors of the token endpoint are JSON with error and error_description. invalid_client and invalid_grant have status 401. All other errors about a field of the request have status 400. No answer contains WWW-Authenticate.',
   ),
   'TK-03': rfc(6749, '5.1', 'No cache keeps an answer of the token endpoint, not even an error.'),
   'TK-04': decision(
@@ -111,16 +111,16 @@ export const portalRenewal = {
   'RF-06': rfc(
     9700,
     '4.14.2',
-    'Each renewal replaces the refresh token. For ten seconds, the portal answers the replaced refresh token with the same new token. If the replaced token is used later, the portal ends the login.',
+    'Each renewal replaces the refresh token. For ten seconds, but only until the next renewal, the portal answers the replaced refresh token with the same new token. If a replaced token is used later, the portal ends the grant. The portal remembers the last 100 replaced tokens of a grant.',
   ),
-  'RF-07': rfc(9700, '4.14.2', 'A refresh token expires after 14 days without use, and a login ends after 90 days.'),
+  'RF-07': rfc(9700, '4.14.2', 'A refresh token expires after 14 days without use, and a grant ends after 90 days.'),
   'RF-12': rfc(
     9700,
     '4.14.2',
     'When a user sets a new password or signs out everywhere, the refresh tokens of the user become invalid.',
   ),
   'limit-renewals': decision(
-    'A client can renew a login 60 times per minute. The portal answers further renewals with 429.',
+    'A client can renew the tokens of a grant 60 times per minute. The portal answers further renewals with 429.',
   ),
 } satisfies Record<string, Rule>
 
@@ -128,13 +128,13 @@ export const revocation = {
   'revoke-call': rfc(
     7009,
     '2',
-    '`POST /api/revokeToken` with token, client_id and client_secret ends the login to which the token belongs, with all tokens of this login. The portal also answers 200 if the token is unknown.',
+    '`POST /api/revokeToken` with token, client_id and client_secret ends the grant to which the token belongs, with all tokens of this grant. The portal also answers 200 if the token is unknown.',
   ),
 } satisfies Record<string, Rule>
 
 export const person = {
   'name-call': platform(
-    '`GET /api/me` with an access token returns the id, e-mail address, first name and last name of the person. Without a valid token the answer is 403.',
+    '`GET /api/me` with an access token returns the id, e-mail address, first name and last name of the user. Without a valid token the answer is 403.',
   ),
   'portal-token': platform(
     "The portal's own page issues an access token for the API to a signed-in user. The page shows this token once, and the token is valid for 24 hours.",
@@ -163,10 +163,12 @@ export const api = {
   'api-etag': rfc(
     9110,
     '13.1.1',
-    'When the API creates or returns one application, the answer has a strong ETag. The API refuses a change or removal with 412 if its If-Match names another version.',
+    'When the API creates or reads one application, the answer has a strong ETag. The API refuses a change or removal with 412 if its If-Match names another version.',
   ),
   'api-developers': decision("Every member of an application's group is a developer of the application."),
-  'api-app-token': decision('With an app access token, a client can read its own application and nothing else.'),
+  'api-app-token': decision(
+    'With an app access token, a client can read its own application and list it. The API refuses every other call.',
+  ),
   'api-descriptions': platform('The API serves its description as OpenAPI and as RAML, without a token.'),
   'AP-01': rfc(
     6750,
@@ -226,7 +228,7 @@ export const groups = {
     '`GET /identities/v1/{user_id}/links?type=MemberOf` lists the groups of the caller with their names. Groups that the caller created come first.',
   ),
   'groups-invite': decision(
-    "A person becomes a member of a group only after accepting an invitation. Before that, the invitation gives this person no rights, and shows nobody the person's data.",
+    "A user becomes a member of a group only after accepting an invitation. Before that, the invitation gives this user no rights, and shows nobody the user's data.",
   ),
   'groups-leave': decision(
     'A member can leave a group, and the creator of the group can remove members. The last member cannot leave a group that has applications.',
@@ -235,15 +237,15 @@ export const groups = {
 } satisfies Record<string, Rule>
 
 export const limits = {
-  'limit-groups': decision('A person can be a member of at most 20 groups.'),
+  'limit-groups': decision('A user can be a member of at most 20 groups.'),
   'limit-applications': decision(
     'A group has at most 100 applications. The fields of all applications in a group together have at most 256 KiB as JSON.',
   ),
   'limit-invitations': decision(
-    'A group has at most 20 open invitations. A person can invite the same other person at most 20 times a day, in all groups together.',
+    'A group has at most 20 open invitations. A user can invite the same other user at most 20 times a day, in all groups together.',
   ),
   'limit-grants': decision(
-    'A person has at most 100 logins at one client. If there are 100 logins, a new login ends the oldest login.',
+    'A user has at most 100 grants for one client. If there are 100 grants, a new login ends the oldest grant.',
   ),
-  'limit-sign-ups': decision('At most 100 people can sign up from one IP address per hour.'),
+  'limit-sign-ups': decision('At most 100 users can sign up from one IP address per hour.'),
 } satisfies Record<string, Rule>

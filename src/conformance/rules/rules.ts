@@ -44,7 +44,7 @@ export const audiences: Audience[] = [
       { title: 'Exchange at the portal', rules: platform.portalExchange },
       { title: 'Renewal at the portal', rules: platform.portalRenewal },
       { title: 'Revocation at the portal', rules: platform.revocation },
-      { title: 'People and their tokens', rules: platform.person },
+      { title: 'Users and their tokens', rules: platform.person },
       { title: 'Application API', rules: platform.api },
       { title: 'Groups', rules: platform.groups },
       { title: 'Limits', rules: platform.limits },

@@ -456,6 +456,24 @@ const finalRefusals: [status: number, error: string, id: string, because: string
   [401, 'unauthorized_client', 'unauthorized-client-401', 'a portal may forbid renewals for this client'],
 ]
 
+/** Expects that the client does not send the refused refresh token again, offers to sign in, and that a login works. */
+async function expectDropped(context: CheckContext, { browser, person, page }: Renewing): Promise<void> {
+  const pages = [page, (await visitPage(context, browser)).page]
+  const renewals = context.arrived('refresh').filter(({ response }) => response.status >= 400)
+  expect(
+    pages.some(one => asksToSignIn(context, one)),
+    `Two visits ended with ${pages.map(describePage).join(' and ')}. Neither page offers to sign in.`,
+    ...pages,
+  )
+  expect(
+    renewals.length <= 1,
+    `Two visits sent the refused refresh token ${renewals.length} times.`,
+    ...renewals.slice(0, 3),
+  )
+  await context.signIn(browser, { person })
+  expect(await context.isSignedIn(browser), 'A new login does not work.')
+}
+
 const refusals: CheckDefinition[] = [
   ...finalRefusals.map(
     ([status, error, id, because]): CheckDefinition => ({
@@ -467,23 +485,26 @@ const refusals: CheckDefinition[] = [
       needs,
       async run(context) {
         const visit = await renewUnder(context, `refresh-${status}`, { error }, 'always')
-        const { browser, page, renewal } = visit
-        if (!String(renewal.response.body).includes(error))
+        if (!String(visit.renewal.response.body).includes(error))
           throw new Undecided('The portal did not refuse the renewal in this way.')
-        const pages = [page, (await visitPage(context, browser)).page]
-        const renewals = context.arrived('refresh').filter(({ response }) => response.status >= 400)
-        expect(
-          pages.some(one => asksToSignIn(context, one)),
-          `Two visits ended with ${pages.map(describePage).join(' and ')}. Neither page offers to sign in.`,
-          ...pages,
-        )
-        expect(
-          renewals.length <= 1,
-          `Two visits sent the refused refresh token ${renewals.length} times.`,
-          ...renewals.slice(0, 3),
-        )
-        await context.signIn(browser, { person: visit.person })
-        expect(await context.isSignedIn(browser), 'A new login does not work.')
+        await expectDropped(context, visit)
+      },
+    }),
+  ),
+  ...[404, 405, 501].map(
+    (status): CheckDefinition => ({
+      id: `refresh-dropped-on-${status}`,
+      title: `If the portal answers a renewal with status ${status}, the client offers to sign in, and the login works`,
+      rule: 'refused-for-good',
+      why: `A portal without renewals may answer with ${status}, so no later renewal can succeed. If the client shows an error each time, the visitor cannot sign in again.`,
+      fix: 'After status 404, 405 or 501, delete the refresh token and offer to sign in. The body may be a web page, so check the status before you read the body.',
+      needs,
+      async run(context) {
+        const answer = { status, body: '<h1>There is nothing here</h1>' }
+        const visit = await renewUnder(context, 'refresh-answer', answer, 'always')
+        if (visit.renewal.response.status !== status)
+          throw new Undecided('The portal did not refuse the renewal in this way.')
+        await expectDropped(context, visit)
       },
     }),
   ),

@@ -107,7 +107,7 @@ export const failures: CheckDefinition[] = [
     title: 'If a renewal fails, the session ends only if the portal has refused the refresh token for good',
     rule: 'RF-05',
     why: 'After other failures, the refresh token is still valid, and a later renewal can succeed. A proxy, a firewall or a mistake of the portal can cause any status.',
-    fix: 'End the session only if the answer is JSON and its error field is invalid_grant, unsupported_grant_type or unauthorized_client. Otherwise keep the cookies.',
+    fix: 'End the session only after status 404, 405 or 501, or if the answer is JSON and its error field is invalid_grant, unsupported_grant_type or unauthorized_client. Otherwise keep the cookies.',
     needs,
     longestMs: 120_000,
     async run(context) {
@@ -122,7 +122,7 @@ export const failures: CheckDefinition[] = [
     title: 'If the API refuses the access token and the renewal then fails for a while, the session does not end',
     rule: 'RF-05',
     why: 'The refresh token is still valid, so a later renewal can succeed. Only a permanent refusal may end the session.',
-    fix: 'Keep the cookies after a failed renewal, whatever caused the renewal. End the session only after invalid_grant, unsupported_grant_type or unauthorized_client.',
+    fix: 'Keep the cookies after a failed renewal, whatever caused the renewal. End the session only after invalid_grant, unsupported_grant_type or unauthorized_client, or after status 404, 405 or 501.',
     needs,
     longestMs: 120_000,
     async run(context) {

@@ -336,7 +336,7 @@ export const newTokens: CheckDefinition[] = [
   {
     id: 'refresh-fixed-end',
     title: 'A renewal does not extend the lifetime of the cookie that contains the refresh token',
-    rule: 'CK-09',
+    rule: 'refresh-cookie-end',
     why: 'If each renewal extends the lifetime, neither the cookie nor a stolen copy of it ever expires.',
     fix: 'Store the time of the login together with the refresh token. After each renewal, set Max-Age to the time that is left of the lifetime, counted from the login.',
     needs,
@@ -362,7 +362,7 @@ export const newTokens: CheckDefinition[] = [
   {
     id: 'refresh-cookie-age-kept',
     title: 'After a renewal, the cookie with the refresh token still lives longer than the access token',
-    rule: 'CK-09',
+    rule: 'refresh-cookie-lifetime',
     why: 'If the cookie expires together with the new access token, the session cannot be renewed a second time.',
     fix: 'After a renewal, give the cookie with the refresh token the rest of its own lifetime, not the expires_in of the access token.',
     needs,

@@ -49,7 +49,7 @@ t.test('CK-09: without the refresh cookie, a session works until its last second
   t.equal(renewals().length, 0)
 })
 
-t.test('CK-09: a renewal does not extend the thirty days after which a session ends', async t => {
+t.test('refresh-cookie-end: a renewal does not extend the thirty days after which a session ends', async t => {
   const { browser, clock, platform, renewals } = await buildSignedIn(t)
   for (let day = 1; day < 30; day++) {
     platform.answer(tokenRoute, giveTokens({ refresh_token: `of-day-${day}` }))

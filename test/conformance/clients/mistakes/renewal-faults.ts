@@ -215,6 +215,12 @@ export const renewalFaults: Mistake[] = [
     isPermanentRefusal: error => error.code !== 'unauthorized_client' && correct.isPermanentRefusal(error),
     shareCall: (_visit, _name, act) => act(),
   }),
+  ...[404, 405, 501].map(status =>
+    mistake(`renewal-status-${status}-is-for-now`, `refresh-dropped-on-${status}`, {
+      isPermanentRefusal: error => error.upstream !== status && correct.isPermanentRefusal(error),
+      shareCall: (_visit, _name, act) => act(),
+    }),
+  ),
   mistake('renewal-error-is-markup', 'refresh-error-escaped', { ...wordsShown, html: text => text }),
   mistake('renewal-error-in-its-words', 'refresh-error-own-words', wordsShown),
   mistake('description-of-a-refused-renewal-shown', 'refresh-error-description', {
