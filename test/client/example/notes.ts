@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { FastifyRequest } from 'fastify'
 import { FieldError, PublicError } from '../../../src/client/errors.ts'
+import { FormUsed } from '../../../src/client/web/forms.ts'
 import { notesTexts } from './texts.ts'
 
 declare module '../../../src/client/sign-in/visitor.ts' {
@@ -89,7 +90,11 @@ export const notes: FastifyPluginAsyncJsonSchemaToTs<{ Options: NotesOptions }> 
     form.submit(async (request, reply, { fields, once }) => {
       const { note } = fields
       if (!note) throw new FieldError({ note: [texts => texts.notes.form.nothingTyped] })
-      await once(async () => store.add(findUserId(request), note))
+      const saved = await once(async () => {
+        store.add(findUserId(request), note)
+        return note
+      })
+      if (saved !== note) throw new FormUsed(texts => texts.notes.form.used)
       return reply.redirect('/notes', 303)
     }),
   )
