@@ -459,9 +459,8 @@ export const renewal = {
   'RF-10': decision(
     'The client renews a session only when the access token expires. Even if tokens are valid only for a short time, the client does not renew the session at every request.',
   ),
-  'CK-09': decision('If a cookie contains the refresh token, this cookie is separate from the session cookie.'),
-  'refresh-cookie-lifetime': decision(
-    'If a cookie contains the refresh token, this cookie lives longer than the access token.',
+  'CK-09': decision(
+    'If a cookie contains the refresh token, this cookie is separate from the session cookie, and lives longer than the access token.',
   ),
   'refresh-cookie-end': decision(
     'A renewal does not extend the lifetime of the cookie that contains the refresh token.',

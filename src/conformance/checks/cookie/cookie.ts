@@ -253,7 +253,7 @@ export const cookie: CheckDefinition[] = [
   {
     id: 'cookie-refresh-age',
     title: 'A session cookie lives longer than the access token, so that the session can be renewed',
-    rule: 'refresh-cookie-lifetime',
+    rule: 'CK-09',
     why: 'If the cookie with the refresh token has no Max-Age or expires with the access token, the browser deletes the refresh token too early. The visitor must then sign in again.',
     fix: 'Put the refresh token into a separate cookie. Set its Max-Age to a longer time than expires_in, such as 14 days.',
     needs,

@@ -362,7 +362,7 @@ export const newTokens: CheckDefinition[] = [
   {
     id: 'refresh-cookie-age-kept',
     title: 'After a renewal, the cookie with the refresh token still lives longer than the access token',
-    rule: 'refresh-cookie-lifetime',
+    rule: 'CK-09',
     why: 'If the cookie expires together with the new access token, the session cannot be renewed a second time.',
     fix: 'After a renewal, give the cookie with the refresh token the rest of its own lifetime, not the expires_in of the access token.',
     needs,
