@@ -1,7 +1,7 @@
 // Starts another website. It serves pages that link to the client, and records the requests that arrive.
 
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export interface OtherSite {
@@ -19,10 +19,11 @@ export interface OtherSite {
   close(): Promise<void>
 }
 
-export async function startOtherSite(clientHost: string): Promise<OtherSite> {
+/** `ipv6Loopback`: a test passes an address that this machine does not have. */
+export async function startOtherSite(clientHost: string, ipv6Loopback = '::1'): Promise<OtherSite> {
   const answers = new Map<string, (response: ServerResponse) => void>()
   const requests: ReturnType<OtherSite['arrived']> = []
-  const server = createServer(async (request: IncomingMessage, response) => {
+  const serve = async (request: IncomingMessage, response: ServerResponse) => {
     let body = ''
     for await (const chunk of request.setEncoding('utf8')) body += chunk
     const { method = '', url = '', headers } = request
@@ -30,12 +31,12 @@ export async function startOtherSite(clientHost: string): Promise<OtherSite> {
     const answer = answers.get(url.split('?')[0]!)
     if (answer) answer(response)
     else response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end('<p>elsewhere</p>')
-  })
-  // The website is reachable under both names of this machine. For browsers, one name belongs to the client's site, and
-  // the other name belongs to a different site.
-  server.listen(0, 'localhost')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  }
+  // A client that ends its connection in the middle of a body gets no answer.
+  const { servers, port } = await listen(
+    (request, response) => void serve(request, response).catch(() => undefined),
+    ['127.0.0.1', ipv6Loopback],
+  )
   let count = 0
   const add = (answer: (response: ServerResponse) => void) => {
     const path = `/${++count}`
@@ -54,11 +55,40 @@ export async function startOtherSite(clientHost: string): Promise<OtherSite> {
     redirect: (location, status = 302) => add(response => response.writeHead(status, { location }).end()),
     arrived: part => requests.filter(({ url }) => url.includes(part)),
     async close() {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
+      await Promise.all(servers.map(close))
     },
   }
+}
+
+/**
+ * Listens on both loopback addresses, with the same port. For browsers, one name of this machine belongs to the client's
+ * site, and the other name belongs to a different site. The name `localhost` can stand for either address.
+ */
+async function listen(
+  answer: RequestListener,
+  [ipv4, ipv6]: [string, string],
+): Promise<{ servers: Server[]; port: number }> {
+  for (;;) {
+    const first = createServer(answer).listen(0, ipv4)
+    await once(first, 'listening')
+    const { port } = first.address() as AddressInfo
+    const second = createServer(answer).listen(port, ipv6)
+    try {
+      await once(second, 'listening')
+      return { servers: [first, second], port }
+    } catch (error) {
+      // If another program uses this port on the second address, the next port may be free on both addresses. Any other
+      // error means that this machine has no IPv6.
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') return { servers: [first], port }
+      await close(first)
+    }
+  }
+}
+
+async function close(server: Server): Promise<void> {
+  server.closeAllConnections()
+  server.close()
+  await once(server, 'close')
 }
 
 /**
