@@ -9,6 +9,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
+import { findHost } from './browser/find-host.ts'
 import { addressOf } from './http-address.ts'
 
 const askAgainMs = 100
@@ -65,7 +66,7 @@ export function watchRestarts(origin: string, isAnswering: () => Promise<boolean
 
 /** Returns undefined if the client does not accept the connection. The signal closes the connection. */
 async function openConnection(origin: string, signal: AbortSignal): Promise<Connection | undefined> {
-  const socket = connect({ ...addressOf(origin), signal })
+  const socket = connect({ ...addressOf(origin), lookup: findHost, signal })
   const connection = { socket, isClosedByClient: false }
   const noteClosed = () => {
     connection.isClosedByClient = true

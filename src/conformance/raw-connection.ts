@@ -4,6 +4,7 @@ import { connect as connectPlain, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import type { Exchange } from './browser/browser.ts'
+import { findHost } from './browser/find-host.ts'
 import { addressOf } from './http-address.ts'
 
 export interface RawBytes {
@@ -86,7 +87,7 @@ export async function sendBytes(origin: string, bytes: RawBytes): Promise<RawAns
 const isHttps = (origin: string) => origin.startsWith('https:')
 
 function connectTo(origin: string): Socket {
-  const at = addressOf(origin)
+  const at = { ...addressOf(origin), lookup: findHost }
   return isHttps(origin) ? connectTls({ ...at, servername: at.host }) : connectPlain(at)
 }
 

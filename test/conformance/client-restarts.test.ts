@@ -13,7 +13,11 @@ t.setTimeout(60_000)
  * Starts a client. `onConnection` is called for each connection that the suite opens, and gets this connection and all
  * open connections.
  */
-async function startClient(t: Test, onConnection: (socket: Socket, open: Set<Socket>) => void = () => undefined) {
+async function startClient(
+  t: Test,
+  onConnection: (socket: Socket, open: Set<Socket>) => void = () => undefined,
+  host = '127.0.0.1',
+) {
   const sockets = new Set<Socket>()
   const ended = new AbortController()
   const listen = (port: number) =>
@@ -62,7 +66,7 @@ async function startClient(t: Test, onConnection: (socket: Socket, open: Set<Soc
     client.asked++
     return client.isAnswering
   }
-  const { begin } = watchRestarts(`http://127.0.0.1:${port}`, isAnswering, 50)
+  const { begin } = watchRestarts(`http://${host}:${port}`, isAnswering, 50)
   t.teardown(() => {
     ended.abort()
     client.closeConnections()
@@ -139,4 +143,13 @@ t.test('if the client closes every idle connection at once, this is not a restar
   t.notOk(watch.isRestarted)
   await client.stop()
   await t.resolves(watch.restarted, 'but if the client refuses connections, this is a restart')
+})
+
+t.test('at a name that ends with .localhost, the suite notices a restart only if there is one', async t => {
+  const client = await startClient(t, () => undefined, 'app.localhost')
+  const watch = await client.watch()
+  await until(() => watch.isRestarted || client.connections > 6)
+  t.notOk(watch.isRestarted)
+  client.closeConnections()
+  await t.resolves(watch.restarted)
 })
