@@ -1,5 +1,5 @@
 // `node test/journey/verdicts.ts [PATTERN]` runs the suite against clients other than the reference client, and prints
-// the table in docs/conformance.md. With a pattern, the command runs only clients whose name matches.
+// the table in docs/alternatives.md. With a pattern, the command runs only clients whose name matches.
 import { existsSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { checks } from '../../src/conformance/checks.ts'
