@@ -114,13 +114,23 @@ function fillOne(path: string, document: string, name: string, text: string): st
 }
 
 function tableOfCalls(description: OpenApi, tag: string): string {
+  /** The descriptions of the parameters in the rows above. */
+  const known = new Set<string>()
   const rows = callsOf(description, tag).map(([call, { summary, description = '', parameters = [] }]) => {
-    const query = parameters.filter(parameter => parameter.in !== 'path')
-    const words = query.map(parameter => {
-      const values = allowed(parameter.schema)
-      return `${code(parameter.name)}${values && ` (${values})`}: ${parameter.description ?? ''}`
-    })
-    return [code(call), [`${withoutStop(summary)}.`, description, ...words].filter(Boolean).join(' ')]
+    const query = parameters
+      .filter(parameter => parameter.in !== 'path')
+      .map(({ name, schema, description = '' }) => {
+        const values = allowed(schema)
+        return { name: code(name), words: `${code(name)}${values && ` (${values})`}: ${description}` }
+      })
+    const [repeated, others] = [
+      query.filter(({ words }) => known.has(words)),
+      query.filter(({ words }) => !known.has(words)),
+    ]
+    for (const { words } of others) known.add(words)
+    const asAbove = repeated.length > 0 && `${repeated.map(({ name }) => name).join(', ')}: as above.`
+    const words = others.map(({ words }) => words)
+    return [code(call), [`${withoutStop(summary)}.`, description, ...words, asAbove].filter(Boolean).join(' ')]
   })
   return toTable(['Call', 'What it does'], rows)
 }
