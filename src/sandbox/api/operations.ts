@@ -156,7 +156,7 @@ export const refreshSecretCall = {
 export const createGroupCall = {
   operationId: 'createGroup',
   summary: 'Create a group',
-  description: `You become a member. A person can be in at most ${limits.groupsOfUser} groups.`,
+  description: `You become a member. A user can be in at most ${limits.groupsOfUser} groups.`,
   tags: ['Groups'],
   body: inEnvelopeOrNot('NewGroupEnvelope', 'NewGroup'),
   response: { 201: answer('The group.', 'Group'), ...refusalAnswers(403, 413, 415, 422) },

@@ -89,7 +89,7 @@ export const reasons = {
   },
   'scope-refused': {
     found: 'The renewal asks for a scope, but the login has no scope.',
-    why: 'A renewal must not give more than the person allowed at the login.',
+    why: 'A renewal must not give more than the user allowed at the login.',
     fix: 'Leave scope out when you renew tokens.',
     reference: 'RFC 6749 6',
   },
@@ -173,8 +173,8 @@ export const reasons = {
   },
   'code-revoked': {
     found: 'The login ended before its code was exchanged.',
-    why: 'After the person has ended the login, its code can no longer be exchanged for tokens.',
-    fix: 'Nothing is wrong with your client: the person signed out everywhere, or withdrew the consent.',
+    why: 'After the user has ended the grant, its code can no longer be exchanged for tokens.',
+    fix: 'Nothing is wrong with your client: the user signed out everywhere, or withdrew the consent.',
     reference: 'RFC 6749 4.1.2',
   },
   'code-of-another-client': {
@@ -185,14 +185,14 @@ export const reasons = {
   },
   'consent-declined': {
     found: 'The visitor did not allow the application.',
-    why: 'Only the person decides what an application may do for them.',
+    why: 'Only the user decides what an application may do for them.',
     fix: 'Nothing is wrong with your client. At your cancel_url, tell the visitor that nothing was shared, and offer to sign in again.',
     reference: 'rule AZ-12; RFC 6749 4.1.2.1',
   },
   'consent-missing': {
-    found: 'The person has not allowed this application yet.',
-    why: 'An application gets tokens only after the person has allowed it.',
-    fix: 'Call /api/authorizeApplication first, or let the person allow the application on the portal’s page.',
+    found: 'The user has not allowed this application yet.',
+    why: 'An application gets tokens only after the user has allowed it.',
+    fix: 'Call /api/authorizeApplication first, or let the user allow the application on the portal’s page.',
     reference: 'rule calls-without-browser',
   },
   'refresh-token-unknown': {
@@ -203,7 +203,7 @@ export const reasons = {
   },
   'refresh-token-used': {
     found: 'The refresh token was already replaced by a newer one.',
-    why: 'Each refresh token is replaced when it is used. A second use looks like theft, so it ends the login.',
+    why: 'Each refresh token is replaced when it is used. A second use looks like theft, so it ends the grant.',
     fix: 'Store the new refresh token before you use the new access token. All your processes must read the refresh token from the same place.',
     reference: 'RFC 9700 4.14.2',
   },
@@ -227,7 +227,7 @@ export const reasons = {
   },
   'token-missing': {
     found: 'The call came without an access token.',
-    why: 'The application API acts on behalf of a person. The access token says who this person is.',
+    why: 'The application API acts on behalf of a user. The access token says who this user is.',
     fix: 'Send Authorization: Bearer with the access token of the visitor.',
     reference: 'RFC 6750 2.1',
   },
@@ -252,7 +252,7 @@ export const reasons = {
   'not-allowed': {
     found: 'The token is valid, but does not allow this request.',
     why: 'An application belongs to a group, and only the members of the group may change it.',
-    fix: 'Check that the person is a member of the group to which the application belongs. With an app access token, a client can read only its own application.',
+    fix: 'Check that the user is a member of the group to which the application belongs. With an app access token, a client can read and list only its own application.',
     reference: 'RFC 6750 3.1; the API’s own description',
   },
   'not-found': {
@@ -269,7 +269,7 @@ export const reasons = {
   },
   'changed-meanwhile': {
     found: 'If-Match does not name the stored version: somebody else has changed the application.',
-    why: 'Writing now would silently undo the other person’s change.',
+    why: 'Writing now would silently undo the other user’s change.',
     fix: 'Get the application again, show the stored values next to the typed values, and send the new ETag.',
     reference: 'RFC 9110 13.1.1',
   },
@@ -288,7 +288,7 @@ export const reasons = {
   },
   'cross-site': {
     found: 'A page of another site made the browser send this request.',
-    why: 'Another site must not act on behalf of a signed-in person.',
+    why: 'Another site must not act on behalf of a signed-in user.',
     fix: 'Send visitors to the portal by a link or a redirect, and make calls from your server.',
     reference: 'RFC 9700 4.7',
   },
@@ -312,8 +312,8 @@ export const reasons = {
   },
   'user-unknown': {
     found: 'There is no user with this id.',
-    why: 'Only a person with an account can be in a group.',
-    fix: 'Ask the person for the user ID on their account page.',
+    why: 'Only a user can be in a group.',
+    fix: 'Ask the user for the user ID on their account page.',
     reference: 'rule groups-invite',
   },
   'link-unknown': {
@@ -324,13 +324,13 @@ export const reasons = {
   },
   'member-already': {
     found: 'The user is already a member of the group.',
-    why: 'A person can be a member of a group only once.',
+    why: 'A user can be a member of a group only once.',
     fix: 'Treat this answer as success.',
     reference: 'rule groups-invite',
   },
   'invited-already': {
     found: 'The user already has an open invitation to the group.',
-    why: 'A person has at most one open invitation to a group.',
+    why: 'A user has at most one open invitation to a group.',
     fix: 'Wait until the user answers the invitation, or cancel it first.',
     reference: 'rule groups-invite',
   },
@@ -366,7 +366,7 @@ export const reasons = {
   },
   'invited-too-often': {
     found: 'This user was invited too often within 24 hours.',
-    why: 'The limit protects people from being asked the same question again and again.',
+    why: 'The limit protects users from being asked the same question again and again.',
     fix: 'Try again tomorrow.',
     reference: 'rule limit-invitations',
   },
@@ -408,7 +408,7 @@ export const reasons = {
   },
   'application-unknown': {
     found: 'There is no application with this id.',
-    why: 'A person can manage only existing applications, and only those of their own groups.',
+    why: 'A user can manage only existing applications, and only those of their own groups.',
     fix: 'Compare the id with the list of applications. Perhaps the application was removed, or belongs to another sandbox.',
     reference: 'rule AP-04',
   },

@@ -33,7 +33,7 @@ const applicationBody = {
     ...personProperties,
     groupId: storableText(1, 64, {
       description:
-        'The id of one of the person’s groups. If groupId is left out, the call uses the oldest group that the person created. If the person has not created a group, the call creates one.',
+        'The id of one of the user’s groups. If groupId is left out, the call uses the oldest group that the user created. If the user has not created a group, the call creates one.',
     }),
     lifetimes: lifetimesBody,
     suite: suiteProperty,
@@ -50,8 +50,8 @@ export const clientSchemas = {
       clientSecret: text,
       redirectUris: listOf(text),
       groupId: text,
-      userId: { ...text, description: 'The id of the person who made the application.' },
-      person: { ...ref('Person'), description: 'The person with the password, if the call made a person.' },
+      userId: { ...text, description: 'The id of the user who made the application.' },
+      person: { ...ref('Person'), description: 'The user with the password, if the call made a user.' },
       tokens: listOf(object({ id: text, token: text })),
       lifetimes: ref('Lifetimes'),
       settings: {
@@ -73,7 +73,7 @@ export function applicationCall(services: ApplicationServices) {
       ...setUpCall,
       operationId: 'makeClient',
       summary: 'Make an application with its client',
-      description: 'If the call does not name a person, it also makes a person, who then owns the application.',
+      description: 'If the call does not name a user, it also makes a user, who then owns the application.',
       body: applicationBody,
       response: { 201: answer('Everything that the client needs.', 'NewClient'), ...refuse(404, 413, 415) },
     },

@@ -27,11 +27,11 @@ const expireBody = {
     what: { type: 'string', enum: kinds },
     value: storableText(1, 8192, {
       description:
-        'The token, the code, or the value of the portal’s session cookie. Send either `value`, or the person’s `userId` or `email`.',
+        'The token, the code, or the value of the portal’s session cookie. Send either `value`, or the user’s `userId` or `email`.',
     }),
     ...personProperties,
     clientId: storableText(1, 64, {
-      description: 'If you send a person, only the codes and tokens of this client expire.',
+      description: 'If you send a user, only the codes and tokens of this client expire.',
     }),
   },
 } as const satisfies JSONSchema
@@ -54,8 +54,8 @@ export function expireCall(services: ExpireServices) {
       operationId: 'expire',
       summary: 'Make tokens, codes and portal sessions expire now',
       description:
-        'If you send `value`, one token, code or session expires. If you send a person, all tokens, codes or sessions of this person expire. The sandbox then ' +
-        'refuses them as expired. If you send an access token, the earlier access tokens of the same login also expire, but the refresh tokens keep working.',
+        'If you send `value`, one token, code or session expires. If you send a user, all tokens, codes or sessions of this user expire. The sandbox then ' +
+        'refuses them as expired. If you send an access token, the earlier access tokens of the same grant also expire, but the refresh tokens keep working.',
       body: expireBody,
       response: {
         200: answer('How many tokens, codes or sessions have expired.', 'Expired'),

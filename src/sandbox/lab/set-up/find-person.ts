@@ -12,8 +12,8 @@ export interface PersonFields {
 }
 
 export const personProperties = {
-  userId: storableText(1, 64, { description: 'The id of the person. Send either userId or email.' }),
-  email: storableText(3, 254, { description: 'The e-mail address of the person.' }),
+  userId: storableText(1, 64, { description: 'The id of the user. Send either userId or email.' }),
+  email: storableText(3, 254, { description: 'The e-mail address of the user.' }),
 } as const
 
 /**

@@ -56,10 +56,10 @@ export function personCall(services: PersonServices) {
     schema: {
       ...setUpCall,
       operationId: 'makePerson',
-      summary: 'Make a person who can sign in',
+      summary: 'Make a user who can sign in',
       description: 'The laboratory makes up values for fields that are left out.',
       body: personBody,
-      response: { 201: answer('The person, with the password.', 'Person'), ...refuse(413, 415) },
+      response: { 201: answer('The user, with the password.', 'Person'), ...refuse(413, 415) },
     },
     handler: async (request: FastifyRequest<{ Body: PersonBody }>, reply: FastifyReply) =>
       reply.status(201).send(await makePerson(services, request.body)),

@@ -17,12 +17,12 @@ const resetBody = {
     suite: {
       ...suiteProperty,
       description:
-        'The suite whose people, groups and applications the call removes. If suite is left out, the call removes records that were made without a suite.',
+        'The suite whose users, groups and applications the call removes. If suite is left out, the call removes records that were made without a suite.',
     },
     seeds: {
       type: 'boolean',
       description:
-        'Removes the applications, groups and consents of the seeded person, and applies the SEED_ settings again. This also affects other suites.',
+        'Removes the applications, groups and consents of the seeded user, and applies the SEED_ settings again. This also affects other suites.',
     },
     all: {
       type: 'boolean',
@@ -55,7 +55,7 @@ export function resetCall(
       operationId: 'reset',
       summary: 'Remove the records that were made for a test suite',
       description:
-        'Removes the people, groups and applications of the suite, with all tokens and consents of these people. Also removes all groups and applications that these people made. ' +
+        'Removes the users, groups and applications of the suite, with all tokens and consents of these users. Also removes all groups and applications that these users made. ' +
         'Records of other suites stay. If somebody outside the suite made an application in such a group, the application and the group stay, and another member counts as the creator of the group.',
       body: resetBody,
       response: { 200: answer('How many records were removed.', 'Reset'), ...refuse(413, 415) },

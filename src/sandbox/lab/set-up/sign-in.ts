@@ -24,7 +24,7 @@ const signInBody = {
     ...personProperties,
     clientId: storableText(1, 64, {
       description:
-        'The client for which the call issues tokens. If clientId is left out, the answer has an access token like the one that a person creates on the portal’s page.',
+        'The client for which the call issues tokens. If clientId is left out, the answer has an access token like the one that a user creates on the portal’s page.',
     }),
     url: storableText(1, 8192, {
       description:
@@ -54,7 +54,7 @@ export function signInCall(services: SignInServices, explain: (requestId: string
     schema: {
       ...setUpCall,
       operationId: 'signIn',
-      summary: 'Get the tokens of a person, or finish a login that a client began',
+      summary: 'Get the tokens of a user, or finish a login that a client began',
       body: signInBody,
       response: {
         200: answer('Tokens, or the address that the portal redirects to.', 'SignedIn'),
