@@ -34,7 +34,7 @@ import { referenceRoutes } from './pages/reference.ts'
 import { createHide } from './record/hide.ts'
 import { type Bounds, createLogins } from './record/logins.ts'
 import { recordStep } from './record/record.ts'
-import { identityOf, type LabStep } from './record/recorded.ts'
+import type { LabStep } from './record/recorded.ts'
 import { labHeaders } from './security-headers.ts'
 import { applicationCall, clientSchemas } from './set-up/applications.ts'
 import { expireCall, expiredSchemas } from './set-up/expire.ts'
@@ -97,8 +97,7 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   const addresses: LabAddresses = { ...options.addresses, labUrl: labUrls[0]! }
   const hide = createHide()
   const logins = createLogins(bounds)
-  const hashState = (state: string) => identityOf(hide.value('state', state, clock()))!
-  const orderedFaults = createOrderedFaults({ clock, hashState })
+  const orderedFaults = createOrderedFaults({ clock, hashState: hide.hash })
   const traps = createTraps()
   const mailbox = createMailbox({ clock, labUrl: addresses.labUrl })
 
@@ -183,7 +182,7 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
     server,
     record: step => void logins.record(recordStep(step, hide)),
     atEdge: platform => (server, listener) => {
-      actAtEdge(server, listener, { orderedFaults, traps, platform, logins, hide, clock })
+      actAtEdge(server, listener, { orderedFaults, traps, platform, logins, hide })
       traps.addTo(server, platform.noteTrap)
     },
     faults: orderedFaults,

@@ -1,7 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import t from 'tap'
+import { explainRefusal } from '../../../src/sandbox/lab/explain/found.ts'
 import { mostStepBytes, mostStepValues } from '../../../src/sandbox/lab/record/allowance.ts'
 import { createHide } from '../../../src/sandbox/lab/record/hide.ts'
+import { createLogins } from '../../../src/sandbox/lab/record/logins.ts'
 import { recordStep } from '../../../src/sandbox/lab/record/record.ts'
 import { type HiddenState, identityOf, type Values } from '../../../src/sandbox/lab/record/recorded.ts'
 import type { Step } from '../../../src/sandbox/observe/steps.ts'
@@ -154,6 +156,71 @@ t.test(
     )
   },
 )
+
+t.test(
+  'if a client sends a secret as the name of a field, the laboratory does not keep the name; it shows short names and the names in metadata',
+  async t => {
+    const secret = randomBytes(32).toString('base64url')
+    const json = `{"grant_type":"authorization_code","code":"${secret}","redirect_uri":"http://localhost/?name`
+    const names = [json, secret, 'A1b2C3d4E5f6G7h8I9j0K1', `a.${secret}`, 'two words']
+    const values = createHide().values(
+      [...names.map((name): [string, string] => [name, '1']), ['data', { [secret]: 'x', name: 'Weather' }]],
+      at,
+    )
+    t.same(Object.keys(values), ['(other name)', 'data.(other name)', 'data.name'])
+    t.equal([values['(other name)']].flat().length, names.length)
+    for (const value of [values['(other name)']].flat()) t.type(value, 'object')
+    const shown = ['client-id', 'client_secrett', 'redirectUris[]', '@type', 'code_challenge_method', '']
+    const metadata = ['authorization_response_iss_parameter_supported', 'revocation_endpoint']
+    t.same(
+      Object.keys(
+        createHide().values(
+          [...shown, ...metadata].map((name): [string, string] => [name, '1']),
+          at,
+        ),
+      ),
+      [...shown, ...metadata],
+    )
+  },
+)
+
+t.test('the laboratory hides a client ID that may be a secret, unless a client has this ID', async t => {
+  const secret = randomBytes(32).toString('base64url')
+  const hide = createHide()
+  const record = (clientId: string, knownClientId?: string) =>
+    recordStep(
+      {
+        id: 'step-1',
+        requestId: 'request-1',
+        at,
+        listener: 'portal',
+        kind: 'authorize',
+        route: '/',
+        durationMs: 1,
+        request: { method: 'GET', url: `/?client_id=${clientId}&state=a`, headers: {}, body: { clientId } },
+        response: { status: 400, headers: {}, body: undefined },
+        about: { claimedClientId: clientId, knownClientId },
+        checks: [],
+        reason: knownClientId ? undefined : 'client-unknown',
+      },
+      hide,
+    )
+  const swapped = record(secret)
+  t.notMatch(JSON.stringify(swapped), secret.slice(0, 6))
+  t.equal(swapped.about.claimedClientId, `#${hide.hash(secret)}`)
+  t.match(explainRefusal(swapped, { steps: [swapped] }).fix, /swapped/)
+  const logins = createLogins()
+  const login = logins.record(swapped)
+  t.equal(logins.record(record(secret)), login, 'a later step finds the login of a hidden client ID')
+  t.same(logins.list({ state: hide.hash('a') }), [login])
+  for (const readable of ['nobody', randomUUID()]) {
+    t.equal(record(readable).request.query.client_id, readable)
+    t.equal(record(readable).about.claimedClientId, readable)
+  }
+  const chosen = 'the-client-that-the-operator-has-chosen'
+  t.equal(record(chosen, chosen).request.query.client_id, chosen)
+  t.equal(record(chosen).request.body.clientId, chosen, 'the laboratory remembers the ID')
+})
 
 /** Returns all values that the laboratory keeps, whatever their names are. */
 const valuesOf = (values: Values) => Object.values(values).flat()

@@ -2,14 +2,7 @@
 import { reasons } from '../../observe/reasons.ts'
 import type { OtherLogins } from '../record/compare-logins.ts'
 import type { Hide } from '../record/hide.ts'
-import {
-  identityOf,
-  type RecordedLogin,
-  type RecordedStep,
-  type StepReason,
-  type Value,
-  type Values,
-} from '../record/recorded.ts'
+import type { RecordedLogin, RecordedStep, StepReason, Value, Values } from '../record/recorded.ts'
 import type { LoginReader } from './describe-login.ts'
 import { type LoginOutcome, outcomes, statusOf } from './login-status.ts'
 import { findNotices, notices } from './notices/notices.ts'
@@ -99,8 +92,7 @@ export async function searchLogins(
        * so the search skips it if this set is empty.
        */
       inNotices: new Set(notices.filter(({ id, found }) => isIn(id) || isIn(found)).map(({ id }) => id)),
-      // `hide` returns a hash here, because `searched` is not one of the names whose values stay readable.
-      hashes: new Set(secretsIn(word).map(value => identityOf(hide.value('searched', value, now))!)),
+      hashes: new Set(secretsIn(word).map(hide.hash)),
     }
   })
   if (words.length === 0) return []

@@ -1,5 +1,13 @@
 // Says exactly what was wrong with one request, for example which field is missing, or how two addresses differ.
-import { firstOf, identityOf, type RecordedLogin, type RecordedStep, stepsOf, type Values } from '../record/recorded.ts'
+import {
+  firstOf,
+  identityOf,
+  type RecordedLogin,
+  type RecordedStep,
+  stepsOf,
+  type Value,
+  type Values,
+} from '../record/recorded.ts'
 import { guidanceOf } from './guidance.ts'
 
 /** Says why a step was refused, and how to fix it. Call this only for a refused step. */
@@ -10,7 +18,16 @@ export function explainRefusal(
   const { found, fix } = guidanceOf(step.reason!)
   const exact = addressFound(step) ?? groupFound(step)
   if (exact) return exact
+  if (step.reason === 'client-unknown' && typeof clientIdIn(step) === 'object')
+    return {
+      found: `${found} The client_id may be a secret, so it is hidden.`,
+      fix: `${fix} Check whether the id and the secret are swapped.`,
+    }
   return { found: fieldFound(step) ?? codeFound(step, login) ?? tokenFound(step) ?? found, fix }
+}
+
+function clientIdIn({ request }: RecordedStep): Value | undefined {
+  return firstOf(request.body, 'client_id') ?? firstOf(request.query, 'client_id')
 }
 
 /** Explains a redirect_uri or cancel_url that differs from the expected address. */

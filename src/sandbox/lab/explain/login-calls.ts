@@ -7,7 +7,7 @@ import { clientIdInQuery, idInPath, queryOf, refuse, storableText } from '../cal
 import { LabError } from '../lab-error.ts'
 import type { Hide } from '../record/hide.ts'
 import type { Logins } from '../record/logins.ts'
-import { identityOf, type RecordedLogin } from '../record/recorded.ts'
+import type { RecordedLogin } from '../record/recorded.ts'
 import type { LabAddresses } from './curl-line.ts'
 import { describeLogin, describeSummary } from './describe-login.ts'
 import { isFoundBy, loginQueryParameters, type NamesOf, readLoginQuery, searchLogins } from './find-logins.ts'
@@ -84,7 +84,7 @@ export function loginCalls({
         const given = givenIn(request)
         const { clientId, state, after, wait = '0' } = given
         const waitSeconds = Number(wait)
-        const stateHash = state === undefined ? undefined : identityOf(hide.value('state', state, clock()))
+        const stateHash = state === undefined ? undefined : hide.hash(state)
         const filter = { clientId, state: stateHash, after: after === undefined ? undefined : Number(after) }
         const find = () => selectWith(given, logins.list(filter))
         if (waitSeconds > 0 && !isStopping && find().length === 0)

@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { stepIdOf } from '../../observe/observe.ts'
 import type { Hide } from '../record/hide.ts'
 import type { Logins } from '../record/logins.ts'
-import { identityOf, type StepFault } from '../record/recorded.ts'
+import type { StepFault } from '../record/recorded.ts'
 import { trackConnections } from './connections.ts'
 import { type Answer, type FaultContext, json, noAnswer, type When } from './kind.ts'
 import { type OrderedFault, type OrderedFaults, type RequestSource, stepFaultOf } from './orders.ts'
@@ -40,7 +40,6 @@ interface EdgeOptions {
   platform: PlatformAccess
   logins: Logins
   hide: Hide
-  clock: () => Date
 }
 
 /** If the platform has not acted, there is no real answer. Faults then change this made-up answer. */
@@ -152,19 +151,16 @@ export function actAtEdge(
  * Returns a function that says whether a request belongs to the login whose state has this hash. Such a request
  * contains the state, or a token of the login.
  */
-function stateReader({ logins, hide, clock }: Pick<EdgeOptions, 'logins' | 'hide' | 'clock'>) {
-  const hash = (name: string, value: string) => identityOf(hide.value(name, value, clock()))
+function stateReader({ logins, hide }: Pick<EdgeOptions, 'logins' | 'hide'>) {
   return (request: FastifyRequest, state: string, addressBack?: string): boolean => {
     const back = addressBack === undefined ? {} : Object.fromEntries(new URL(addressBack).searchParams)
     const { state: sent, refresh_token: refreshToken, token } = (request.body ?? {}) as Record<string, unknown>
     const bearer = request.headers.authorization?.replace(/^\S+\s+/, '')
     const { state: started } = request.query as Record<string, unknown>
-    const isSent = [back.state, sent, started].some(one => typeof one === 'string' && hash('state', one) === state)
+    const isSent = [back.state, sent, started].some(one => typeof one === 'string' && hide.hash(one) === state)
     return (
       isSent ||
-      [refreshToken, token, bearer].some(
-        one => typeof one === 'string' && logins.isOfState(hash('token', one) ?? '', state),
-      )
+      [refreshToken, token, bearer].some(one => typeof one === 'string' && logins.isOfState(hide.hash(one), state))
     )
   }
 }

@@ -2,8 +2,8 @@
 // equal values can be recognised.
 import { hash as digest, randomBytes } from 'node:crypto'
 import { beginningOf, createAllowance } from './allowance.ts'
-import { bitsOf } from './entropy.ts'
-import type { HiddenState, Value, Values } from './recorded.ts'
+import { bitsOf, isUuid } from './entropy.ts'
+import type { Hidden, HiddenState, Value, Values } from './recorded.ts'
 
 /**
  * Only values with these names stay readable. All other values are hidden, because a client under development may
@@ -33,6 +33,18 @@ const readableNames = new Set(
   ].map(name => name.toLowerCase()),
 )
 
+/**
+ * A secret has at least 22 characters, because 128 random bits do not fit into fewer. A longer name or client id may
+ * therefore be a secret.
+ */
+const longestWithoutSecret = 21
+
+/** The longer names in the metadata of a portal (RFC 8414). */
+const longNames = /^[a-z]+(_[a-z]+)*_(supported|endpoint|uri)$/
+
+/** Replaces a name that may contain a secret. */
+export const otherName = '(other name)'
+
 /** A readable value is cut to this many bytes of JSON. */
 const longestReadable = 500
 const dayMs = 24 * 60 * 60_000
@@ -59,14 +71,36 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
     }
   }
 
+  const hidden = (text: string): Hidden => ({ hash: hash(text), length: text.length })
+
+  /** Ids of clients that are neither short nor UUIDs. A sandbox has at most one: SEED_CLIENT_ID. */
+  const longClientIds = new Set<string>()
+
+  /** A developer may have swapped the id and the secret of the client. */
+  function maySwapSecret(clientId: string): boolean {
+    return clientId.length > longestWithoutSecret && !isUuid(clientId) && !longClientIds.has(clientId)
+  }
+
   function hideUnlessReadable(name: string, text: string, at: Date): Value {
-    if (readableNames.has(name.toLowerCase())) return beginningOf(text, longestReadable)
-    return name === 'state' ? hideState(text, at) : { hash: hash(text), length: text.length }
+    const isHidden = /^client_?id$/i.test(name) && maySwapSecret(text)
+    if (readableNames.has(name.toLowerCase()) && !isHidden) return beginningOf(text, longestReadable)
+    return name === 'state' ? hideState(text, at) : hidden(text)
   }
 
   return {
     /** Hides one value. A value with a readable name stays readable, but is cut if it is long. */
     value: hideUnlessReadable,
+
+    /** Returns the hash of a value, with which the laboratory recognises the value. */
+    hash,
+
+    /** Keeps the id of an existing client readable, whatever it looks like. */
+    showClientId(id: string): void {
+      if (maySwapSecret(id)) longClientIds.add(id)
+    },
+
+    /** Returns the id that a request claims. If this id may be a secret, the result names its hash instead. */
+    clientId: (id: string): string => (maySwapSecret(id) ? hiddenId(hidden(id)) : id),
 
     /**
      * Hides the values of headers, of a query or of a body. A field inside another field is named `outer.inner`. If the
@@ -88,17 +122,31 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
   }
 }
 
+/** The text that takes the place of a hidden id. */
+export function hiddenId({ hash }: Hidden): string {
+  return `#${hash}`
+}
+
 const deepest = 4
 
 /** This is a generator, so that it makes no more values after the allowance is used up. */
 function* flatten(fields: Iterable<[string, unknown]>, prefix = '', depth = 0): Generator<[string, string]> {
   for (const [name, value] of fields) {
-    const path = prefix + name.slice(0, 100)
+    const path = prefix + showName(name)
     for (const one of Array.isArray(value) ? value : [value])
       if (typeof one === 'object' && one !== null) {
         if (depth < deepest) yield* flatten(Object.entries(one), `${path}.`, depth + 1)
       } else if (one !== undefined) yield [path, String(one)]
   }
+}
+
+/**
+ * Hides a name that may be a secret. For example, a client that sends JSON with the content type of a form sends a
+ * single field, whose name is the whole JSON text.
+ */
+function showName(name: string): string {
+  const isShown = name.length <= longestWithoutSecret ? /^[\w@$[\].-]*$/.test(name) : longNames.test(name)
+  return isShown ? name : otherName
 }
 
 function isTime(text: string, at: Date): boolean {

@@ -1,6 +1,7 @@
 // Keeps the latest logins in memory, each with its steps, and finds the login that a step belongs to.
 import { randomUUID } from 'node:crypto'
 import { createLoginComparison, isCompared } from './compare-logins.ts'
+import { hiddenId } from './hide.ts'
 import { firstOf, identityOf, type RecordedLogin, type RecordedStep, type Values } from './recorded.ts'
 
 export type Logins = ReturnType<typeof createLogins>
@@ -334,7 +335,8 @@ function keyOf(kind: string, clientId = '', hash: string): string {
 }
 
 function clientIdOf(values: Values): string | undefined {
-  return identityOf(firstOf(values, 'client_id'))
+  const id = firstOf(values, 'client_id')
+  return typeof id === 'object' ? hiddenId(id) : id
 }
 
 /** A request to a trap need not contain a code or a token, so the trap itself identifies the login. */

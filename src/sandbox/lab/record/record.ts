@@ -1,7 +1,7 @@
 // Converts a step into the form that the laboratory keeps. Secrets are hidden here.
 import { beginningOf, createAllowance, mostStepBytes, mostStepValues, sizeInJson } from './allowance.ts'
 import type { Hide } from './hide.ts'
-import { identityOf, type LabStep, type RecordedStep } from './recorded.ts'
+import type { LabStep, RecordedStep } from './recorded.ts'
 
 /** The maximum number of bytes of an id. Longer ids of clients or users are cut. The platform's own ids are shorter. */
 const longestId = 200
@@ -9,14 +9,16 @@ const longestId = 200
 /** Records a step. The result never exceeds mostStepBytes and mostStepValues, whatever was sent. */
 export function recordStep(step: LabStep, hide: Hide): RecordedStep {
   const { at, request, response, checks, about, ...rest } = step
-  const { startPath, ...who } = about
+  const { startPath, claimedClientId, ...who } = about
+  for (const id of [who.knownClientId, who.provenClientId]) if (id !== undefined) hide.showClientId(id)
+  const claimed = claimedClientId === undefined ? {} : { claimedClientId: hide.clientId(claimedClientId) }
   const { path, query } = splitUrl(request.url)
   const portalSession = portalSessionOf(request.headers.cookie, step, hide)
   const recorded: RecordedStep = {
     ...rest,
     at,
     about: Object.fromEntries(
-      Object.entries({ ...who, portalSession }).flatMap(([name, id]) =>
+      Object.entries({ ...claimed, ...who, portalSession }).flatMap(([name, id]) =>
         id === undefined ? [] : [[name, beginningOf(id, longestId)]],
       ),
     ),
@@ -56,10 +58,10 @@ export function recordStep(step: LabStep, hide: Hide): RecordedStep {
 }
 
 /** Returns a hash of the portal session cookie (portal/session.ts), which shows which logins come from one browser. */
-function portalSessionOf(cookies: string | undefined, { at, listener }: LabStep, hide: Hide): string | undefined {
+function portalSessionOf(cookies: string | undefined, { listener }: LabStep, hide: Hide): string | undefined {
   if (listener !== 'portal') return undefined
   const [, value] = /(?:^|; *)__Host-portal-session=([^;]+)/.exec(cookies ?? '') ?? []
-  return value === undefined ? undefined : identityOf(hide.value('portal session', value, at))
+  return value === undefined ? undefined : hide.hash(value)
 }
 
 /** The parameters that identify a login. */
