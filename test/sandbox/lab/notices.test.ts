@@ -286,6 +286,11 @@ t.test('if a client reacts correctly to a failure of the platform, the login get
     ],
     ['secret-in-header', 'a call to the API, whose token belongs in this header', login(exchanged(), called())],
     [
+      'secret-in-header',
+      'an access token that a library adds to each call',
+      login(exchanged(), step('revoke', { body: { token }, headers: { authorization: 'Bearer a' } })),
+    ],
+    [
       'old-refresh-token',
       'a late answer: the client never got the new token',
       login(renewed({ durationMs: 10_000, fault: fault('refresh-late-after') }), renewed({ atMs: 25_000, ...lost })),

@@ -108,6 +108,12 @@ t.test('however a login ends, its verdict has a status, and one sentence that na
       /at step 3: The access token has expired. Later calls succeeded\.$/,
       login(withCode(), exchange(), api(refused('token-expired')), refresh(), api({ atMs: 4_000 })),
     ],
+    [
+      'refused',
+      /^Refused at step 1: The access token has expired\. Later calls succeeded\.$/,
+      login(api(refused('token-expired')), api({ atMs: 4_000 })),
+    ],
+    ['no login', /none of them was refused/, login(api(), api({ atMs: 4_000 })), long],
     ['no login', /do not belong to a login/, login(step('metadata')), long],
   ]
   for (const [status, sentence, one, options] of rows) {
@@ -178,7 +184,7 @@ t.test('if a request was refused because of a missing field, the verdict of the 
 t.test(
   'the verdict of a failed login says how late a code was, where a token was sent, or which group was wrong',
   async t => {
-    const { withCode, exchange, api } = steps()
+    const { withCode, exchange } = steps()
     const create = (more: More, groupId = 'g-1') =>
       step('api', { body: { 'data.groupId': groupId } }, { method: 'POST', route: '/apps/v1', ...more })
     const rows: [sentence: string, RecordedLogin][] = [
@@ -189,7 +195,23 @@ t.test(
       ['Refused at step 1: The code has expired.', login(exchange(refused('code-expired')))],
       [
         'Refused at step 1: The Authorization header does not begin with Bearer.',
-        login(api(refused('token-missing', { status: 401 }))),
+        login(step('api', { headers: { authorization: 'a' } }, refused('token-missing'))),
+      ],
+      [
+        'Refused at step 1: The Authorization header does not begin with Bearer.',
+        login(step('api', { headers: { authorization: 'Basic YTpi' } }, refused('token-missing'))),
+      ],
+      [
+        'Refused at step 1: The Authorization header contains no token after Bearer.',
+        login(step('api', { headers: { authorization: 'Bearer' } }, refused('token-missing'))),
+      ],
+      [
+        'Refused at step 3: The code was already used at step 2.',
+        login(exchange(refused('secret-wrong')), exchange({ status: 500 }), exchange(refused('code-used'))),
+      ],
+      [
+        'Refused at step 1: The token is valid, but does not allow this request.',
+        login(step('api', {}, { method: 'POST', route: '/apps/v1', ...refused('not-allowed') })),
       ],
       [
         'Refused at step 1: The access token was sent in the address.',

@@ -1,5 +1,5 @@
 // A request as a curl command, with a placeholder for every hidden value.
-import type { RecordedStep, Value, Values } from '../record/recorded.ts'
+import { firstOf, type RecordedStep, type Value, type Values } from '../record/recorded.ts'
 
 /** Where browsers and clients reach the portal, the API and the laboratory. */
 export interface LabAddresses {
@@ -12,15 +12,23 @@ export interface LabAddresses {
 const ownHeaders = /^(host|user-agent|accept|accept-language|x-request-id|content-type|cookie|origin|referer|sec-.*)$/
 
 export function toCurlLine(step: RecordedStep, addresses: LabAddresses): string {
-  const { method, query, headers, body } = step.request
+  const { method, query, headers, scheme } = step.request
   const words = ['curl', ...(method === 'GET' ? [] : ['-X', method]), quote(addressOf(step, query, addresses))]
   for (const [name, value] of entriesOf(headers))
-    if (!ownHeaders.test(name)) words.push('-H', quote(`${name}: ${name === 'authorization' ? 'Bearer ' : ''}${value}`))
-  const fields = entriesOf(body)
-  if (fields.length === 0) return words.join(' ')
-  if (step.listener === 'portal')
-    return [...words, ...fields.flatMap(([name, value]) => ['--data-urlencode', quote(`${name}=${value}`)])].join(' ')
-  return [...words, '-H', quote('content-type: application/json'), '-d', quote(JSON.stringify(nest(fields)))].join(' ')
+    if (!ownHeaders.test(name))
+      words.push('-H', quote(`${name}: ${name === 'authorization' && scheme ? `${scheme} ` : ''}${value}`))
+  return [...words, ...bodyWords(step)].join(' ')
+}
+
+function bodyWords({ request: { method, headers, body } }: RecordedStep): string[] {
+  const type = firstOf(headers, 'content-type')
+  if (typeof type !== 'string' || /^application\/x-www-form-urlencoded\b/i.test(type))
+    return entriesOf(body).flatMap(([name, value]) => ['--data-urlencode', quote(`${name}=${value}`)])
+  const header = ['-H', quote(`content-type: ${type}`)]
+  if (Object.keys(body).length > 0) return [...header, '-d', quote(JSON.stringify(nest(body)))]
+  // The platform does not read bodies of other types, so the laboratory does not know the body.
+  const isUnread = method !== 'GET' && !/^application\/json\b/i.test(type)
+  return isUnread ? [...header, '-d', quote('<body>')] : header
 }
 
 export function addressOf(
@@ -40,13 +48,14 @@ export function entriesOf(values: Values): [string, string][] {
 }
 
 function textOf(name: string, value: Value): string {
-  return typeof value === 'string' ? value : `<${name}>`
+  if (typeof value === 'string') return value
+  return value.length === 0 ? '' : `<${name}>`
 }
 
 /** Turns a field such as `data.name` into the field `name` of an object `data`. */
-function nest(fields: [string, string][]): object {
+function nest(body: Values): object {
   const whole = Object.create(null)
-  for (const [path, value] of fields) {
+  for (const [path, value] of Object.entries(body)) {
     const names = path.split('.')
     const last = names.pop()!
     let inner = whole
@@ -55,7 +64,7 @@ function nest(fields: [string, string][]): object {
       if (typeof inner[name] !== 'object') inner[name] = Object.create(null)
       inner = inner[name]
     }
-    inner[last] = value
+    inner[last] = Array.isArray(value) ? value.map(one => textOf(path, one)) : textOf(path, value)
   }
   return whole
 }

@@ -2,7 +2,7 @@
 import { listOf, object, only, ref, type Schema, text } from '../../http/describe.ts'
 import type { Guidance } from '../../observe/reasons.ts'
 import type { Logins } from '../record/logins.ts'
-import type { RecordedLogin, RecordedStep } from '../record/recorded.ts'
+import { type RecordedLogin, type RecordedStep, schemes } from '../record/recorded.ts'
 import { type LabAddresses, toCurlLine } from './curl-line.ts'
 import { guidanceOf, guidanceOfCheck } from './guidance.ts'
 import { outcomes } from './login-status.ts'
@@ -99,7 +99,8 @@ const textOrNull = { type: ['string', 'null'] }
 const values = {
   type: 'object',
   additionalProperties: { anyOf: [ref('Value'), listOf(ref('Value'))] },
-  description: 'The keys are the names of the values. If a name was sent more than once, the value is a list.',
+  description:
+    'The keys are the names of the values. If a name was sent more than once, or a JSON body contains a list with this name, the value is a list.',
 }
 
 const summary = {
@@ -203,7 +204,17 @@ export const loginSchemas: Record<string, Schema> = {
     kind: text,
     route: text,
     durationMs: count,
-    request: object({ method: text, path: text, headers: values, query: values, body: values }),
+    request: object(
+      {
+        method: text,
+        path: text,
+        scheme: { ...only(...schemes), description: 'The scheme of the Authorization header, if the scheme is known.' },
+        headers: values,
+        query: values,
+        body: values,
+      },
+      { optional: ['scheme'] },
+    ),
     response: object({ status: count, headers: values, body: values, location: values }),
     about: {
       type: 'object',
@@ -226,7 +237,10 @@ export const loginSchemas: Record<string, Schema> = {
       description: 'Whether values were left out. The laboratory keeps at most 8 KiB and 200 values of one request.',
     },
     explanation: { anyOf: [object({ found: text, why: text, mend: text, source: text }), { type: 'null' }] },
-    curl: { ...text, description: 'The same request as a curl command.' },
+    curl: {
+      ...text,
+      description: 'A curl command for a similar request. Each hidden value is a placeholder in angle brackets.',
+    },
   }),
   Login: object({
     ...summary,

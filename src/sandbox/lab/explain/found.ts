@@ -124,6 +124,8 @@ function groupFound({ reason, route, request, response }: RecordedStep): { found
   }
   if (reason !== 'not-allowed') return undefined
   const groupId = firstOf(request.body, 'data.groupId') ?? firstOf(request.body, 'groupId')
+  // The API may have refused the token before it read the body.
+  if (typeof groupId !== 'string') return undefined
   return { found: `The visitor is not a member of the group ${groupId}.`, fix }
 }
 
@@ -138,14 +140,18 @@ function codeFound(step: RecordedStep, { steps }: Pick<RecordedLogin, 'steps'>):
     return `The code has expired. It was issued at step ${steps.indexOf(given) + 1}, ${seconds} seconds earlier.`
   }
   if (step.reason !== 'code-used') return undefined
-  const first = stepsOf({ steps }, 'exchange').find(({ request }) => identityOf(firstOf(request.body, 'code')) === code)
+  // A refused exchange did not use the code.
+  const first = stepsOf({ steps }, 'exchange').find(
+    ({ reason, request }) => !reason && identityOf(firstOf(request.body, 'code')) === code,
+  )
   if (first === undefined || first === step) return undefined
   return `The code was already used at step ${steps.indexOf(first) + 1}.`
 }
 
-/** Explains why the platform found no access token: it was sent without Bearer, or in the address. */
+/** Explains why the platform found no access token: for example, it was sent without Bearer, or in the address. */
 function tokenFound({ reason, request }: RecordedStep): string | undefined {
   if (reason !== 'token-missing') return undefined
+  if (request.scheme === 'Bearer') return 'The Authorization header contains no token after Bearer.'
   if (request.headers.authorization !== undefined) return 'The Authorization header does not begin with Bearer.'
   return request.query.access_token === undefined ? undefined : 'The access token was sent in the address.'
 }

@@ -39,16 +39,18 @@ export function statusOf({ steps }: Pick<RecordedLogin, 'steps'>, now: Date): Lo
     const refusedCalls = steps.slice(signIn + 1).filter(({ kind, reason }) => reason && calls.includes(kind))
     return { outcome: 'signed in', step: steps[signIn]!, refusedCalls }
   }
-  const because = (outcome: LoginOutcome, step: RecordedStep) => ({ outcome, step, refusedCalls: [] })
-  if (steps.every(({ kind }) => outsideLogins.includes(kind)))
-    return because(last.reason ? 'refused' : 'no login', last)
+  const outcomeAt = (outcome: LoginOutcome, step: RecordedStep) => ({ outcome, step, refusedCalls: [] })
+  if (steps.every(({ kind }) => outsideLogins.includes(kind))) {
+    const refused = steps.findLast(({ reason }) => reason !== undefined)
+    return refused ? outcomeAt('refused', refused) : outcomeAt('no login', last)
+  }
 
-  const led = steps.findLastIndex(step => loginKinds.includes(step.kind) && (!step.reason || isAskedAgain(step)))
+  const continued = steps.findLastIndex(step => loginKinds.includes(step.kind) && (!step.reason || isAskedAgain(step)))
   const refused = steps.findLastIndex(step => step.reason !== undefined && !isAskedAgain(step))
-  if (refused > led) return because(isDeclined(steps[refused]!) ? 'declined' : 'refused', steps[refused]!)
-  const step = steps[led] ?? last
-  if (now.getTime() - endOf(last) < abandonedMs) return because('under way', step)
-  return because(hasCode(step) ? 'never exchanged' : 'abandoned', step)
+  if (refused > continued) return outcomeAt(isDeclined(steps[refused]!) ? 'declined' : 'refused', steps[refused]!)
+  const step = steps[continued] ?? last
+  if (now.getTime() - endOf(last) < abandonedMs) return outcomeAt('under way', step)
+  return outcomeAt(hasCode(step) ? 'never exchanged' : 'abandoned', step)
 }
 
 /**

@@ -42,8 +42,10 @@ function say(status: LoginStatus, login: Pick<RecordedLogin, 'steps'>): Said {
   switch (outcome) {
     case 'signed in':
       return saySignedIn(status, login)
-    case 'refused':
-      return sayRefused('Refused', step, login)
+    case 'refused': {
+      const said = sayRefused('Refused', step, login)
+      return hasSuccessAfter(step, login) ? addLaterSuccess(said) : said
+    }
     case 'declined':
       return sayRefused('Declined', step, login)
     case 'no login':
@@ -74,9 +76,8 @@ function sayRefused(how: string, step: RecordedStep, login: Pick<RecordedLogin, 
 function saySignedIn({ step, refusedCalls }: LoginStatus, login: Pick<RecordedLogin, 'steps'>): Said {
   const signedIn = `${step.kind === 'refresh' ? 'Renewed' : 'Signed in'} at step ${numberOf(step, login)}`
   // Look at the calls after the last success. The first refused call among them usually explains the other refusals.
-  const worked = login.steps.findLastIndex(({ kind, reason }) => (kind === 'api' || kind === 'refresh') && !reason)
-  const open = refusedCalls.find(call => login.steps.indexOf(call) > worked)
-  const refused = open ?? refusedCalls.at(-1)
+  const firstSinceSuccess = refusedCalls.find(call => !hasSuccessAfter(call, login))
+  const refused = firstSinceSuccess ?? refusedCalls.at(-1)
   if (!refused) {
     const faulted = login.steps.findLast(({ fault }) => fault !== undefined)
     const sentence = faulted ? `${signedIn}. There was ${nameFault(faulted, login)}.` : `${signedIn}.`
@@ -84,7 +85,16 @@ function saySignedIn({ step, refusedCalls }: LoginStatus, login: Pick<RecordedLo
   }
   const count = `${refusedCalls.length} ${refusedCalls.length === 1 ? 'call was' : 'calls were'} refused`
   const said = sayRefused(`${signedIn}, then ${count}. Refused`, refused, login)
-  return open ? said : { ...said, sentence: `${said.sentence} Later calls succeeded.` }
+  return firstSinceSuccess ? said : addLaterSuccess(said)
+}
+
+function hasSuccessAfter(step: RecordedStep, { steps }: Pick<RecordedLogin, 'steps'>): boolean {
+  const later = steps.slice(steps.indexOf(step) + 1)
+  return later.some(({ kind, reason }) => (kind === 'api' || kind === 'refresh') && !reason)
+}
+
+function addLaterSuccess(said: Said): Said {
+  return { ...said, sentence: `${said.sentence} Later calls succeeded.` }
 }
 
 function sayUnfinished({ outcome, step }: LoginStatus, login: Pick<RecordedLogin, 'steps'>): Said {

@@ -145,6 +145,10 @@ function isArrivalUnknown(step: RecordedStep, later: RecordedStep[]): boolean {
   return (code !== undefined || error !== undefined) && !isExchanged(step, later)
 }
 
+function withScheme(name: string, { scheme }: RecordedStep['request']): string {
+  return name === 'authorization' && scheme ? `authorization (${scheme})` : name
+}
+
 /** Returns tables of names and values, without empty tables. */
 function tablesOf({ request, response }: RecordedStep) {
   const rows = (values: Values) =>
@@ -152,7 +156,7 @@ function tablesOf({ request, response }: RecordedStep) {
   const tables = [
     ['Parameters in the address', rows(request.query)],
     ['Fields in the body', rows(request.body)],
-    ['Headers', rows(request.headers)],
+    ['Headers', rows(request.headers).map(([name, value]) => [withScheme(name, request), value] as const)],
     ['Answer', rows(response.body)],
     ['Where the answer leads', rows(response.location)],
     ['Headers of the answer', rows(response.headers)],

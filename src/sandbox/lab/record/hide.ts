@@ -43,7 +43,7 @@ const longestWithoutSecret = 21
 const longNames = /^[a-z]+(_[a-z]+)*_(supported|endpoint|uri)$/
 
 /** Replaces a name that may contain a secret. */
-export const otherName = '(other name)'
+const otherName = '(other name)'
 
 /** A readable value is cut to this many bytes of JSON. */
 const longestReadable = 500
@@ -77,12 +77,12 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
   const longClientIds = new Set<string>()
 
   /** A developer may have swapped the id and the secret of the client. */
-  function maySwapSecret(clientId: string): boolean {
+  function mayBeSecret(clientId: string): boolean {
     return clientId.length > longestWithoutSecret && !isUuid(clientId) && !longClientIds.has(clientId)
   }
 
   function hideUnlessReadable(name: string, text: string, at: Date): Value {
-    const isHidden = /^client_?id$/i.test(name) && maySwapSecret(text)
+    const isHidden = /^client_?id$/i.test(name) && mayBeSecret(text)
     if (readableNames.has(name.toLowerCase()) && !isHidden) return beginningOf(text, longestReadable)
     return name === 'state' ? hideState(text, at) : hidden(text)
   }
@@ -96,11 +96,11 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
 
     /** Keeps the id of an existing client readable, whatever it looks like. */
     showClientId(id: string): void {
-      if (maySwapSecret(id)) longClientIds.add(id)
+      if (mayBeSecret(id)) longClientIds.add(id)
     },
 
     /** Returns the id that a request claims. If this id may be a secret, the result names its hash instead. */
-    clientId: (id: string): string => (maySwapSecret(id) ? hiddenId(hidden(id)) : id),
+    clientId: (id: string): string => (mayBeSecret(id) ? hiddenId(hidden(id)) : id),
 
     /**
      * Hides the values of headers, of a query or of a body. A field inside another field is named `outer.inner`. If the
@@ -110,12 +110,13 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
     values(fields: Iterable<[string, unknown]>, at: Date, allowance = createAllowance()): Values {
       // A name may be anything, even `__proto__`.
       const values: Values = Object.create(null)
-      for (const [path, text] of flatten(fields)) {
+      for (const [path, text, isInList] of flatten(fields)) {
         const value = hideUnlessReadable(path.slice(path.lastIndexOf('.') + 1), text, at)
         if (!allowance.take(path, value)) break
         const before = values[path]
         if (Array.isArray(before)) before.push(value)
-        else values[path] = before === undefined ? value : [before, value]
+        else if (before !== undefined) values[path] = [before, value]
+        else values[path] = isInList ? [value] : value
       }
       return values
     },
@@ -130,13 +131,17 @@ export function hiddenId({ hash }: Hidden): string {
 const deepest = 4
 
 /** This is a generator, so that it makes no more values after the allowance is used up. */
-function* flatten(fields: Iterable<[string, unknown]>, prefix = '', depth = 0): Generator<[string, string]> {
+function* flatten(
+  fields: Iterable<[string, unknown]>,
+  prefix = '',
+  depth = 0,
+): Generator<[path: string, text: string, isInList: boolean]> {
   for (const [name, value] of fields) {
     const path = prefix + showName(name)
     for (const one of Array.isArray(value) ? value : [value])
       if (typeof one === 'object' && one !== null) {
         if (depth < deepest) yield* flatten(Object.entries(one), `${path}.`, depth + 1)
-      } else if (one !== undefined) yield [path, String(one)]
+      } else if (one !== undefined) yield [path, String(one), Array.isArray(value)]
   }
 }
 

@@ -1,7 +1,7 @@
 // Converts a step into the form that the laboratory keeps. Secrets are hidden here.
 import { beginningOf, createAllowance, mostStepBytes, mostStepValues, sizeInJson } from './allowance.ts'
 import type { Hide } from './hide.ts'
-import type { LabStep, RecordedStep } from './recorded.ts'
+import { type LabStep, type RecordedStep, type Scheme, schemes } from './recorded.ts'
 
 /** The maximum number of bytes of an id. Longer ids of clients or users are cut. The platform's own ids are shorter. */
 const longestId = 200
@@ -23,7 +23,14 @@ export function recordStep(step: LabStep, hide: Hide): RecordedStep {
       ),
     ),
     start: undefined,
-    request: { method: request.method, path: readPath(step.route, path), headers: {}, query: {}, body: {} },
+    request: {
+      method: request.method,
+      path: readPath(step.route, path),
+      scheme: readAuthorization(request.headers.authorization).scheme,
+      headers: {},
+      query: {},
+      body: {},
+    },
     response: { status: response.status, headers: {}, body: {}, location: {} },
     checks: checks.map(({ name, passed, expected, received }) => ({
       name,
@@ -111,8 +118,15 @@ function readHeaders(headers: Record<string, string>): [string, string][] {
   )
   // The origin is enough to see where a login began. A path or a query may contain a secret.
   if (referer !== undefined) kept.push(['referer', URL.canParse(referer) ? new URL(referer).origin : ''])
-  if (authorization !== undefined) kept.unshift(['authorization', authorization.replace(/^\S+\s+/, '')])
+  if (authorization !== undefined) kept.unshift(['authorization', readAuthorization(authorization).credentials])
   return kept
+}
+
+/** Splits an Authorization header. An unknown scheme is left out, because it may be a part of a secret. */
+function readAuthorization(header = ''): { scheme: Scheme | undefined; credentials: string } {
+  const [first = '', ...rest] = header.trim().split(/\s+/)
+  const scheme = schemes.find(one => one.toLowerCase() === first.toLowerCase())
+  return { scheme, credentials: scheme || rest.length > 0 ? rest.join(' ') : first }
 }
 
 /**

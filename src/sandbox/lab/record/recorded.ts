@@ -43,7 +43,10 @@ export interface HiddenState extends Hidden {
 }
 
 export type Value = string | Hidden | HiddenState
-/** The keys are the names of the values. If a name was sent more than once, the value is a list. */
+/**
+ * The keys are the names of the values. If a name was sent more than once, or a JSON body contains a list with this
+ * name, the value is a list.
+ */
 export type Values = Record<string, Value | Value[]>
 
 export interface RecordedCheck {
@@ -53,6 +56,10 @@ export interface RecordedCheck {
   received: Value | undefined
 }
 
+/** The schemes of an Authorization header that the laboratory shows. */
+export const schemes = ['Bearer', 'Basic', 'Digest', 'DPoP'] as const
+export type Scheme = (typeof schemes)[number]
+
 export interface RecordedStep {
   id: string
   requestId: string
@@ -61,7 +68,15 @@ export interface RecordedStep {
   kind: LabStep['kind']
   route: string
   durationMs: number
-  request: { method: string; path: string; headers: Values; query: Values; body: Values }
+  request: {
+    method: string
+    path: string
+    /** The scheme of the Authorization header. The header itself contains only the hash of the rest. */
+    scheme: Scheme | undefined
+    headers: Values
+    query: Values
+    body: Values
+  }
   response: { status: number; headers: Values; body: Values /** From the Location header. */; location: Values }
   about: Omit<About, 'startPath'> & {
     /** A hash of the portal's session cookie, if the browser sent one. */

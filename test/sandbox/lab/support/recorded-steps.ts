@@ -7,7 +7,7 @@ import type { LabStep, RecordedLogin, RecordedStep } from '../../../../src/sandb
 const hide = createHide()
 export const start = Date.parse('2026-03-01T12:00:00Z')
 
-type Told = { query?: Record<string, string>; body?: Record<string, string>; headers?: Record<string, string> }
+type Told = { query?: Record<string, string>; body?: object; headers?: Record<string, string> }
 export type More = Pick<Partial<LabStep>, 'reason' | 'about' | 'fault' | 'checks'> & {
   atMs?: number
   durationMs?: number
