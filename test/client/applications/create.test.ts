@@ -407,3 +407,14 @@ t.test(
     t.notOk(platform.received().some(({ url }) => url.startsWith('/identities/')))
   },
 )
+
+t.test('if the chosen group is not among the groups any more, the form does not choose another group', async t => {
+  const { browser, platform, form } = await openForm(t)
+  const own = { to: 'group-2', data: { name: 'Bus people', status: 'maker' } }
+  platform.answer('GET /identities/v1/visitor-1/links', { body: collection([own]) })
+  platform.answer('POST /apps/v1', { status: 403, body: { error: { status: 403, message: 'No.' } } })
+  const page = await browser.post('/applications', { ...form, ...typed, groupId: 'group-1' })
+  t.equal(faultOf(page, 'groupId'), applicationsTexts.form.problems.notAMember)
+  t.match(page.body, `<option value="">${webTexts.field.choose}</option>`)
+  t.equal(readForm(page, '/applications').groupId, '')
+})
