@@ -253,12 +253,17 @@ t.test('the browser asks for confirmation only if the visitor leaves a form with
   await Promise.all([page.waitForEvent('dialog'), cancel()])
   t.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'Weather station', 'the visitor stayed')
 
+  const signOut = page.getByRole('button', { name: webTexts.page.signOut })
+  await Promise.all([page.waitForEvent('dialog'), signOut.click({ noWaitAfter: true })])
+  t.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'Weather station', 'the visitor stayed')
+  t.equal(await signOut.getAttribute('aria-busy'), null, 'the visitor can press the button again')
+
   await page.getByLabel('Redirect URIs').fill('http://example.test/not-https')
   await page.getByRole('button', { name: 'Create application' }).click()
   await page.getByRole('alert').waitFor()
-  t.equal(questions, 1, 'the browser must not ask when the form is sent')
+  t.equal(questions, 2, 'the browser must not ask when the form is sent')
 
   await page.getByLabel('Name', { exact: true }).click()
   await Promise.all([page.waitForEvent('dialog'), cancel()])
-  t.equal(questions, 2, 'the browser must ask, because the text of a refused form exists only on this page')
+  t.equal(questions, 3, 'the browser must ask, because the text of a refused form exists only on this page')
 })

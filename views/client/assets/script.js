@@ -80,12 +80,13 @@ for (const input of document.querySelectorAll('[data-choose-from]')) {
 }
 
 // Asks before the visitor leaves a form with changes. The script does not store the typed text.
-let hasChanges = document.querySelector('form[data-unsaved]') !== null
+const changedForms = new Set(document.querySelectorAll('form[data-unsaved]'))
 addEventListener('input', ({ target }) => {
-  hasChanges ||= target.closest('form[method="post"]') !== null
+  const form = target.closest('form[method="post"]')
+  if (form) changedForms.add(form)
 })
 addEventListener('beforeunload', event => {
-  if (hasChanges) event.preventDefault()
+  if (changedForms.size > 0) event.preventDefault()
 })
 
 // After a form was sent, it shows that it is busy, and it cannot be sent again until the visitor comes back to this
@@ -97,8 +98,9 @@ addEventListener('submit', event => {
   // Another script sends this form, and the page stays open.
   if (defaultPrevented) return
   if (busyForms.has(form)) return event.preventDefault()
-  hasChanges = false
-  if (form.method !== 'post') return
+  changedForms.delete(form)
+  // If another form has changes, the browser asks the visitor, and the visitor may decide to stay on this page.
+  if (form.method !== 'post' || changedForms.size > 0) return
   const text = submitter?.textContent
   submitter?.setAttribute('aria-busy', 'true')
   if (submitter?.dataset.busy) submitter.textContent = submitter.dataset.busy
