@@ -12,9 +12,9 @@ import { getApplication, idOf, listLink } from './requested-application.ts'
 export async function loadConfirmation(
   { clientId }: Config,
   request: FastifyRequest,
-  { signInHref }: Pick<FormPage, 'signInHref'>,
+  { signInHref }: FormPage,
   titleOf: (name: string) => string,
-) {
+): Promise<object> {
   const texts = request.texts.applications
   const back = `/applications/${idOf(request)}`
   const crumbs = [listLink(request.texts)]
