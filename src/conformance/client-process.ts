@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
+import { type ClientOutput, recordOutput } from './output-record.ts'
 
 /** Settings that a check can replace with wrong values when it restarts the client. */
 export interface ChangedSettings {
@@ -9,14 +10,12 @@ export interface ChangedSettings {
   LOGIN_URL?: string
 }
 
-export interface ClientProcess {
+export interface ClientProcess extends ClientOutput {
   /**
    * True if a check has changed the client in a way that must not affect other checks. The suite then restarts the
    * client before the next check.
    */
   isStale?: boolean
-  /** Everything that the client has printed so far, including the output before a restart. */
-  output(): string
   isRunning(): boolean
   /**
    * The process id of the shell that runs the command. This process is the parent of the client, or the client itself
@@ -39,8 +38,6 @@ export interface ClientProcess {
   stop(): Promise<void>
 }
 
-/** The suite keeps only the last part of the output, up to this number of characters. */
-const mostOutput = 16 * 1024 * 1024
 const stopMs = 10_000
 
 /**
@@ -52,14 +49,14 @@ export async function startClient(
   environment: Record<string, string | undefined>,
   waitForClient: (isRunning: () => boolean) => Promise<boolean>,
 ): Promise<ClientProcess> {
-  let output = ''
+  const { add, output, outputEnd, hasOutputSince } = recordOutput()
   let child: ChildProcess
   /** The process that the suite itself is stopping. Its end does not count as unexpected. */
   let stopping: ChildProcess | undefined
   const unexpectedEnds: string[] = []
 
   async function start(changed: ChangedSettings = {}): Promise<void> {
-    const printedBefore = output.length
+    const printedBefore = outputEnd()
     // Starts a separate process group, so that a signal stops the shell together with its children. On Windows,
     // `detached` would open a window instead.
     const detached = process.platform !== 'win32'
@@ -69,13 +66,8 @@ export async function startClient(
       env: withChanged(environment, changed),
       stdio: ['ignore', 'pipe', 'pipe'],
     })
-    for (const stream of [child.stdout!, child.stderr!])
-      stream.setEncoding('utf8').on('data', (text: string) => {
-        output = (output + text).slice(-mostOutput)
-      })
-    child.on('error', error => {
-      output += `\n${error.message}`
-    })
+    for (const stream of [child.stdout!, child.stderr!]) stream.setEncoding('utf8').on('data', add)
+    child.on('error', error => add(`\n${error.message}`))
     const started = child
     let hasAnswered = false
     started.on('exit', (code, signal) => {
@@ -84,7 +76,7 @@ export async function startClient(
     })
     if (!(await waitForClient(isRunning)))
       throw new Error(
-        `The client was started with "${command}", but it does not answer. It printed:\n${shorten(output.slice(printedBefore))}`,
+        `The client was started with "${command}", but it does not answer. It printed:\n${shorten(output(printedBefore))}`,
       )
     hasAnswered = true
   }
@@ -129,7 +121,9 @@ export async function startClient(
   let restarting: Promise<void> | undefined
   let isOver = false
   return {
-    output: () => output,
+    output,
+    outputEnd,
+    hasOutputSince,
     isRunning,
     pid: () => child.pid,
     firstStartMs,

@@ -151,6 +151,9 @@ export function createContext({
     platform,
     clientProcess,
 
+    /** The position in the output of the client at which this check begins. */
+    outputStart: clientProcess?.outputEnd() ?? 0,
+
     /** Resolves after this time. Other checks can run while the check waits. */
     pause,
 

@@ -121,18 +121,21 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     /** The mistakes in the answers of the client to browsers. */
     answers,
     people: [] as Person[],
-    /** Whether a check of the group `whole-run` has made each kind of call fail in this round. */
-    failedOften: { isDone: false },
+    /**
+     * `isDone`: whether a check of the group `whole-run` has made each kind of call fail in this round. `isPrinted`:
+     * whether the client has printed everything that it had to print about these calls.
+     */
+    failedOften: { isDone: false, isPrinted: false },
     /** The positions in `steps` and in the client's output at which the current round of checks begins. */
     round: { step: 0, output: 0 },
     /**
      * Begins a round of checks. The first round includes everything since the client started. A later round judges
      * another version of the client.
      */
-    beginRound(output: string): void {
-      if (rounds++ > 0) this.round = { step: steps.length, output: output.length }
+    beginRound(outputEnd: number): void {
+      if (rounds++ > 0) this.round = { step: steps.length, output: outputEnd }
       this.leaks.length = 0
-      this.failedOften.isDone = false
+      this.failedOften = { isDone: false, isPrinted: false }
       answers.clear()
     },
     /**

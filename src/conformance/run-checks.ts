@@ -85,7 +85,7 @@ interface Suspect {
 /** Returns the results in the order of the checks. The promise never rejects because of the client. */
 export async function runChecks(checks: Check[], given: ChecksOptions): Promise<Result[]> {
   const options = { ...given, settings: shortenWaits(given.settings, given.obstacle) }
-  options.platform.beginRound(options.clientProcess?.output() ?? '')
+  options.platform.beginRound(options.clientProcess?.outputEnd() ?? 0)
   const { settings, obstacle, onResult } = options
   const watch = watchClient(options)
   const standstills = watchStandstills()
@@ -188,7 +188,7 @@ function nameMixedVisitors(results: Result[]): Result[] {
 
 /** Runs the check once. `isAlone`: no other check is running on this platform. */
 export async function runOnce(check: Check, options: ChecksOptions, isAlone: boolean): Promise<Result> {
-  options.platform.beginRound(options.clientProcess?.output() ?? '')
+  options.platform.beginRound(options.clientProcess?.outputEnd() ?? 0)
   const standstills = watchStandstills()
   const { result } = await attempt(check, options, { watch: watchClient(options), standstills }, isAlone)
   standstills.stop()
@@ -238,7 +238,6 @@ async function attempt(
       beside: new Set(),
     }
   const watching = watch.begin(check.id)
-  const printedBefore = options.clientProcess?.output().length ?? 0
   const context = createContext({ ...options, isAlone: isAlone || Boolean(check.isAlone) })
   const started = performance.now()
   const outcome = await findOutcome(check, context)
@@ -265,10 +264,10 @@ async function attempt(
     result = { ...resultOf(check, options.settings, 'failed', reason), ...losingTheClient, fix, evidence, isLost: true }
   }
   if (isBlamed(result)) {
-    const output = options.clientProcess?.output() ?? ''
-    const own = output.slice(printedBefore)
+    const own = options.clientProcess?.output(context.outputStart) ?? ''
     // Also uses earlier output, because the client may have printed the reason just before the check began.
-    const printed = describeOutput(own.trim() === '' && lost !== undefined ? output : own, context.secrets)
+    const isEarlierNeeded = own.trim() === '' && lost !== undefined
+    const printed = describeOutput(isEarlierNeeded ? (options.clientProcess?.output() ?? '') : own, context.secrets)
     if (printed !== undefined) result.evidence = [...result.evidence, printed]
   }
   result = { ...result, reason: hide(result.reason), evidence: result.evidence.map(hide), durationMs }

@@ -95,7 +95,9 @@ export async function run(
         throw new CannotRun(
           `Another program already answers at ${settings.client}, before the suite has started the client.`,
         )
-      const own = { NODE_COMPILE_CACHE: compiled, ...environment, ...environmentOf(values, settings, environment) }
+      // A program in Python writes to a pipe only when it has printed some kilobytes, unless this variable is set.
+      const defaults = { NODE_COMPILE_CACHE: compiled, PYTHONUNBUFFERED: '1' }
+      const own = { ...defaults, ...environment, ...environmentOf(values, settings, environment) }
       clientProcess = await startClient(settings.start, own, waitForClient).catch((error: Error) => {
         throw new CannotRun(
           stop?.aborted ? 'The run was stopped.' : [whySilent(), error.message].filter(Boolean).join('\n'),

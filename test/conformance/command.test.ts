@@ -94,6 +94,12 @@ t.test('if the client exits at its first callback, the exit code is 1', async t 
   t.notMatch(run.output, '\u001b', 'the terminal gets no escape sequence of the client')
 })
 
+t.test('a started client gets the variable with which Python prints at once', async t => {
+  const source = startsLogins("{ console.error('PYTHONUNBUFFERED=' + process.env.PYTHONUNBUFFERED); process.exit(7) }")
+  const { output } = await judge(t, source, '--only', '^login-works$')
+  t.match(output, 'PYTHONUNBUFFERED=1')
+})
+
 t.test('if the client exits after its first answer, the report contains its exit code and its output', async t => {
   const source = `
     import { createServer } from 'node:http'

@@ -4,6 +4,7 @@ import t from 'tap'
 import { type Check, Failed, NotApplicable, Undecided } from '../../src/conformance/check.ts'
 import type { ClientProcess } from '../../src/conformance/client-process.ts'
 import { exitCodeOf } from '../../src/conformance/exit-code.ts'
+import { recordOutput } from '../../src/conformance/output-record.ts'
 import type { Platform } from '../../src/conformance/platform.ts'
 import { toHtml } from '../../src/conformance/report/html.ts'
 import { toJson } from '../../src/conformance/report/json.ts'
@@ -38,8 +39,10 @@ function fakeProcess() {
   let isRunning = true
   const ends: string[] = []
   const restarted: (() => void)[] = []
+  const printed = recordOutput()
+  printed.add('starts\nTypeError: x is undefined')
   const clientProcess: ClientProcess = {
-    output: () => 'starts\nTypeError: x is undefined',
+    ...printed,
     isRunning: () => isRunning,
     unexpectedEnds: () => ends,
     async restart() {

@@ -6,6 +6,7 @@ import { type Check, Failed, NotApplicable, Undecided } from '../../src/conforma
 import { checks } from '../../src/conformance/checks.ts'
 import { exitCodeOf } from '../../src/conformance/exit-code.ts'
 import { compareWithExpected } from '../../src/conformance/expected-failures.ts'
+import { recordOutput } from '../../src/conformance/output-record.ts'
 import type { Platform } from '../../src/conformance/platform.ts'
 import { describeExchange, describeStep } from '../../src/conformance/report/describe.ts'
 import { problemsOfReportFiles } from '../../src/conformance/report/files.ts'
@@ -98,7 +99,7 @@ t.test('if a client is slow but still answers, the suite does not restart the cl
   let [asked, restarts] = [0, 0]
   const isAnswering = async () => ++asked > 1
   const clientProcess = {
-    output: () => '',
+    ...recordOutput(),
     isRunning: () => true,
     unexpectedEnds: () => [],
     restart: async () => void restarts++,
@@ -316,9 +317,10 @@ t.test('if the output is not a terminal, the command prints a new progress line 
 })
 
 t.test('a failure contains the output of the client, with hashes instead of secrets', async t => {
-  let output = 'started\n'
+  const printed = recordOutput()
+  printed.add('started\n')
   const clientProcess = {
-    output: () => output,
+    ...printed,
     isRunning: () => true,
     unexpectedEnds: () => [],
     restart: async () => {},
@@ -327,7 +329,7 @@ t.test('a failure contains the output of the client, with hashes instead of secr
   const clientSecret = new Secret('a-secret-of-22-characters')
   const platform = { steps: [], beginRound() {}, clientSecret } as unknown as Platform
   const fails = async () => {
-    output += `${'GET /\n'.repeat(40)}Traceback (most recent call last):\n  KeyError: a-secret-of-22-characters\n`
+    printed.add(`${'GET /\n'.repeat(40)}Traceback (most recent call last):\n  KeyError: a-secret-of-22-characters\n`)
     throw new Failed('It went wrong.', ['seen'])
   }
   const [result] = await runAll([check('a', fails)], { clientProcess, platform })

@@ -9,6 +9,7 @@ import { launchChromium } from '../../../src/conformance/browser/chromium.ts'
 import type { Check } from '../../../src/conformance/check.ts'
 import type { ChangedSettings } from '../../../src/conformance/client-process.ts'
 import { findObstacle } from '../../../src/conformance/obstacle.ts'
+import { recordOutput } from '../../../src/conformance/output-record.ts'
 import { startPlatform } from '../../../src/conformance/platform.ts'
 import { type ChecksOptions, type Result, runChecks, runOnce } from '../../../src/conformance/run-checks.ts'
 import { readSettings } from '../../../src/conformance/settings.ts'
@@ -63,11 +64,9 @@ export async function openStage(
     run: (parts: ChecksOptions) => Promise<Said>,
   ): Promise<Said> {
     const isForBrowser = settings.browser && checks.some(({ needs }) => needs?.includes('browser'))
-    let output = ''
+    const printed = recordOutput()
     let servers: Server[] = []
-    const print = (line: string) => {
-      output += `${line}\n`
-    }
+    const print = (line: string) => printed.add(`${line}\n`)
     const start = async ({ CLIENT_ID, LOGIN_URL }: ChangedSettings = {}) => {
       const changed = { ...(CLIENT_ID && { clientId: CLIENT_ID }), ...(LOGIN_URL && { loginUrl: LOGIN_URL }) }
       servers = [port, replicaPort].map(at => build({ ...clientSettings, ...changed, print }).listen(at, 'localhost'))
@@ -89,7 +88,7 @@ export async function openStage(
         settings: { ...settings, start: 'in this process' },
         platform,
         chromium: isForBrowser ? await (shareChromium ?? startChromium)() : undefined,
-        clientProcess: { output: () => output, isRunning: () => true, unexpectedEnds: () => [], restart, stop },
+        clientProcess: { ...printed, isRunning: () => true, unexpectedEnds: () => [], restart, stop },
         isAnswering: async () => servers.every(server => server.listening),
       })
     } finally {

@@ -75,7 +75,7 @@ export const failedLogins: CheckDefinition[] = [
       for (const fail of failures) {
         const states = await fail(context)
         await context.dropFaults()
-        expectUnprinted(context, 'the state', states)
+        await expectUnprinted(context, 'the state', states)
       }
     },
   },
@@ -102,8 +102,8 @@ export const failedLogins: CheckDefinition[] = [
       }
       const open = await openForms(context)
       for (const found of open.forms) await sendAgain(context, open.browser, found)
-      expectUnprinted(context, 'the text of a form', [typed])
-      expectUnprinted(context, 'the name of an application', [name])
+      await expectUnprinted(context, 'the text of a form', [typed])
+      await expectUnprinted(context, 'the name of an application', [name])
     },
   },
   {
@@ -124,7 +124,7 @@ export const failedLogins: CheckDefinition[] = [
         }
       }
       if (secrets.length === 0) throw new NotApplicable('no form creates a new secret')
-      expectUnprinted(context, 'the new client secret', secrets)
+      await expectUnprinted(context, 'the new client secret', secrets)
     },
   },
 ]

@@ -17,7 +17,7 @@ import { decodeSafely, readSetCookie } from '../../steps/set-cookies.ts'
 import { signOut } from '../../steps/sign-out.ts'
 import { fieldsOf, tokensIssuedIn } from '../../tokens.ts'
 import { failedLogins } from './failed-logins.ts'
-import { expectUnprinted } from './unprinted.ts'
+import { arrivedOutput, expectOutputSince, expectUnprinted } from './unprinted.ts'
 
 const needs = ['process' as const]
 const secretsWhy = 'Many people can read a log, and logs are kept for a long time. These people must not know the code.'
@@ -74,7 +74,7 @@ export const log: CheckDefinition[] = [
     needs,
     async run(context) {
       const { callback } = await signIn(context)
-      expectUnprinted(context, 'the code', [callback.searchParams.get('code') ?? undefined])
+      await expectUnprinted(context, 'the code', [callback.searchParams.get('code') ?? undefined])
     },
   },
   {
@@ -86,7 +86,7 @@ export const log: CheckDefinition[] = [
     needs,
     async run(context) {
       const { callback } = await signIn(context)
-      expectUnprinted(context, 'the state', [callback.searchParams.get('state') ?? undefined])
+      await expectUnprinted(context, 'the state', [callback.searchParams.get('state') ?? undefined])
     },
   },
   {
@@ -98,7 +98,7 @@ export const log: CheckDefinition[] = [
     needs,
     async run(context) {
       await signIn(context)
-      expectUnprinted(context, 'the client secret', [context.platform.clientSecret.reveal()])
+      await expectUnprinted(context, 'the client secret', [context.platform.clientSecret.reveal()])
     },
   },
   {
@@ -111,7 +111,7 @@ export const log: CheckDefinition[] = [
     async run(context) {
       const { browser } = await signIn(context)
       if (context.settings.page) await context.isSignedIn(browser)
-      expectUnprinted(context, 'a token', tokensIn(context))
+      await expectUnprinted(context, 'a token', tokensIn(context))
     },
   },
   {
@@ -124,7 +124,7 @@ export const log: CheckDefinition[] = [
     async run(context) {
       const { browser, callback, cookies } = await signIn(context)
       if (context.settings.page) await context.isSignedIn(browser)
-      expectUnprinted(context, 'a cookie', cookies)
+      await expectUnprinted(context, 'a cookie', cookies)
       // A client may print the id of a session without the route or the signature that the cookie also contains.
       const { cookies: others } = await signIn(context)
       const ids = cookies.flatMap(value => {
@@ -132,7 +132,7 @@ export const log: CheckDefinition[] = [
         const withoutRoute = route === undefined ? [] : [value.slice(0, -route.length)]
         return [...withoutRoute, ...sessionIdsIn(value).filter(id => !callback.href.includes(id))]
       })
-      expectUnprinted(context, 'the id of a session', ids)
+      await expectUnprinted(context, 'the id of a session', ids)
     },
   },
   {
@@ -147,13 +147,13 @@ export const log: CheckDefinition[] = [
       await context.request(`${context.settings.callback}?code=${code}&state=somebody-elses-state`)
       await context.request(`${context.settings.callback}/nowhere?code=${other}`)
       await context.request('/nowhere/at/all?access_token=misled-token-77aa55cc33')
-      expectUnprinted(context, 'a code', [code, other, 'misled-token-77aa55cc33'])
+      await expectUnprinted(context, 'a code', [code, other, 'misled-token-77aa55cc33'])
       // In some clients, other code refuses these requests and prints the whole address.
       const refused = `${context.settings.callback}?code=unusual-code-5c2b8e1f7a&state=somebody-elses-state`
       for (const method of ['HEAD', 'POST', 'PUT', 'OPTIONS'])
         await context.request(refused, { method, headers: { 'content-length': '0' } })
       for (const headers of Object.values(noNavigations)) await context.request(refused, { headers })
-      expectUnprinted(context, 'a code', ['unusual-code-5c2b8e1f7a'])
+      await expectUnprinted(context, 'a code', ['unusual-code-5c2b8e1f7a'])
     },
   },
   {
@@ -170,13 +170,11 @@ export const log: CheckDefinition[] = [
         if (change) sent.searchParams.set(change, 'of-another-login-4713')
         const page = await followCallback(context, browser, sent, context.beforePortal)
         const values = ['code', 'state'].map(name => sent.searchParams.get(name) ?? '')
-        const [already, before] = [context.clientProcess!.output(), values.filter(value => value.length >= 16)]
+        const [already, before] = [await arrivedOutput(context), values.filter(value => value.length >= 16)]
         const next = await browser.newTab().visit(context.url('/'), { from: page, ...context.beforePortal })
         const referer = next.trail[0]?.request.headers.referer ?? ''
-        // The output arrives a moment after the answer.
-        await context.pause(50)
         const unprinted = before.filter(value => referer.includes(value) && !already.includes(value))
-        expectUnprinted(context, 'the Referer header, with the code or the state of a callback', unprinted)
+        await expectUnprinted(context, 'the Referer header, with the code or the state of a callback', unprinted)
       }
     },
   },
@@ -197,9 +195,9 @@ export const log: CheckDefinition[] = [
       await browser.goOn(start.page, callback.href)
       await context.platform.settle()
       const verifiers = context.arrived('exchange').map(step => String(fieldsOf(step).code_verifier))
-      expectUnprinted(context, 'the code', [code])
-      expectUnprinted(context, 'the code_verifier', verifiers)
-      expectUnprinted(context, 'the client secret', [context.platform.clientSecret.reveal()])
+      await expectUnprinted(context, 'the code', [code])
+      await expectUnprinted(context, 'the code_verifier', verifiers)
+      await expectUnprinted(context, 'the client secret', [context.platform.clientSecret.reveal()])
     },
   },
   {
@@ -221,7 +219,7 @@ export const log: CheckDefinition[] = [
       const tokens = tokensIn(context)
       if (tokens.length < refusedTokens.length)
         throw new Undecided('The client made no exchange for some of the callbacks.')
-      expectUnprinted(context, 'a token', tokens)
+      await expectUnprinted(context, 'a token', tokens)
     },
   },
   {
@@ -236,7 +234,7 @@ export const log: CheckDefinition[] = [
       const { renewal } = await renewUnder(context, 'refresh-token-type-mac')
       if (!renewal.fault)
         throw new Undecided('The portal answered the renewal without the fault that this check had ordered.')
-      expectUnprinted(context, 'a token', tokensIn(context))
+      await expectUnprinted(context, 'a token', tokensIn(context))
     },
   },
   ...apiRefusals.map(
@@ -250,8 +248,8 @@ export const log: CheckDefinition[] = [
       async run(context) {
         const { browser, cookies } = await signIn(context)
         await visitUnder(context, `list-${fault}`, {}, 1, browser)
-        expectUnprinted(context, 'a token', tokensIn(context))
-        expectUnprinted(context, 'a cookie', cookies)
+        await expectUnprinted(context, 'a token', tokensIn(context))
+        await expectUnprinted(context, 'a cookie', cookies)
       },
     }),
   ),
@@ -272,7 +270,7 @@ export const log: CheckDefinition[] = [
           throw new NotApplicable('the form creates nothing. Another check reports this')
         await context.dropFaults()
       }
-      expectUnprinted(context, 'a token', tokensIn(context))
+      await expectUnprinted(context, 'a token', tokensIn(context))
     },
   },
   {
@@ -290,7 +288,7 @@ export const log: CheckDefinition[] = [
         const isMet = () => context.arrived('revoke').some(step => step.fault?.name === fault)
         if (!(await untilRevoked(context, isMet))) throw new NotApplicable(noRevocation)
       }
-      expectUnprinted(context, 'a token', tokensIn(context))
+      await expectUnprinted(context, 'a token', tokensIn(context))
     },
   },
   {
@@ -303,8 +301,8 @@ export const log: CheckDefinition[] = [
     async run(context) {
       const { creation } = await create(context)
       const { clientSecrets, tokens } = credentialsOf(creation)
-      expectUnprinted(context, 'the new client secret', clientSecrets)
-      expectUnprinted(context, 'an app access token', tokens)
+      await expectUnprinted(context, 'the new client secret', clientSecrets)
+      await expectUnprinted(context, 'an app access token', tokens)
     },
   },
   {
@@ -318,7 +316,7 @@ export const log: CheckDefinition[] = [
       const typed = 'What tomorrow will be like, said in a few words.'
       await create(context, typed)
       const asForm = `${new URLSearchParams({ '': typed })}`.slice(1)
-      expectUnprinted(context, 'the text of a form', [typed, typed.replaceAll(' ', '+'), asForm])
+      await expectUnprinted(context, 'the text of a form', [typed, typed.replaceAll(' ', '+'), asForm])
     },
   },
   {
@@ -342,7 +340,7 @@ export const log: CheckDefinition[] = [
         await context.dropFaults()
       }
       await context.platform.settle()
-      expectUnprinted(context, 'the text of a form', [typed])
+      await expectUnprinted(context, 'the text of a form', [typed])
     },
   },
   {
@@ -359,7 +357,7 @@ export const log: CheckDefinition[] = [
       await makeApplication(context, await context.person(), { name, description })
       const { browser } = await context.signedIn()
       await browser.visit(context.url(context.settings.page))
-      expectUnprinted(context, 'the text of an application', [name, description])
+      await expectUnprinted(context, 'the text of an application', [name, description])
     },
   },
   {
@@ -376,7 +374,7 @@ export const log: CheckDefinition[] = [
       const isOfThisForm = (text: string) =>
         !/^(\/|https?:)/.test(text) && ![open.person.id, open.person.groupId].includes(text)
       const hidden = open.form.controls.filter(({ type }) => type === 'hidden').flatMap(({ values }) => values)
-      expectUnprinted(context, 'a token of a form', hidden.filter(isOfThisForm))
+      await expectUnprinted(context, 'a token of a form', hidden.filter(isOfThisForm))
     },
   },
   {
@@ -428,7 +426,7 @@ export const log: CheckDefinition[] = [
           method: logout.method,
           headers: { ...typedAddress, origin: context.settings.client },
         })
-      expectNoLine(context, mark)
+      await expectNoLine(context, mark)
     },
   },
   {
@@ -454,7 +452,7 @@ export const log: CheckDefinition[] = [
         await sendForm(context, application.browser, { action: edit!.form.action, fields }, ownForm(context))
       }
       await context.platform.settle()
-      expectNoLine(context, mark)
+      await expectNoLine(context, mark)
     },
   },
   {
@@ -488,19 +486,18 @@ export const log: CheckDefinition[] = [
         cancelled.searchParams.set('state', other.start.state ?? '')
         await followCallback(context, other.browser, cancelled)
       }
-      expectNoLine(context, mark)
+      await expectNoLine(context, mark)
     },
   },
   ...failedLogins,
 ]
 
 /** Fails if a log line begins with the text `mark`. */
-function expectNoLine(context: CheckContext, mark: string): void {
-  const line = context
-    .clientProcess!.output()
-    .split(/\r\n|[\r\n]/)
-    .find(one => one.startsWith(mark))
+async function expectNoLine(context: CheckContext, mark: string): Promise<void> {
+  const lines = (await arrivedOutput(context)).split(/\r\n|[\r\n]/)
+  const line = lines.find(one => one.startsWith(mark))
   expect(line === undefined, 'The log contains a line that a visitor invented.', `${line}`)
+  expectOutputSince(context, context.outputStart)
 }
 
 /**

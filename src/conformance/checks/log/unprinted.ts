@@ -1,15 +1,31 @@
 // Looks for secrets and personal texts in the output of the client.
+import { Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect } from '../../findings.ts'
 import { spellings } from '../../steps/leaks.ts'
+
+/** A program writes its output and its answer at the same time, but the output can arrive a moment later. */
+const arrivalMs = 50
+
+/** Returns the output of the client, including what it has printed about the last answer. */
+export async function arrivedOutput(context: CheckContext): Promise<string> {
+  await context.pause(arrivalMs)
+  return context.clientProcess!.output()
+}
 
 /**
  * Fails if the output of the client contains one of these values, in any encoding that programs print. Ignores values
  * of less than 16 characters, because such a short text could be in the output by coincidence.
  */
-export function expectUnprinted(context: CheckContext, what: string, values: (string | undefined)[]): void {
-  const lines = context.clientProcess!.output().split('\n')
-  for (const text of values.flatMap(value => spellings(value ?? ''))) {
+export async function expectUnprinted(
+  context: CheckContext,
+  what: string,
+  values: (string | undefined)[],
+): Promise<void> {
+  const texts = values.flatMap(value => spellings(value ?? ''))
+  if (texts.length === 0) return
+  const lines = (await arrivedOutput(context)).split('\n')
+  for (const text of texts) {
     const line = lines.find(one => one.includes(text))
     expect(
       line === undefined,
@@ -18,4 +34,11 @@ export function expectUnprinted(context: CheckContext, what: string, values: (st
       `${line?.split(text).join(`<${what}>`).slice(0, 300)}`,
     )
   }
+  expectOutputSince(context, context.outputStart)
+}
+
+/** Ends the check as undecided if the suite no longer has everything that the client has printed since this position. */
+export function expectOutputSince({ clientProcess }: CheckContext, position: number): void {
+  if (!clientProcess!.hasOutputSince(position))
+    throw new Undecided('The client printed so much that the suite no longer has the first part of its output.')
 }

@@ -6,6 +6,7 @@ import type { CheckContext } from '../../context.ts'
 import { expect } from '../../findings.ts'
 import { cookieSecret, credentialSecrets, findLeaksOf, type Secret, secret, tokenSecrets } from '../../steps/leaks.ts'
 import { fieldsOf } from '../../tokens.ts'
+import { expectOutputSince } from '../log/unprinted.ts'
 import { everyAnswer } from './every-answer.ts'
 import { failOften } from './fail-often.ts'
 
@@ -14,8 +15,21 @@ const ownCalls: LabStep['kind'][] = ['exchange', 'refresh', 'revoke', 'metadata'
 
 const stepsOf = ({ platform }: CheckContext) => platform.steps.slice(platform.round.step)
 
-function outputOf({ platform, clientProcess }: CheckContext): string {
-  return clientProcess!.output().slice(platform.round.output)
+/**
+ * Makes each kind of call fail, and returns everything that the client has printed in this round. Restarts the client
+ * first, once in a round: many programs print the rest of their output only when they end.
+ */
+async function outputOf(context: CheckContext): Promise<string> {
+  const { platform, clientProcess } = context
+  await failOften(context)
+  if (!platform.failedOften.isPrinted) await clientProcess!.restart()
+  platform.failedOften.isPrinted = true
+  return clientProcess!.output(platform.round.output)
+}
+
+/** Ends the check as undecided if the suite no longer has the whole output of this round. */
+function expectWholeOutput(context: CheckContext): void {
+  expectOutputSince(context, context.platform.round.output)
 }
 
 /** Returns a function that searches a text for any secret that the client has received during the run. */
@@ -71,13 +85,14 @@ export const wholeRun: CheckDefinition[] = [
     needs: ['process'],
     isAlone: true,
     async run(context) {
-      await failOften(context)
-      const leak = findLeaksOfRun(context)(outputOf(context))
+      const output = await outputOf(context)
+      const leak = findLeaksOfRun(context)(output)
       expect(
         !leak,
         `The output of the client contains ${leak?.what}, or a part of it.`,
         `${leak?.place}[${leak?.what}]`,
       )
+      expectWholeOutput(context)
     },
   },
   {
@@ -89,11 +104,11 @@ export const wholeRun: CheckDefinition[] = [
     needs: ['process'],
     isAlone: true,
     async run(context) {
-      await failOften(context)
-      const words = new Set(outputOf(context).match(/[\w.~-]{20,}/g))
+      const words = new Set((await outputOf(context)).match(/[\w.~-]{20,}/g))
       const states = context.platform.begunStates.filter(state => /^[\w.~-]{20,}$/.test(state))
       const printed = states.find(state => words.has(state))
       expect(printed === undefined, 'The output of the client contains the state of a login.')
+      expectWholeOutput(context)
     },
   },
   {
@@ -105,9 +120,10 @@ export const wholeRun: CheckDefinition[] = [
     needs: ['process'],
     isAlone: true,
     async run(context) {
-      await failOften(context)
-      const found = /\bRobin\d+\b|\bMiller\d+\b|\brobin\d+(@|%40)conformance\.test\b/.exec(outputOf(context))
+      const output = await outputOf(context)
+      const found = /\bRobin\d+\b|\bMiller\d+\b|\brobin\d+(@|%40)conformance\.test\b/.exec(output)
       expect(!found, 'The output of the client contains the name or the e-mail address of a visitor.', `${found?.[0]}`)
+      expectWholeOutput(context)
     },
   },
   {
