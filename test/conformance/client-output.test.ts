@@ -1,7 +1,9 @@
 // Tests how checks read the output of a client that prints late, or prints too much.
-import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { Failed } from '../../src/conformance/check.ts'
+import { expectUnprinted } from '../../src/conformance/checks/log/unprinted.ts'
 import { checks } from '../../src/conformance/checks.ts'
+import type { CheckContext } from '../../src/conformance/context.ts'
 import { recordOutput } from '../../src/conformance/output-record.ts'
 import { buildClient } from './clients/client.ts'
 import type { Settings } from './clients/visit.ts'
@@ -32,13 +34,14 @@ async function judge(t: Test, id: string, changeOutput: (settings: Settings) => 
   return stage.judgeOnce(changeOutput, checks.find(check => check.id === id)!)
 }
 
-t.test('a check finds a code that the client prints a moment after its answer', async t => {
-  const result = await judge(t, 'log-code', settings => {
-    const server = buildClient(settings)
-    server.on('request', ({ url }) => void wait(30).then(() => settings.print(`${url}`)))
-    return server
-  })
-  t.match(result, { verdict: 'failed', reason: 'The output of the client contains the code.' })
+t.test('a check waits a moment for the output, because a program may print after its answer', async t => {
+  const printed = recordOutput()
+  const pause = async () => printed.add('GET /exchangeToken?code=a-code-of-a-login\n')
+  const context = { clientProcess: printed, pause, outputStart: 0 } as unknown as CheckContext
+  await t.rejects(
+    expectUnprinted(context, 'the code', ['a-code-of-a-login']),
+    new Failed('The output of the client contains the code.'),
+  )
 })
 
 t.test('SE-04: the suite finds a secret that the client prints only when it ends', async t => {
