@@ -118,7 +118,7 @@ export async function startClient(
     throw error
   }
   const firstStartMs = performance.now() - begun
-  let restarting: Promise<void> | undefined
+  let restarting: { changed: ChangedSettings | undefined; done: Promise<void> } | undefined
   let isOver = false
   return {
     output,
@@ -128,21 +128,27 @@ export async function startClient(
     pid: () => child.pid,
     firstStartMs,
     unexpectedEnds: () => unexpectedEnds,
-    // Calls of `restart` at the same time share one restart. Otherwise two processes would use the same port.
+    // Calls of `restart` at the same time share one restart if they want the same settings. Otherwise one restart
+    // follows the other, because two processes cannot use the same port.
     async restart(changed) {
       // Without this error, a check that still runs after stop() could restart the client, and nothing would stop the
       // new process.
       if (isOver) throw new Error('The client was stopped, and cannot be restarted.')
-      restarting ??= stop()
-        .then(() => start(changed))
-        .finally(() => {
-          restarting = undefined
-        })
-      return restarting
+      const earlier = restarting
+      if (earlier && earlier.changed === changed) return earlier.done
+      const done = (async () => {
+        await earlier?.done.catch(() => undefined)
+        await stop()
+        await start(changed)
+      })().finally(() => {
+        if (restarting?.done === done) restarting = undefined
+      })
+      restarting = { changed, done }
+      return done
     },
     async stop() {
       isOver = true
-      await restarting?.catch(() => undefined)
+      await restarting?.done.catch(() => undefined)
       await stop()
     },
   }

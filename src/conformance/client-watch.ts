@@ -25,6 +25,11 @@ export type ClientWatch = ReturnType<typeof watchClient>
 
 /** When the client has ended this many times, the suite does not start it again. */
 const mostEnds = 50
+/**
+ * When this many restarts in a row have failed, the suite does not try again. A restart can fail once, for example
+ * because the port is still in use.
+ */
+const mostFailedRestarts = 3
 const tries = 3
 const betweenTriesMs = 500
 
@@ -43,7 +48,8 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
   let silences = 0
   /** True if the client did not answer before the last check. The suite then asks only once before the next check. */
   let wasGone = false
-  let cannotStart = false
+  /** The errors of the restarts that have failed since the last good start. Checks that share a restart get one error. */
+  const failedRestarts = new Set<unknown>()
 
   /** Asks a few times, because the client may just be slow. Returns true after the first good answer. */
   async function isTrueSoon(ask: () => Promise<boolean>): Promise<boolean> {
@@ -66,10 +72,12 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
       const isSilent = !isThere && running.size > 0 && clientProcess?.isRunning() !== false && !(await isAlive())
       if (isSilent) silences++
       const hasEndedTooOften = countEnds() >= mostEnds
-      if (!isThere && clientProcess && !cannotStart && !hasEndedTooOften) {
-        await clientProcess.restart().catch(() => {
-          cannotStart = true
-        })
+      const mayRestart = failedRestarts.size < mostFailedRestarts && !hasEndedTooOften
+      if (!isThere && clientProcess && mayRestart) {
+        await clientProcess.restart().then(
+          () => failedRestarts.clear(),
+          error => failedRestarts.add(error),
+        )
         isThere = await isAnswering()
       }
       wasGone = !isThere

@@ -19,6 +19,22 @@ t.test('if restart() is called several times at once, the client is started only
   t.equal(starts, 3, 'a later restart starts the client again')
 })
 
+t.test('a restart with changed settings does not share an earlier restart with other settings', async t => {
+  const file = join(t.testdir({ ids: '' }), 'ids')
+  const ids = () => readFileSync(file, 'utf8').split('\n').slice(0, -1)
+  let starts = 0
+  const hasStarted = async () => {
+    starts++
+    while (ids().length < starts) await setImmediate()
+    return true
+  }
+  const environment = { ...process.env, CLIENT_ID: 'own' }
+  const client = await startClient(`echo "$CLIENT_ID" >> "${file}"; exec sleep 60`, environment, hasStarted)
+  t.teardown(() => client.stop())
+  await Promise.all([client.restart(), client.restart({ CLIENT_ID: 'changed' }), client.restart()])
+  t.same(ids(), ['own', 'own', 'changed', 'own'])
+})
+
 t.test('after stop(), the client does not run, even if a restart began before stop()', async t => {
   let starts = 0
   const isAnswering = async () => ++starts > 0

@@ -205,6 +205,25 @@ t.test('if the client ends after one check and before the next, the check that r
   t.same(verdictsOf(results), { a: 'passed', b: 'failed', c: 'passed' })
 })
 
+for (const [failures, verdict] of [
+  [2, 'passed'],
+  [3, 'undecided'],
+] as const)
+  t.test(`if ${failures} restarts in a row fail, a later check is ${verdict}`, async t => {
+    const client = fakeProcess()
+    let restarts = 0
+    const restart = async () => {
+      if (++restarts <= failures) throw new Error('The port is still in use.')
+      await client.parts.clientProcess.restart()
+    }
+    const checks = ['ends', 'b', 'c', 'd', 'e'].map(id =>
+      check(id, async () => void (id === 'ends' && client.end()), { isAlone: true }),
+    )
+    const results = await runAll(checks, { ...client.parts, clientProcess: { ...client.parts.clientProcess, restart } })
+    t.match(verdictsOf(results), { ends: 'failed', b: 'undecided', c: 'undecided', e: verdict })
+    t.equal(restarts, 3)
+  })
+
 t.test('if a client that the suite did not start stops answering after a check, this check fails', async t => {
   let isThere = true
   const ends = async () => {
