@@ -54,30 +54,51 @@ export async function openFormIn(
 /** Finds the form that creates an application. */
 export function findCreateForm({ forms }: Pick<Page, 'forms'>): Form | undefined {
   return forms.find(
-    ({ method, fields }) => method === 'POST' && nameOf(fields, /^name$/i, /name/i) && nameOf(fields, /redirect_?uri/i),
+    ({ method, controls }) =>
+      method === 'POST' && typedField(controls, /^name$/i, /name/i) && typedField(controls, /redirect_?uri/i),
   )
 }
 
-function fill({ fields }: Form, person: Person, name: string): Values {
+function fill({ controls }: Form, person: Person, name: string): Values {
   const wanted: [RegExp[], string][] = [
     [[/^name$/i, /name/i], name],
     [[/^redirect_?uris?$/i, /redirect_?uri/i], 'https://created.example/callback'],
-    [[/group/i], person.groupId],
   ]
-  return Object.fromEntries(
-    wanted.flatMap(([patterns, value]) => {
-      const field = nameOf(fields, ...patterns)
-      return field === undefined ? [] : [[field, value]]
-    }),
-  )
+  const typed = wanted.flatMap(([patterns, value]) => {
+    const field = typedField(controls, ...patterns)
+    return field ? [[field.name, value]] : []
+  })
+  return { ...Object.fromEntries(typed), ...groupIn(controls, person) }
 }
 
-function nameOf(fields: Form['fields'], ...patterns: RegExp[]): string | undefined {
-  for (const pattern of patterns) {
-    const found = fields.find(([name]) => pattern.test(name))
-    if (found) return found[0]
-  }
-  return undefined
+/** Returns the first control without choices whose name matches a pattern. Earlier patterns have precedence. */
+function typedField(controls: Control[], ...patterns: RegExp[]): Control | undefined {
+  const typed = controls.filter(({ button, choices }) => !button && !choices)
+  return patterns.map(pattern => typed.find(({ name }) => pattern.test(name))).find(field => field)
+}
+
+/** Returns the value for the field in which a person types or chooses a group. */
+function groupIn(controls: Control[], { groupId }: Person): Values {
+  const fields = controls.filter(({ name, type }) => /group/i.test(name) && type !== 'button' && type !== 'checkbox')
+  const [first] = fields
+  if (!first) return {}
+  if (!first.choices) return { [first.name]: groupId }
+  // Each radio button is a control with one choice.
+  const choices = fields.flatMap(({ name, choices }) => (name === first.name && choices) || [])
+  const choice = chooseGroup(choices, groupId)
+  return choice === undefined ? {} : { [first.name]: choice }
+}
+
+/**
+ * Returns the choice for this group, or undefined if there is nothing to choose. The values of the choices need not be
+ * the ids of the groups: a client may use a number or a sealed id.
+ */
+export function chooseGroup(choices: string[], groupId: string): string | undefined {
+  if (choices.includes(groupId)) return groupId
+  const [first, ...others] = choices.filter(choice => choice !== '')
+  if (others.length > 0)
+    throw new Undecided('The form offers several groups, and the suite cannot tell which of them it must choose.')
+  return first
 }
 
 /** Returns the fields into which a person types a text. */

@@ -6,6 +6,7 @@ import type { CheckContext } from '../context.ts'
 import { expect, isCallFor } from '../findings.ts'
 import type { Person } from '../platform.ts'
 import { tokensIssuedIn } from '../tokens.ts'
+import { chooseGroup } from './create-form.ts'
 import { isSame } from './sign-out.ts'
 
 export interface Visitor {
@@ -132,10 +133,27 @@ export async function fillCreateForm(
     throw new Undecided(`The form at ${placeOf(window)} has no button that sends the form.`)
   await nameField.fill(name)
   await uris.fill('https://created.example/callback')
-  const isChoice = group && (await group.and(page.locator('select')).count()) > 0
-  if (isChoice) await group.selectOption(person.groupId)
-  else await group?.fill(person.groupId)
+  if (group) await fillGroup(group, person)
   return button
+}
+
+/** Types or chooses the group of the person. `field`: a text field, a list, or the first of several radio buttons. */
+async function fillGroup(field: Locator, { groupId }: Person): Promise<void> {
+  const page = field.page()
+  const isList = (await field.and(page.locator('select')).count()) > 0
+  const isRadio = (await field.and(page.locator('input[type=radio]')).count()) > 0
+  if (!isList && !isRadio) return field.fill(groupId)
+  const name = await field.getAttribute('name')
+  const options = isList
+    ? await field.locator('option:not([disabled])').all()
+    : await page.locator(`input[type=radio][name=${JSON.stringify(name)}]:not([disabled])`).all()
+  const values = await Promise.all(
+    options.map(async option => (await option.getAttribute('value')) ?? (await option.textContent()) ?? ''),
+  )
+  const choice = chooseGroup(values, groupId)
+  if (choice === undefined) return
+  if (isList) await field.selectOption(choice)
+  else await options[values.indexOf(choice)]!.check()
 }
 
 const wordsToSignOut = /\b(sign|log)[ -]?(out|off)\b/i

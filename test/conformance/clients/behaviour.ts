@@ -336,6 +336,10 @@ export const correct = {
   attribute: ({ behaviour }: Visit, text: string): string => behaviour.html(text),
   groupItem: ({ name }: Group): string => `<li>${correct.html(name)}</li>`,
   groupOption: ({ id, name }: Group): string => `<option value="${correct.html(id)}">${correct.html(name)}</option>`,
+  /** The field in which a visitor chooses the group of a new application. */
+  groupField: ({ behaviour }: Visit, groups: Group[], chosen: string): string =>
+    `<label>groupId <input name="groupId" value="${behaviour.html(chosen)}" list="groups"></label>` +
+    `<datalist id="groups">${groups.map(behaviour.groupOption).join('')}</datalist>`,
   /**
    * A faulty client keeps the form of a visitor whose session has ended. The correct client shows the form again at
    * once and keeps nothing.

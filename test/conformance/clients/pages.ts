@@ -57,12 +57,11 @@ export function groupsPage(visit: Visit, groups: Group[], token: string): Answer
 
 export function formPage(visit: Visit, status: number, { token, groups, values, problem }: FormView): Answer {
   const { html } = visit.behaviour
-  const chosen = html(values.get('groupId') ?? groups[0]?.id ?? '')
+  const chosen = values.get('groupId') ?? groups[0]?.id ?? ''
   const main = [
     problem && `<p role="alert">${html(problem)} <a href="/login" target="_blank">Sign in</a></p>`,
     `<form method="post" action="/applications"><input type="hidden" name="form" value="${html(token)}">`,
-    `<label>groupId <input name="groupId" value="${chosen}" list="groups"></label>`,
-    `<datalist id="groups">${groups.map(visit.behaviour.groupOption).join('')}</datalist>`,
+    visit.behaviour.groupField(visit, groups, chosen),
     ...inputsOf(visit, values),
     `<button>Create</button></form>${signOutForm}`,
   ]
