@@ -282,7 +282,7 @@ t.test(
       buildOtherClient,
       checks.filter(({ id }) => id === 'cookie-max-age'),
     )
-    t.match(results, [{ verdict: 'not applicable', reason: 'too short to hold the access token' }])
+    t.match(results, [{ verdict: 'not applicable', reason: 'do not grow with the access token' }])
   },
 )
 

@@ -1,6 +1,6 @@
 // Begins logins in all ways that a client offers, for example with a return address. Many clients have separate code
 // for some of these ways.
-import type { Exchange } from '../browser/browser.ts'
+import type { Browser, Exchange } from '../browser/browser.ts'
 import { passUndecided } from '../check.ts'
 import { type CheckContext, readStart, type Start } from '../context.ts'
 import { errorCallback, followCallback } from './callback.ts'
@@ -12,18 +12,26 @@ interface BegunLogin {
   start: Start
 }
 
+/** A login that can be finished. Later logins do not change the cookies of this browser. */
+export interface OpenLogin extends BegunLogin {
+  browser: Browser
+}
+
 /** Begins a login in each way that needs no session. Leaves out ways that do not lead to the portal. */
-export async function startsOfStrangers(context: CheckContext): Promise<BegunLogin[]> {
+export async function startsOfStrangers(context: CheckContext): Promise<OpenLogin[]> {
   const { login, returnTo, page } = context.settings
-  const browser = context.browser()
+  const first = context.browser()
+  const start = await context.startLogin(first)
+  const second = first.copy()
   const begun = [
-    { way: 'in a new browser', start: await context.startLogin(browser) },
-    { way: 'for the second time in the same browser', start: await context.startLogin(browser.newTab()) },
+    { way: 'in a new browser', start, browser: first },
+    { way: 'for the second time in the same browser', start: await context.startLogin(second), browser: second },
   ]
   const add = async (way: string, path: string) => {
-    const there = await context.visitUntilPortal(context.browser(), path)
+    const browser = context.browser()
+    const there = await context.visitUntilPortal(browser, path)
     const url = there.stoppedAt === undefined ? undefined : new URL(there.stoppedAt)
-    if (url?.searchParams.has('response_type')) begun.push({ way, start: readStart(there) })
+    if (url?.searchParams.has('response_type')) begun.push({ way, start: readStart(there), browser })
   }
   if (returnTo) {
     const path = `${login}?${new URLSearchParams({ [returnTo]: page || '/' })}`
@@ -36,7 +44,7 @@ export async function startsOfStrangers(context: CheckContext): Promise<BegunLog
 
 /** Begins a login in each way, for example after a failed login, in a browser with a session, and after a sign-out. */
 export async function startsOf(context: CheckContext): Promise<BegunLogin[]> {
-  const begun = await startsOfStrangers(context)
+  const begun: BegunLogin[] = await startsOfStrangers(context)
   const again = async (way: string, browser = context.browser()) => {
     const page = await context.visitUntilPortal(browser, context.settings.login)
     if (page.stoppedAt === undefined) return

@@ -1,9 +1,10 @@
 // Tests that correct clients fail no check. This file judges the small client, command.test.ts judges the client of
 // this project, and right-clients.ci.ts judges a client that is built differently.
+import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { checks } from '../../../src/conformance/checks.ts'
 import type { Result } from '../../../src/conformance/run-checks.ts'
-import { openStage } from '../support/stage.ts'
+import { openStage, type Stage } from '../support/stage.ts'
 import { type Behaviour, correct } from './behaviour.ts'
 import { crashIf } from './changes.ts'
 import { buildClient } from './client.ts'
@@ -153,3 +154,72 @@ for (const [what, change] of Object.entries(groupFields))
       { verdict: 'passed' },
     )
   })
+
+/** Judges the small client with this change. Returns the checks of the login cookie that it does not pass. */
+const judgeLoginCookies = async (stage: Stage, change: Partial<Behaviour>) => {
+  const results = await stage.judge(
+    settings => buildClient(settings, { ...correct, ...change }),
+    checks.filter(({ id }) => id.startsWith('login-cookie-')),
+  )
+  return results.filter(isBlamed).map(tell)
+}
+
+t.test(
+  'if the login path also sets cookies that are not about the login, no check of the login cookie fails',
+  async t => {
+    const stage = await openStage()
+    t.teardown(stage.close)
+    const afterStart: Behaviour['afterStart'] = ({ setCookies }, answer) => {
+      setCookies.push(`XSRF-TOKEN=${randomUUID()}; Path=/; Max-Age=7200; SameSite=Strict`)
+      setCookies.push('language=en; Path=/; Max-Age=31536000')
+      return answer
+    }
+    t.same(await judgeLoginCookies(stage, { afterStart }), [])
+  },
+)
+
+t.test('if a session at the server keeps the login, no check of the login cookie fails', async t => {
+  const stage = await openStage()
+  t.teardown(stage.close)
+  const inServerSession: Partial<Behaviour> = {
+    loginCookie: () => '__Host-id',
+    loginAttributes: correct.loginAttributes.replace('Max-Age=600', 'Max-Age=1209600'),
+    sealLogin({ memory }, _name, login) {
+      const id = randomUUID()
+      memory.set(`session ${id}`, login)
+      return id
+    },
+    unsealLogin: ({ memory }, _name, id) => memory.get(`session ${id}`),
+    forgetLogin({ memory, cookies }) {
+      for (const [, id] of cookies) memory.delete(`session ${id}`)
+    },
+  }
+  t.same(await judgeLoginCookies(stage, inServerSession), [])
+})
+
+t.test(
+  'if the server keeps the tokens, and a long cookie contains only the id of the session, no check of the cookies fails',
+  async t => {
+    const stage = await openStage()
+    t.teardown(stage.close)
+    const changes: Partial<Behaviour> = {
+      sessionAttributes: () => 'Path=/; HttpOnly; Secure; SameSite=Strict',
+      refreshAttributes: () => 'Path=/; HttpOnly; Secure; SameSite=Strict',
+      seal(visit, name, value) {
+        if (!name.startsWith('__Host-')) return correct.seal(visit, name, value)
+        const id = randomUUID()
+        visit.memory.set(`${name} ${id}`, value)
+        return correct.seal(visit, name, { id, padding: 'x'.repeat(180) })
+      },
+      unseal(visit, name, text) {
+        const value = correct.unseal(visit, name, text)
+        return name.startsWith('__Host-') ? visit.memory.get(`${name} ${(value as { id?: string })?.id}`) : value
+      },
+    }
+    const results = await stage.judge(
+      settings => buildClient(settings, { ...correct, ...changes }),
+      checks.filter(({ id }) => id === 'cookie-max-age' || id === 'cookie-refresh-age'),
+    )
+    t.same(results.filter(isBlamed).map(tell), [])
+  },
+)

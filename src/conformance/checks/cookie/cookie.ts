@@ -1,8 +1,9 @@
 // Tests the attributes, values, sizes and number of the session cookies.
 
 import { bitsOf } from '../../../sandbox/lab/record/entropy.ts'
-import { noRedirects } from '../../browser/browser.ts'
+import { noRedirects, type Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
 import { describePage, expect, fail, headerOf, setCookiesOf } from '../../findings.ts'
 import { whyKept } from '../../steps/caching.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
@@ -21,12 +22,6 @@ import { findGuess } from '../../steps/state-guesses.ts'
 import { isRenewal, tokensOf } from '../../tokens.ts'
 import { brokenCookies } from './broken-cookies.ts'
 import { foreignCookies } from './foreign-cookies.ts'
-
-/**
- * A cookie with a shorter value cannot contain an access token of the platform, which is a signed JWT of several
- * hundred characters. It can contain only a session id.
- */
-const shortestWithToken = 200
 
 /**
  * Each of these checks tests one attribute of every session cookie. If the attribute is wrong, `judge` returns the
@@ -97,6 +92,22 @@ function withoutNumbers(value: string): string {
   return text.replace(/(?<![0-9A-Za-z])\d{1,9}(?![0-9A-Za-z])/g, '#')
 }
 
+/**
+ * Makes another login with a longer token. Returns whether the answers set longer cookies than the answers of `usual`, a
+ * login with the usual token. If not, the cookies contain no token. Even the id of a session can be a long sealed value,
+ * so the length of one cookie proves nothing. True if the client refuses the longer token.
+ */
+async function growsWith(context: CheckContext, usual: Page, fault: string, value?: string): Promise<boolean> {
+  const lengthOf = ({ trail }: Page) =>
+    cookiesOf(trail)
+      .filter(({ cookie }) => !cookie.isDeletion)
+      .reduce((sum, { cookie }) => sum + cookie.value.length, 0)
+  const { browser, callback } = await beginLogin(context)
+  await context.order(fault, value === undefined ? {} : { options: { value } })
+  const longer = await followCallback(context, browser, callback)
+  return !(await context.isSignedIn(browser)) || lengthOf(longer) > lengthOf(usual) + 500
+}
+
 export const cookie: CheckDefinition[] = [
   ...attributes.map(
     ({ judge, ...definition }): CheckDefinition => ({
@@ -133,11 +144,11 @@ export const cookie: CheckDefinition[] = [
     fix: 'Set Max-Age to the value of expires_in in the token response, in seconds.',
     needs,
     async run(context) {
-      const { cookies } = await openSession(context, ['exchange-expires-in', 7200])
+      const { cookies, page } = await openSession(context, ['exchange-expires-in', 7200])
       const ages = cookies.map(({ cookie }) => `${cookie.name}: ${cookie.maxAge ?? 'until the browser is closed'}`)
       const isRight = cookies.some(({ cookie }) => Math.abs((cookie.maxAge ?? 0) - 7200) <= 60)
-      if (!isRight && cookies.every(({ cookie }) => cookie.value.length < shortestWithToken))
-        throw new NotApplicable('the cookies are too short to hold the access token, so the server keeps it')
+      if (!isRight && !(await growsWith(context, page, 'exchange-access-token-3-kb')))
+        throw new NotApplicable('the cookies do not grow with the access token, so the server keeps the token')
       expect(
         isRight,
         `expires_in was 7200. The lifetimes of the cookies in seconds are: ${ages.join(', ')}.`,
@@ -258,7 +269,7 @@ export const cookie: CheckDefinition[] = [
     fix: 'Put the refresh token into a separate cookie. Set its Max-Age to a longer time than expires_in, such as 14 days.',
     needs,
     async run(context) {
-      const { cookies } = await sessionOf(context)
+      const { cookies, page } = await sessionOf(context)
       const given = (await context.codeExchanges()).map(tokensOf).find(tokens => tokens) as
         | { expires_in?: unknown; refresh_token?: unknown }
         | undefined
@@ -266,11 +277,9 @@ export const cookie: CheckDefinition[] = [
       const refreshToken = String(given?.refresh_token ?? '')
       if (!(lifetime > 0) || refreshToken === '')
         throw new Undecided('The token response had no refresh token or no lifetime.')
-      if (cookies.length < 2 && cookies.every(({ cookie }) => cookie.value.length < shortestWithToken))
-        throw new NotApplicable('the session has only one cookie, which is too short to hold tokens')
-      if (cookies.every(({ cookie }) => cookie.value.length < refreshToken.length))
-        throw new NotApplicable('the cookies are too short to hold the refresh token, so the server keeps it')
       if (cookies.some(({ cookie }) => (cookie.maxAge ?? 0) > lifetime + 60)) return
+      if (!(await growsWith(context, page, 'exchange-refresh-token', `${refreshToken}${'A'.repeat(1000)}`)))
+        throw new NotApplicable('the cookies do not grow with the refresh token, so the server keeps the token')
       // A client that never renews a session does not need such a cookie, so the check tests whether this client
       // renews. The browser may delete all cookies when the token expires, so at the first visit, the API refuses a
       // token that has not expired. The second visit uses an expired token.
