@@ -3,7 +3,7 @@
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../browser/browser.ts'
 import type { Form } from '../browser/form.ts'
-import { NotApplicable } from '../check.ts'
+import { NotApplicable, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { expect } from '../findings.ts'
 import {
@@ -13,6 +13,7 @@ import {
   openPagesAbout,
   openWithApplication,
   typedInto,
+  worksFromItsPage,
 } from './application-pages.ts'
 import { shownText } from './page-content.ts'
 
@@ -34,6 +35,16 @@ export async function openForms(context: CheckContext, fields: Record<string, st
   const forms = formsAbout(context, pages, application.id).slice(0, mostForms)
   if (forms.length === 0) throw new NotApplicable('no page about an application has a form')
   return { ...application, pages, forms }
+}
+
+/**
+ * Sends the forms from the client's own pages until one of them changes an application. Ends the check if none does,
+ * because a check proves nothing if the client refuses every form.
+ */
+export async function requireWorkingForm(context: CheckContext): Promise<void> {
+  const open = await openForms(context)
+  for (const found of open.forms) if (await worksFromItsPage(context, open, found)) return
+  throw new Undecided("The forms about an application change nothing, even if the client's own pages send them.")
 }
 
 /** Opens the page of the form again, because a form may work only once. */

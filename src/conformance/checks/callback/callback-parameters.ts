@@ -131,6 +131,7 @@ export const callbackParameters: CheckDefinition[] = [
           for (const one of make(value)) callback.searchParams.append(name, one)
           await expectRefused(context, browser, callback)
         }
+        await requireExchange(context)
       },
     }),
   ),
@@ -144,6 +145,7 @@ export const callbackParameters: CheckDefinition[] = [
       const { browser, callback } = await beginLogin(context)
       callback.searchParams.set('client_id', '00000000-0000-4000-8000-000000000000')
       await expectRefused(context, browser, callback)
+      await requireExchange(context)
     },
   },
   {
@@ -168,6 +170,7 @@ export const callbackParameters: CheckDefinition[] = [
         const empty = await beginLogin(context)
         empty.callback.searchParams.set(name, '')
         await expectRefused(context, empty.browser, empty.callback)
+        await requireExchange(context)
       },
     }),
   ),
@@ -190,6 +193,7 @@ export const callbackParameters: CheckDefinition[] = [
         )
         await expectNoNewLogin(context, browser, page, 'The client sent the browser to the portal again.')
       }
+      await requireExchange(context)
     },
   },
   {
@@ -302,6 +306,7 @@ export const callbackParameters: CheckDefinition[] = [
             step,
           )
       }
+      await requireExchange(context)
     },
   },
   {
@@ -317,6 +322,7 @@ export const callbackParameters: CheckDefinition[] = [
       const empty = await beginLogin(context)
       empty.callback.searchParams.set('iss', '')
       await expectRefused(context, empty.browser, empty.callback)
+      await requireExchange(context)
     },
   },
   {
@@ -415,6 +421,7 @@ export const callbackParameters: CheckDefinition[] = [
         for (const error of errors) callback.searchParams.append('error', error)
         await expectRefused(context, browser, callback)
       }
+      await requireExchange(context)
     },
   },
   ...escaped.map(
@@ -487,6 +494,7 @@ export const callbackParameters: CheckDefinition[] = [
           )
         }
       }
+      await requireExchange(context)
     },
   },
   ...oddCodes.map(
@@ -564,6 +572,7 @@ export const callbackParameters: CheckDefinition[] = [
       callback.searchParams.set('code', 'a'.repeat(8000))
       const page = await expectRefused(context, browser, callback)
       expect(page.status !== 0 && page.status < 500, `The callback was answered with ${describePage(page)}.`, page)
+      await requireExchange(context)
     },
   },
   {

@@ -21,6 +21,7 @@ import {
   expectNoNewLogin,
   followCallback,
   navigationHeaders,
+  requireExchange,
 } from '../../steps/callback.ts'
 import { endIfScripted, foreignLoads, showsInside } from '../../steps/page-content.ts'
 import { ownCookies, plant } from '../../steps/sessions.ts'
@@ -312,6 +313,7 @@ export const callback: CheckDefinition[] = [
           `The client exchanged the code in the address of a ${method} request.`,
         )
       }
+      await requireExchange(context)
     },
   },
   {
@@ -332,6 +334,7 @@ export const callback: CheckDefinition[] = [
         const [call] = isOfBrowser ? [] : otherSite.arrived(mark)
         expect(!call, `The client sent ${call?.method} to the host in the parameter ${name}.`, page)
       }
+      await requireExchange(context)
     },
   },
   {

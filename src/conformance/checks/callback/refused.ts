@@ -11,6 +11,7 @@ import {
   expectNoNewLogin,
   followCallback,
   noNavigations,
+  requireExchange,
   typedAddress,
 } from '../../steps/callback.ts'
 import { foreignLoads, isBareFailure } from '../../steps/page-content.ts'
@@ -96,6 +97,7 @@ export const refused: CheckDefinition[] = [
         const message = `With the fault ${fault}, the page for the failed login sends the browser to the portal again.`
         await expectNoNewLogin(context, browser, page, message)
       }
+      await requireExchange(context)
     },
   },
   {

@@ -3,7 +3,14 @@ import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import { type CheckContext, readStart, type Start } from '../../context.ts'
 import { describePage, expect, expectSignedIn, expectWithFix, headerOf, statusOf } from '../../findings.ts'
-import { beginLogin, cookieHeader, errorCallback, followCallback, typedAddress } from '../../steps/callback.ts'
+import {
+  beginLogin,
+  cookieHeader,
+  errorCallback,
+  followCallback,
+  requireExchange,
+  typedAddress,
+} from '../../steps/callback.ts'
 import { endIfScripted, leadsToScript, runsScript } from '../../steps/page-content.ts'
 import { returnNames } from '../../steps/return-names.ts'
 import { plant, requireFaultyExchange, signedInIfPossible } from '../../steps/sessions.ts'
@@ -97,6 +104,7 @@ const returnChecks: CheckDefinition[] = returns.map(([id, value]) => ({
     const callback = await context.authorize(readStart(page))
     const landed = await followCallback(context, browser, callback, context.beforeLeaving)
     expectAtHome(context, landed)
+    await requireExchange(context)
   },
 }))
 
@@ -356,6 +364,7 @@ export const returnTo: CheckDefinition[] = [
         const callback = await context.authorize(readStart(page))
         expectAtHome(context, await followCallback(context, browser, callback, context.beforeLeaving))
       }
+      await requireExchange(context)
     },
   },
   {
@@ -379,6 +388,7 @@ export const returnTo: CheckDefinition[] = [
         const callback = await context.authorize(readStart(page))
         expectAtHome(context, await followCallback(context, browser, callback, context.beforeLeaving))
       }
+      await requireExchange(context)
     },
   },
   {
@@ -440,6 +450,7 @@ export const returnTo: CheckDefinition[] = [
           expectAtHome(context, await followCallback(context, browser, callback, context.beforeLeaving))
         }
       if (!isFound) throw new NotApplicable('no cookie that other sites can set contains a return address')
+      await requireExchange(context)
     },
   },
   {
@@ -461,6 +472,7 @@ export const returnTo: CheckDefinition[] = [
       expectAtHome(context, page)
       const callback = await context.authorize(readStart(page))
       expectAtHome(context, await followCallback(context, browser, callback, context.beforeLeaving))
+      await requireExchange(context)
     },
   },
   {
@@ -515,6 +527,7 @@ export const returnTo: CheckDefinition[] = [
         const callback = await context.authorize(readStart(begun))
         expectAtHome(context, await followCallback(context, browser, callback, context.beforeLeaving))
       }
+      await requireExchange(context)
     },
   },
   {

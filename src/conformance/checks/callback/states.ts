@@ -116,6 +116,7 @@ const stateChecks: CheckDefinition[] = wrongStates.map(([id, title, change]) => 
     if (id === 'case' && swapCase(start.state) === start.state) throw new NotApplicable('the state contains no letters')
     change(start.state, callback.searchParams)
     await expectRefused(context, browser, callback)
+    await requireExchange(context)
   },
 }))
 
@@ -230,6 +231,7 @@ export const states: CheckDefinition[] = [
           ...exchanges,
         )
       }
+      await requireExchange(context)
     },
   },
   {
@@ -248,6 +250,7 @@ export const states: CheckDefinition[] = [
           expect(exchanges.length === 0, `The client accepted the state ${value}.`, page, ...exchanges)
         }
       }
+      await requireExchange(context)
     },
   },
   {
@@ -278,6 +281,7 @@ export const states: CheckDefinition[] = [
           )
         }
       }
+      await requireExchange(context)
     },
   },
   {
@@ -325,6 +329,7 @@ export const states: CheckDefinition[] = [
     async run(context) {
       const { callback } = await beginLogin(context)
       await expectRefused(context, context.browser(), callback)
+      await requireExchange(context)
     },
   },
   {
@@ -351,6 +356,7 @@ export const states: CheckDefinition[] = [
           'The visitor is signed in as the attacker.',
           page,
         )
+      await requireExchange(context)
     },
   },
   {
@@ -510,6 +516,7 @@ export const states: CheckDefinition[] = [
         'After a callback with an error, the client exchanged a code for a callback with the same state.',
         page,
       )
+      await requireExchange(context)
     },
   },
   ...failedLogins.map(
@@ -530,6 +537,7 @@ export const states: CheckDefinition[] = [
           'The client exchanged a code for a callback with the state of the failed login.',
           page,
         )
+        await requireExchange(context)
       },
     }),
   ),
@@ -551,6 +559,7 @@ export const states: CheckDefinition[] = [
       if (!name.every(one => browser.cookies.get(one)?.value === cookies.find(({ name }) => name === one)?.value))
         throw new Undecided('The cookies could not be changed.')
       await expectRefused(context, browser, callback)
+      await requireExchange(context)
     },
   },
   {
@@ -568,6 +577,7 @@ export const states: CheckDefinition[] = [
       await expectRefused(context, context.browser(), callback)
       callback.searchParams.set('state', '')
       await expectRefused(context, context.browser(), callback)
+      await requireExchange(context)
     },
   },
 ]

@@ -310,6 +310,7 @@ export const creating: CheckDefinition[] = [
         'After the login, the client created the application, although the visitor did not send the form again.',
         later,
       )
+      await submitCreate(context, await openCreateForm(context))
     },
   },
   {
@@ -525,6 +526,7 @@ export const creating: CheckDefinition[] = [
         ),
         'The client called the API on behalf of the second visitor.',
       )
+      await submitCreate(context, await openCreateForm(context))
     },
   },
 ]

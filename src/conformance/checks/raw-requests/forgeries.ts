@@ -117,6 +117,7 @@ export const forgeries: CheckDefinition[] = [
       const answer = await context.request(path, { method: 'POST', headers: { cookie, 'content-type': formType } })
       expect(!deletesCookies(answer), 'The answer deletes the cookies.', answer)
       expect(await context.isSignedIn(browser), 'The visitor is no longer signed in.', answer)
+      await expectWorkingSignOut(context, browser)
     },
   },
   {
@@ -135,6 +136,7 @@ export const forgeries: CheckDefinition[] = [
       const headers = { cookie: cookieHeader(context, open.browser, forged.action), 'content-type': formType }
       const answer = await context.request(forged.action, { method: 'POST', headers, body })
       expect((await created(context, open.person)).length === 0, 'The application was created.', answer)
+      await submitCreate(context, await openCreateForm(context))
     },
   },
   {
@@ -174,6 +176,7 @@ export const forgeries: CheckDefinition[] = [
         answer,
         ...steps,
       )
+      await submitCreate(context, await openCreateForm(context))
     },
   },
 ]

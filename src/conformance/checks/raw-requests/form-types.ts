@@ -8,7 +8,7 @@ import { changesSince, filledFields, ownForm, sendForm, typedInto } from '../../
 import { cookieHeader } from '../../steps/callback.ts'
 import { created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { openForms, reopen } from '../../steps/every-form.ts'
-import { deletesCookies, signOutPathByPost } from '../../steps/sign-out.ts'
+import { deletesCookies, expectWorkingSignOut, signOutPathByPost } from '../../steps/sign-out.ts'
 
 type Fields = Form['fields']
 /**
@@ -166,6 +166,7 @@ export const formTypes: CheckDefinition[] = [
         expect(!deletesCookies(answer), `The answer to a POST ${withType(type)} deletes the cookies.`, answer)
         expect(await context.isSignedIn(browser), `A POST ${withType(type)} signs the visitor out.`, answer)
       }
+      await expectWorkingSignOut(context, browser)
     },
   },
 ]

@@ -12,7 +12,7 @@ import { isCall, renewUnder } from '../../steps/renewals.ts'
 import { noRevocation, revocationSeconds, untilRevoked } from '../../steps/revocations.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, type ReadCookie, readSetCookie } from '../../steps/set-cookies.ts'
-import { formHtml, openSignOut, signOut, signOutFormOf } from '../../steps/sign-out.ts'
+import { expectWorkingSignOut, formHtml, openSignOut, signOut, signOutFormOf } from '../../steps/sign-out.ts'
 import { fieldsOf, isCallWithToken, isRenewal, tokensOf } from '../../tokens.ts'
 import { afterExpiry } from './after-expiry.ts'
 import { revocation } from './revocation.ts'
@@ -103,6 +103,7 @@ export const signingOut: CheckDefinition[] = [
       const answer = await context.request(path, { headers: { ...typedAddress, ...override, cookie } })
       const isDeleted = setCookiesOf(answer).some(line => readSetCookie(line).isDeletion)
       expectWithFix(fix, !isDeleted && (await context.isSignedIn(browser)), `GET ${path} ${said}.`, answer)
+      await expectWorkingSignOut(context, browser)
     },
   },
   ...(['cross-site', 'same-site'] as const).map(
@@ -118,6 +119,7 @@ export const signingOut: CheckDefinition[] = [
         const { page, form } = foreignForm(context, browser, site)
         const answer = await browser.newTab().submit(page, form)
         expect(await context.isSignedIn(browser), 'The visitor is no longer signed in.', answer)
+        await expectWorkingSignOut(context, browser)
       },
     }),
   ),
@@ -151,6 +153,7 @@ export const signingOut: CheckDefinition[] = [
         )
         expect(await context.isSignedIn(browser), `With Origin: ${origin}, the visitor is signed out.`, answer)
       }
+      await expectWorkingSignOut(context, browser)
     },
   },
   {
@@ -175,6 +178,7 @@ export const signingOut: CheckDefinition[] = [
         )
         expect(await context.isSignedIn(browser), `With Sec-Fetch-Mode: ${mode}, the visitor is signed out.`, answer)
       }
+      await expectWorkingSignOut(context, browser)
     },
   },
   {
@@ -551,6 +555,7 @@ export const signingOut: CheckDefinition[] = [
         for (const { name, isDeletion } of setCookiesOf(answer).map(readSetCookie))
           if (isDeletion) browser.cookies.delete(name)
         expect(await context.isSignedIn(browser), `${method} ${path} signs the visitor out.`, answer)
+        await expectWorkingSignOut(context, browser)
       }
     },
   },

@@ -10,7 +10,7 @@ import { otherLoopback } from '../../other-site.ts'
 import type { Person } from '../../platform.ts'
 import { filledFields, openPagesAbout, openWithApplication, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { makeApplication } from '../../steps/applications.ts'
-import { beginLogin, errorCallback, followCallback } from '../../steps/callback.ts'
+import { beginLogin, errorCallback, followCallback, requireExchange } from '../../steps/callback.ts'
 import { created, type OpenForm, openCreateForm, openFormIn, secretOf, submitCreate } from '../../steps/create-form.ts'
 import { endIfScripted } from '../../steps/page-content.ts'
 import { isCall } from '../../steps/renewals.ts'
@@ -379,6 +379,7 @@ export const tabs: CheckDefinition[] = [
       const page = await open.browser.submit(open.page, open.form, open.values)
       expectServed(page, `The client answered the form with ${describePage(page)}.`)
       expect((await created(context, open.person)).length === 0, 'The application was created.')
+      await submitCreate(context, await openCreateForm(context))
     },
   },
   {
@@ -793,6 +794,7 @@ export const tabs: CheckDefinition[] = [
     isAlone: true,
     longestMs: 120_000,
     async run(context) {
+      await requireExchange(context)
       const { portalUrl } = context.platform
       const { hostname } = new URL(portalUrl)
       const otherPortal = portalUrl.replace(hostname, otherLoopback(hostname))

@@ -5,7 +5,7 @@ import { describePage, expect, isPlatformCall, statusOf } from '../../findings.t
 import { filledFields, openPagesAbout, openWithApplication, ownForm } from '../../steps/application-pages.ts'
 import { makeApplication, makeGroup } from '../../steps/applications.ts'
 import { beginLogin, cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
-import { openFormIn } from '../../steps/create-form.ts'
+import { openCreateForm, openFormIn, submitCreate } from '../../steps/create-form.ts'
 import { expiredSession, requireFaultyExchange, visitPage } from '../../steps/sessions.ts'
 import { isCallWithToken, tokensOf, tokensSentIn } from '../../tokens.ts'
 import { usageOf } from './usage.ts'
@@ -123,6 +123,7 @@ export const time: CheckDefinition[] = [
         answer,
         ...calls,
       )
+      await submitCreate(context, await openCreateForm(context))
     },
   },
   {
