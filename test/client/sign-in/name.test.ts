@@ -8,7 +8,7 @@ import type { TestBrowser } from '../../support/test-browser.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { hostileTexts } from '../support/hostile-texts.ts'
 import { textOf, unescapeHtml } from '../support/read-form.ts'
-import { giveTokens, type Script } from '../support/scripted-platform.ts'
+import { accessTokenOf, giveTokens, type Script, send } from '../support/scripted-platform.ts'
 
 const jane: Script = { body: { '@id': 'visitor-1', firstName: 'Jane', lastName: 'Doe' } }
 
@@ -40,6 +40,31 @@ t.test('name-once: the client asks for the name once, with the access token, and
   const asked = platform.received('GET /api/me')
   t.equal(asked.length, 1)
   t.match(asked[0]?.headers.authorization, /^Bearer eyJ/)
+})
+
+t.test('name-once: a name that does not fit into the refresh cookie stays when a live session is renewed', async t => {
+  const userId = '0b7c2a52-6f0e-4c43-9a3f-2b9a4c1d7e10'
+  const { browser, clock, platform } = await buildTestClient(t, {
+    scripts: {
+      'GET /things': { body: [] },
+      'GET /api/me': { body: { '@id': userId, firstName: 'Александра', lastName: 'Константиновна' } },
+      'POST /api/exchangeToken': giveTokens({ access_token: accessTokenOf(userId), refresh_token: 'r'.repeat(30) }),
+    },
+  })
+  await signIn(browser)
+  clock.advance(3600 - 30)
+  t.equal(await nameOn(browser), 'Александра Константиновна')
+  t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the page must renew the session')
+  t.equal(await nameOn(browser), 'Александра Константиновна')
+
+  platform.answer('GET /things', (_request, response) => {
+    const isFirst = platform.received('GET /things').length === 3
+    send(response, isFirst ? { status: 401, body: {} } : { body: [] })
+  })
+  clock.advance(60)
+  t.equal(await nameOn(browser), 'Александра Константиновна')
+  t.equal(platform.received('POST /api/exchangeToken').length, 3, 'the 401 answer must renew the session')
+  t.equal(await nameOn(browser), 'Александра Константиновна')
 })
 
 for (const [what, answer] of Object.entries<Script>({

@@ -150,10 +150,15 @@ export function unsealRefreshTokens(sealer: Sealer, cookies: Cookies): SentRefre
   return tokens.sort((a, b) => b.at - a.at)
 }
 
-/** Returns the refresh token of the session. If there is no session, the function returns the newest refresh token. */
+/**
+ * Returns the refresh token of the session. If there is no session, the function returns the newest refresh token. The
+ * refresh cookie may have had no room for the visitor's name. In that case, the name comes from the session.
+ */
 export function findRefreshToken(sealer: Sealer, cookies: Cookies, session?: Session): SentRefreshToken | undefined {
   const tokens = unsealRefreshTokens(sealer, cookies)
-  return session ? tokens.find(({ cookieName }) => cookieName === session.refreshCookieName) : tokens[0]
+  if (!session) return tokens[0]
+  const token = tokens.find(({ cookieName }) => cookieName === session.refreshCookieName)
+  return token && { ...token, name: token.name || session.name }
 }
 
 /** Deletes the refresh cookies of earlier logins. These cookies may belong to another visitor. */
