@@ -133,7 +133,7 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
 
       // The new session contains no data of an earlier session in this browser, because an attacker may have set the
       // cookies of the earlier session.
-      const { session, cookies } = sessions.begin(tokens, name, request.cookies)
+      const { session, cookies } = sessions.begin(tokens, name, request.cookies, context)
       setCookies(reply, [...cookies, arrivedCookie])
       if (hasSignedOut(request)) setCookies(reply, [expire(signedOutCookie.name)])
       logAsOwner(request, session.owner)

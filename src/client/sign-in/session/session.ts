@@ -46,7 +46,9 @@ const shareRenewalMs = 10_000
  */
 const rememberSignOutMs = 60_000
 
-export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date) {
+type Log = { warn: (entry: object) => void }
+
+export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date, log: Log) {
   const renewals = new ExpiringMap<Promise<Tokens>>(clock)
   /** The refresh tokens of visitors who have just signed out. */
   const signOuts = new ExpiringMap<true>(clock)
@@ -55,10 +57,15 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
    * Begins a session after a login. The new session contains no data of an earlier session. Throws LoginError if a
    * token is too long.
    */
-  function begin(tokens: Tokens, name: string, cookies: Cookies): { session: Session; cookies: Cookie[] } {
+  function begin(
+    tokens: Tokens,
+    name: string,
+    cookies: Cookies,
+    context: RequestContext,
+  ): { session: Session; cookies: Cookie[] } {
     const owner = readSubject(tokens.accessToken) ?? randomUUID()
     const signInEndsAt = new Date(clock().getTime() + maxSessionMs)
-    return sealTokens(tokens, { owner, name, signInEndsAt }, undefined, cookies)
+    return sealTokens(tokens, { owner, name, signInEndsAt }, undefined, cookies, context)
   }
 
   /**
@@ -131,7 +138,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     const { value, owner } = refreshToken
     try {
       const tokens = await renewTokens(value, context)
-      return { ...sealTokens(tokens, refreshToken, data, cookies), event: 'session_renewed', owner }
+      return { ...sealTokens(tokens, refreshToken, data, cookies, context), event: 'session_renewed', owner }
     } catch (error) {
       // The session ends: the old refresh token is used up, and the new tokens are too long for the cookies.
       if (error instanceof LoginError && error.code === 'token_too_long') return end(cookies, 'session_ended')
@@ -156,11 +163,14 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     signedIn: Omit<RefreshToken, 'value'>,
     data: Session['data'],
     cookies: Cookies,
+    context: RequestContext,
   ): { session: Session; cookies: Cookie[] } {
     const now = clock()
     const { accessToken, refreshToken, expiresIn } = tokens
     const { owner, name, signInEndsAt } = signedIn
     const refreshCookie = refreshToken && sealRefreshToken(sealer, { ...signedIn, value: refreshToken }, now)
+    if (refreshToken && !refreshCookie)
+      log.warn({ event: 'refresh_token_too_long', reqId: context.requestId, characters: refreshToken.length })
     const tokenEndMs = now.getTime() + expiresIn * 1000
     const endMs = Math.min(tokenEndMs, signInEndsAt.getTime())
     // A session that ends at `signInEndsAt` cannot be renewed.

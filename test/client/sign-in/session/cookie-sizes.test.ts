@@ -223,11 +223,18 @@ t.test('CK-04: repeated sign-ins do not leave additional cookies', async t => {
 })
 
 t.test(
-  'CK-04: if a refresh token is too long, the client does not keep it, and the session ends when the access token expires',
+  'CK-04: if a refresh token is too long, the client does not keep it, logs this once, and the session ends when the access token expires',
   async t => {
-    const { browser, platform, clock } = await buildWithToken(t, 200)
-    platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token: ofLength(400) }))
+    const { browser, platform, clock, log } = await buildWithToken(t, 200)
+    await signIn(browser)
+    t.notMatch(log.join(''), 'refresh_token_too_long')
+    const refresh_token = ofLength(400)
+    platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token }))
     const lines = setCookieLines(await signIn(browser))
+    const events = log.map(line => JSON.parse(line)).filter(({ event }) => event === 'refresh_token_too_long')
+    t.match(events, [{ level: 40, characters: 400, reqId: String }])
+    t.notMatch(log.join(''), refresh_token)
+    for (const name of browser.names()) if (name.startsWith('__Host-refresh-')) browser.cookies.delete(name)
     t.notOk(lines.some(line => line.startsWith('__Host-refresh-')))
     t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
     clock.advance(3601)
