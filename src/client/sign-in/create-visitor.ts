@@ -1,12 +1,13 @@
 // Makes the visitor of a request from a session. The visitor contains the product's data, and methods that call the
 // application API.
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { callContext, countRefresh, logAsOwner, logEvent } from '../operations/request-log.ts'
 import type { Upstream } from '../upstream.ts'
-import { afterSetting, type Cookies, setCookies } from '../web/cookies.ts'
+import type { Cookie, Cookies } from '../web/cookies.ts'
 import type { Sealer } from '../web/seal.ts'
 import { createApi, SignInRequired } from './api.ts'
 import { LoginError } from './protocol/login-error.ts'
+import { cookiesAfterResponse, queueCookies } from './session/queued-cookies.ts'
 import { type LoadedSession, type Sessions, toVisitorInfo } from './session/session.ts'
 import { expireSessionCookies, type Session } from './session/session-cookies.ts'
 import type { SessionData, Visitor } from './visitor.ts'
@@ -31,21 +32,17 @@ export function createVisitors(options: VisitorsOptions) {
    */
   function createVisitor(
     request: FastifyRequest,
-    reply: FastifyReply,
     session: Session,
-    { cookies: set, event }: LoadedSession,
+    { event }: LoadedSession,
   ): { visitor: Visitor; currentSession: () => Session } {
     const context = callContext(request)
-    // The cookies that the browser will have after this response. Use these cookies and not the request's cookies,
-    // because the refresh token in the request may have been used already.
-    let cookies: Cookies = afterSetting(request.cookies, set)
     let current = session
     let renewal: Promise<void> | undefined
 
     async function renew() {
-      const renewed = await sessions.renew(cookies, context)
-      applyLoadedSession(renewed, request, reply)
-      cookies = afterSetting(cookies, renewed.cookies)
+      // These are not the request's cookies, because the refresh token in the request may have been used already.
+      const renewed = await sessions.renew(cookiesAfterResponse(request), context)
+      applyLoadedSession(renewed, request)
       if (!renewed.session) throw new SignInRequired()
       current = renewed.session
     }
@@ -62,11 +59,11 @@ export function createVisitors(options: VisitorsOptions) {
         renewal ??= renew()
         return renewal
       },
-      endSession: () => setCookies(reply, expireSessionCookies(sealer, cookies)),
+      endSession: () => queueCookies(request, expireSessionCookies(sealer, cookiesAfterResponse(request))),
     })
     // If `event` is set, the client has tried to renew the session.
     const wasRenewalTried = event !== undefined
-    const visitor = { ...toVisitorInfo(session, cookies), api, wasRenewalTried }
+    const visitor = { ...toVisitorInfo(session, cookiesAfterResponse(request)), api, wasRenewalTried }
     return { visitor, currentSession: () => current }
   }
 
@@ -91,35 +88,33 @@ export function createVisitors(options: VisitorsOptions) {
   }
 
   /**
-   * Loads the product's data when a session begins, and adds it to the session cookie. If the product calls the API for
-   * this data, the call may renew the session. So the code calls `currentSession` again after the data is loaded.
+   * Loads the product's data when a session begins. Returns the cookies of the session with this data. If the product
+   * calls the API for this data, the call may renew the session. So the code calls `currentSession` again after the data
+   * is loaded.
    */
-  async function addSessionData(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    currentSession: () => Session,
-  ): Promise<void> {
-    if (currentSession().data) return
+  async function addSessionData(request: FastifyRequest, currentSession: () => Session): Promise<Cookie[]> {
+    if (currentSession().data) return []
     const data = await loadSessionData(request, request.visitor)
-    if (!data) return
+    if (!data) return []
     request.visitorIfAny = { ...request.visitor, data }
     try {
-      setCookies(reply, sessions.sealWithData(currentSession(), data))
+      return sessions.sealWithData(currentSession(), data)
     } catch (error) {
       // The data does not fit into the cookie. The session continues without the data in its cookie, and each request
       // loads the data again.
       if (!(error instanceof LoginError)) throw error
       logEvent(request, 'session_data_too_long', { level: 'warn' })
+      return []
     }
   }
 
   return { createVisitor, createFixedVisitor, addSessionData }
 }
 
-/** Sets the cookies of a loaded session, and logs what has happened to the session. */
-export function applyLoadedSession(loaded: LoadedSession, request: FastifyRequest, reply: FastifyReply): void {
+/** Queues the cookies of a loaded session, and logs what has happened to the session. */
+export function applyLoadedSession(loaded: LoadedSession, request: FastifyRequest): void {
   const { session, cookies, owner = session?.owner, event, cause } = loaded
-  setCookies(reply, cookies)
+  queueCookies(request, cookies)
   if (owner) logAsOwner(request, owner)
   if (!event) return
   logEvent(request, event, { cause, level: event === 'session_not_renewed' ? 'warn' : 'info' })

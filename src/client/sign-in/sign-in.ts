@@ -6,7 +6,7 @@ import type { NextStep } from '../errors.ts'
 import { callContext } from '../operations/request-log.ts'
 import type { Texts } from '../texts.ts'
 import { backgroundContext, type Upstream } from '../upstream.ts'
-import { afterSetting, type Cookie } from '../web/cookies.ts'
+import { afterSetting, type Cookie, setCookies } from '../web/cookies.ts'
 import type { Sealer } from '../web/seal.ts'
 import type { Api } from './api.ts'
 import { loginLink } from './ask-to-sign-in.ts'
@@ -135,6 +135,7 @@ export const signIn = fastifyPlugin<SignInOptions>(
     const login = createLogin({ portal, loginCookies, sessions, clock, home, afterSignIn, keepConnection })
     const signOut = createSignOut({ portal, sealer, loginCookies, sessions, beforeSignOut })
 
+    app.decorateRequest('queuedCookies', undefined)
     app.decorateRequest('visitorIfAny', undefined)
     app.decorateRequest('visitor', {
       getter(this: FastifyRequest) {
@@ -177,7 +178,7 @@ export const signIn = fastifyPlugin<SignInOptions>(
     ): Promise<void> {
       if (!options.afterSignIn && !options.loadSessionData) return
       request.visitorIfAny = visitors.createFixedVisitor(request, session, afterSetting(request.cookies, cookies))
-      await visitors.addSessionData(request, reply, () => session)
+      setCookies(reply, await visitors.addSessionData(request, () => session))
       await hooks.afterSignIn(request.visitor, request)
     }
 

@@ -42,11 +42,11 @@ export function createSignOut({ portal, sealer, loginCookies, sessions, beforeSi
   async function revokeTokens(request: FastifyRequest, session: Session | undefined): Promise<void> {
     const refreshTokens = unsealRefreshTokens(sealer, request.cookies)
     const tokens = refreshTokens.map(({ value }) => value)
-    for (const token of tokens) sessions.noteSignOut(token)
     // Revoking a refresh token also ends its access tokens. So the access token is revoked only if the session has no
     // refresh token.
     const hasRefreshToken = refreshTokens.some(({ cookieName }) => cookieName === session?.refreshCookieName)
     if (session && !hasRefreshToken) tokens.push(session.accessToken)
+    sessions.noteSignOut(tokens)
     const context = callContext(request)
     const results = await Promise.allSettled(tokens.map(token => portal.revoke(token, context)))
     if (results.some(({ status }) => status === 'rejected')) logEvent(request, 'revocation_failed', { level: 'warn' })

@@ -9,6 +9,7 @@ import { SignInRequired } from './api.ts'
 import { askToSignIn, mayWithholdCookies } from './ask-to-sign-in.ts'
 import { applyLoadedSession, type Visitors } from './create-visitor.ts'
 import type { Portal } from './protocol/portal.ts'
+import { queueCookies, queuedCookies } from './session/queued-cookies.ts'
 import type { Sessions } from './session/session.ts'
 
 type VisitorHooksOptions = {
@@ -37,11 +38,15 @@ export function createVisitorHooks({ portal, sessions, visitors, home }: Visitor
     })
     scope.addHook('preHandler', async (request, reply) => {
       const loaded = await sessions.load(request.cookies, callContext(request))
-      applyLoadedSession(loaded, request, reply)
+      applyLoadedSession(loaded, request)
       if (!loaded.session) return askToSignIn(request, reply, { portal, home })
-      const { visitor, currentSession } = visitors.createVisitor(request, reply, loaded.session, loaded)
+      const { visitor, currentSession } = visitors.createVisitor(request, loaded.session, loaded)
       request.visitorIfAny = visitor
-      await visitors.addSessionData(request, reply, currentSession)
+      queueCookies(request, await visitors.addSessionData(request, currentSession))
+    })
+    scope.addHook('onSend', async (request, reply) => {
+      const cookies = queuedCookies(request)
+      if (cookies.length > 0 && !sessions.isOutdated(request.cookies, cookies)) setCookies(reply, cookies)
     })
     scope.setErrorHandler(async (error, request, reply) => {
       if (error instanceof SignInRequired) return askToSignIn(request, reply, { portal, home })

@@ -7,7 +7,7 @@ import type { Cookie, Cookies } from './cookies.ts'
 export type Sealer = ReturnType<typeof createSealer>
 
 /** `payload` has the same type as the value that was sealed for this purpose. */
-type Unsealed = { payload: unknown; expiresAt: Date; isSealedWithOldKey: boolean }
+type Unsealed = { payload: unknown; expiresAt: Date }
 
 // The sealed bytes: header | ciphertext | tag. The header: version (1 byte), key id (4), expiry in seconds (4), nonce (12).
 const version = 2
@@ -68,7 +68,7 @@ export function createSealer(secrets: Secret[], context: string, clock: () => Da
     decipher.setAAD(authenticatedData(purpose, header)).setAuthTag(bytes.subarray(-tagLength))
     try {
       const json = Buffer.concat([decipher.update(bytes.subarray(headerLength, -tagLength)), decipher.final()])
-      return { payload: JSON.parse(json.toString()), expiresAt, isSealedWithOldKey: key !== newest }
+      return { payload: JSON.parse(json.toString()), expiresAt }
     } catch {
       return undefined
     }

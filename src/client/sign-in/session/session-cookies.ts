@@ -89,14 +89,7 @@ export function sealSession(sealer: Sealer, session: Session): Cookie[] {
   throw new LoginError('token_too_long', `${session.accessToken.length} characters`)
 }
 
-/**
- * Reads the session from the cookies. If `isSealedWithOldKey` is true, the session should be sealed again with the
- * newest key.
- */
-export function unsealSession(
-  sealer: Sealer,
-  cookies: Cookies,
-): (Session & { isSealedWithOldKey: boolean }) | undefined {
+export function unsealSession(sealer: Sealer, cookies: Cookies): Session | undefined {
   const value = cookies[sessionName]
   // A long session has two cookies, but the second cookie may also be left over from an older session. So the client
   // first tries to unseal the first cookie alone, and uses the second cookie only if this fails.
@@ -115,7 +108,6 @@ export function unsealSession(
     refreshCookieName: payload.refreshCookie ? refreshPrefix + payload.refreshCookie : '',
     signInEndsAt: new Date(payload.refreshEndsAt),
     data: payload.data,
-    isSealedWithOldKey: unsealed.isSealedWithOldKey,
   }
 }
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { describeCause, PublicError } from '../../errors.ts'
 import { ExpiringMap, shareWork } from '../../expiring-map.ts'
 import type { RequestContext } from '../../upstream.ts'
-import { type Cookie, type Cookies, expire } from '../../web/cookies.ts'
+import { afterSetting, type Cookie, type Cookies, expire } from '../../web/cookies.ts'
 import type { Sealer } from '../../web/seal.ts'
 import { LoginError } from '../protocol/login-error.ts'
 import { type Portal, RefreshRefused, readSubject, type Tokens } from '../protocol/portal.ts'
@@ -18,6 +18,7 @@ import {
   type Session,
   sealRefreshToken,
   sealSession,
+  unsealRefreshTokens,
   unsealSession,
 } from './session-cookies.ts'
 
@@ -41,17 +42,19 @@ const renewBeforeMs = 60_000
 /** During this time after a renewal, requests that still have the old refresh token get the result of this renewal. */
 const shareRenewalMs = 10_000
 /**
- * How long the client remembers a sign-out. This time must be longer than the longest renewal and `shareRenewalMs`
- * together.
+ * How long the client remembers a sign-out and a replaced refresh token. This time must be longer than a request, and
+ * longer than the longest renewal and `shareRenewalMs` together.
  */
-const rememberSignOutMs = 60_000
+const rememberEndMs = 60_000
 
 type Log = { warn: (entry: object) => void }
 
 export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date, log: Log) {
   const renewals = new ExpiringMap<Promise<Tokens>>(clock)
-  /** The refresh tokens of visitors who have just signed out. */
+  /** The tokens of visitors who have just signed out. */
   const signOuts = new ExpiringMap<true>(clock)
+  /** The refresh tokens that a renewal has just replaced. */
+  const replaced = new ExpiringMap<true>(clock)
 
   /**
    * Begins a session after a login. The new session contains no data of an earlier session. Throws LoginError if a
@@ -82,10 +85,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     }
 
     const outdated = expireOtherRefreshCookies(sealer, cookies, session)
-    if (clock() < session.renewAt) {
-      const withNewestKey = session.isSealedWithOldKey ? sealSession(sealer, session) : []
-      return { session, cookies: [...outdated, ...withNewestKey] }
-    }
+    if (clock() < session.renewAt) return { session, cookies: outdated }
     const refreshToken = findRefreshToken(sealer, cookies, session)
     if (!refreshToken) return { session, cookies: outdated }
     const renewed = await renewWith(refreshToken, cookies, context, { fallback: session, data: session.data })
@@ -114,15 +114,33 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
       // tokens are revoked here. If this revocation fails, nobody has the new tokens, and they expire.
       if (signOuts.get(refreshToken))
         await portal.revoke(renewed.refreshToken ?? renewed.accessToken, context).catch(() => undefined)
+      if (renewed.refreshToken !== refreshToken) replaced.set(refreshToken, true, rememberEndMs)
       return renewed
     })
     if (signOuts.get(refreshToken)) throw new RefreshRefused('signed out')
     return tokens
   }
 
-  /** Records a sign-out. Otherwise a renewal that is still running would sign the browser in again (CK-13). */
-  function noteSignOut(refreshToken: string): void {
-    signOuts.set(refreshToken, true, rememberSignOutMs)
+  /**
+   * Records a sign-out. `tokens` are the refresh tokens that the browser sent, and the access token of a session without
+   * a refresh token. Otherwise a request that is still running could sign the browser in again (CK-13).
+   */
+  function noteSignOut(tokens: string[]): void {
+    for (const token of tokens) signOuts.set(token, true, rememberEndMs)
+  }
+
+  /**
+   * Returns true if a response must not set the cookies `set`, because a later response has ended or renewed their
+   * session: the visitor has signed out (CK-13), or another request has renewed the session (CK-18). `sent` are the
+   * cookies of the request. Only this process remembers sign-outs and renewals, so other replicas do not know of them.
+   */
+  function isOutdated(sent: Cookies, set: Cookie[]): boolean {
+    const kept = afterSetting(sent, set)
+    const session = unsealSession(sealer, kept)
+    const refreshToken = findRefreshToken(sealer, kept, session)
+    if (refreshToken && replaced.get(refreshToken.value)) return true
+    const tokens = [refreshToken, ...unsealRefreshTokens(sealer, sent)].map(token => token?.value)
+    return [session?.accessToken, ...tokens].some(token => token !== undefined && signOuts.get(token))
   }
 
   /**
@@ -226,6 +244,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     renew,
     renewTokens,
     noteSignOut,
+    isOutdated,
     identify,
     /** Returns the cookies of the session, with the product's data. */
     sealWithData: (session: Session, data: SessionData): Cookie[] => sealSession(sealer, { ...session, data }),

@@ -1,8 +1,11 @@
 // Several requests, tabs and replicas renew one session at the same time, and the visitor stays signed in.
 import t, { type Test } from 'tap'
-import { buildTestClient } from '../../support/build-test-client.ts'
+import { buildTestClient, signIn } from '../../support/build-test-client.ts'
+import { holdAnswer } from '../../support/hold-answer.ts'
 import { setCookieLine } from '../../support/read-response.ts'
 import { accessTokenOf, giveTokens, type Script, send, tokenAnswer } from '../../support/scripted-platform.ts'
+import { smallProduct } from '../../support/small-product.ts'
+import type { TestProduct } from '../../support/test-product.ts'
 import { buildSignedIn, openPage, refreshCookieNames, renewedToken, tokenRoute } from '../support/build-signed-in.ts'
 
 type Signed = Awaited<ReturnType<typeof buildSignedIn>>
@@ -281,3 +284,79 @@ t.test(
     )
   },
 )
+
+t.test(
+  'CK-13: if the visitor signs out while a page with a finished renewal waits for the API, the page does not sign the visitor in again',
+  async t => {
+    const { browser, platform, clock, renewals } = await buildSignedIn(t)
+    const things = holdAnswer({ body: ['first thing'] })
+    platform.answer('GET /things', things.script)
+    clock.advance(3600 - 30)
+    const loading = openPage(browser)
+    await things.asked
+    t.equal(renewals().length, 1)
+    await browser.post('/logout')
+    things.release()
+    t.equal((await loading).statusCode, 200)
+    t.same(
+      browser.names().filter(name => /^__Host-(session|refresh)/.test(name)),
+      [],
+    )
+  },
+)
+
+/** Signs a visitor in whose session data cannot be loaded at the sign-in. The next load waits for `data.release`. */
+async function buildWithHeldData(t: Test, tokens: Record<string, unknown>) {
+  let loads = 0
+  const product: TestProduct = {
+    ...smallProduct,
+    async loadSessionData({ api }) {
+      if (++loads === 1) throw new Error('the table is locked')
+      await api.get('/data', {})
+      return {}
+    },
+  }
+  const data = holdAnswer({ body: {} })
+  const scripts = { 'GET /things': { body: [] }, 'GET /data': data.script, [tokenRoute]: giveTokens(tokens) }
+  const test = await buildTestClient(t, { product, scripts })
+  await signIn(test.browser)
+  return { ...test, data }
+}
+
+t.test(
+  'CK-18: if another request renews the session while session data is loaded, the slow answer does not bring the old session back',
+  async t => {
+    const { browser, clock, platform, data } = await buildWithHeldData(t, { refresh_token: 'first' })
+    const slow = openPage(browser)
+    await data.asked
+    platform.answer('GET /data', { body: {} })
+    platform.answer(tokenRoute, giveTokens({ access_token: renewedToken, refresh_token: 'second' }))
+    clock.advance(3600 - 30)
+    t.equal((await openPage(browser)).statusCode, 200)
+    const renewed = browser.cookieHeader()
+    data.release()
+    t.equal((await slow).statusCode, 200)
+    t.equal(browser.cookieHeader(), renewed)
+    clock.advance(3601)
+    platform.answer(tokenRoute, giveTokens({ access_token: renewedToken, refresh_token: 'third' }))
+    t.equal((await openPage(browser)).statusCode, 200)
+    t.equal(platform.received(tokenRoute).at(-1)?.form.get('refresh_token'), 'second')
+  },
+)
+
+for (const refresh_token of ['first', undefined])
+  t.test(
+    `CK-13: if the visitor signs out while session data is loaded, the visitor stays signed out (${refresh_token ? 'with' : 'without'} a refresh token)`,
+    async t => {
+      const { browser, data } = await buildWithHeldData(t, { refresh_token })
+      const loading = openPage(browser)
+      await data.asked
+      await browser.post('/logout')
+      data.release()
+      t.equal((await loading).statusCode, 200)
+      t.same(
+        browser.names().filter(name => /^__Host-(session|refresh)/.test(name)),
+        [],
+      )
+    },
+  )

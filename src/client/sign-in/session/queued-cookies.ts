@@ -1,0 +1,26 @@
+// Queues the session cookies of a response until the response is sent. By then, the visitor may have signed out in
+// another tab, or another request may have renewed the session. The client can then leave the cookies out.
+import type { FastifyRequest } from 'fastify'
+import { afterSetting, type Cookie, type Cookies } from '../../web/cookies.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The session cookies that the response will set, keyed by their names. */
+    queuedCookies: Map<string, Cookie> | undefined
+  }
+}
+
+/** A cookie replaces a queued cookie with the same name. */
+export function queueCookies(request: FastifyRequest, cookies: Cookie[]): void {
+  request.queuedCookies ??= new Map()
+  for (const cookie of cookies) request.queuedCookies.set(cookie.name, cookie)
+}
+
+export function queuedCookies(request: FastifyRequest): Cookie[] {
+  return [...(request.queuedCookies?.values() ?? [])]
+}
+
+/** Returns the cookies that the browser will have after the response. */
+export function cookiesAfterResponse(request: FastifyRequest): Cookies {
+  return afterSetting(request.cookies, queuedCookies(request))
+}
