@@ -2,7 +2,6 @@
 // a hook fails, the client logs the error, and the visitor can still sign in or out.
 import type { FastifyRequest } from 'fastify'
 import { PublicError } from '../errors.ts'
-import { callContext } from '../operations/request-log.ts'
 import { logError } from '../web/error-pages.ts'
 import type { SignInOptions } from './sign-in.ts'
 import type { SessionData, Visitor } from './visitor.ts'
@@ -10,6 +9,7 @@ import type { SessionData, Visitor } from './visitor.ts'
 type ProductHooks = Pick<SignInOptions, 'afterSignIn' | 'beforeSignOut' | 'loadSessionData'>
 
 const maxSessionDataBytes = 500
+const maxHookMs = 3_000
 
 /** The returned functions never throw. */
 export function createProductHooks({ afterSignIn, beforeSignOut, loadSessionData }: ProductHooks) {
@@ -35,14 +35,13 @@ export function createProductHooks({ afterSignIn, beforeSignOut, loadSessionData
   }
 }
 
-/** Runs a hook, and waits for its end until the deadline of the request. Errors are logged, not thrown. */
+/**
+ * Runs a hook, and waits at most three seconds for its end. So the handler that runs after the hook still has most of
+ * the time of the request. Errors are logged, not thrown.
+ */
 async function runHook<T>(request: FastifyRequest, hook: () => Promise<T>): Promise<T | undefined> {
   const timeout = Promise.withResolvers<never>()
-  const timeLeftMs = callContext(request).endsAt - performance.now()
-  const timer = setTimeout(
-    () => timeout.reject(new Error('The hook exceeded the deadline of the request.')),
-    timeLeftMs,
-  )
+  const timer = setTimeout(() => timeout.reject(new Error('The hook did not end within three seconds.')), maxHookMs)
   try {
     return await Promise.race([hook(), timeout.promise])
   } catch (error) {

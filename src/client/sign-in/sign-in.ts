@@ -94,7 +94,8 @@ export type SignInOptions = {
    */
   onConnected?: ((connection: Connection, request: FastifyRequest) => Promise<void>) | undefined
   /**
-   * Called after each sign-in, before the client answers. If this function throws an error, the client logs it, and the
+   * Called after each sign-in, before the client answers. The client waits at most three seconds for this function and
+   * for each of the two functions below. If this function throws an error, the client logs it, and the
    * visitor stays signed in.
    */
   afterSignIn?: ((visitor: Visitor, request: FastifyRequest) => Promise<void>) | undefined
@@ -104,7 +105,10 @@ export type SignInOptions = {
    * the client logs it, and the sign-out continues.
    */
   beforeSignOut?: ((visitor: Visitor | undefined, request: FastifyRequest) => Promise<void>) | undefined
-  /** Returns the product's own data for the session cookie. Called when a session begins. */
+  /**
+   * Returns the product's own data for the session cookie. Called when a session begins. If this function fails, the
+   * session has no data yet, and the next request calls the function again.
+   */
   loadSessionData?: ((visitor: Visitor, request: FastifyRequest) => Promise<SessionData>) | undefined
 }
 

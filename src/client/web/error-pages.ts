@@ -122,12 +122,15 @@ function toPublicError(error: Error & Partial<FastifyError>): PublicError {
   return new PublicError('internal', 500, texts => texts.web.errors.internal, { cause: error })
 }
 
-/** Logs an error without the headers, bodies and other data that a library may have attached to it. */
+/**
+ * Logs an error without the headers, bodies and other data that a library may have attached to it. An error with status
+ * 500 is usually a bug, so the log contains the stack of its cause. A PublicError is not a bug, and needs no stack.
+ */
 export function logError(request: FastifyRequest, { code, statusCode, cause }: PublicError): void {
   const level = statusCode >= 500 ? 'error' : 'warn'
   logEvent(request, code, {
     status: statusCode,
-    cause: describeCause(cause, { withStack: code === 'internal' }),
+    cause: describeCause(cause, { withStack: statusCode === 500 && !(cause instanceof PublicError) }),
     level,
   })
 }

@@ -11,9 +11,8 @@ const things = { 'GET /things': { body: ['one', 'two'] } }
 const thingsSchema = { type: 'array', items: { type: 'string' } } as const
 
 /** Builds a client with the small product and these changes to the product. */
-async function buildWith(t: Test, changes: Partial<TestProduct>, requestDeadlineMs?: number) {
-  const deadline = requestDeadlineMs === undefined ? {} : { requestDeadlineMs }
-  return buildTestClient(t, { product: { ...smallProduct, ...changes }, scripts: things, ...deadline })
+async function buildWith(t: Test, changes: Partial<TestProduct>) {
+  return buildTestClient(t, { product: { ...smallProduct, ...changes }, scripts: things })
 }
 
 /** A product with a page that returns the ids of its visitor. */
@@ -76,12 +75,23 @@ t.test(
   },
 )
 
+t.test('if a hook fails because of a mistake in the product, the log names the file of the mistake', async t => {
+  const { browser, log } = await buildWith(t, {
+    async afterSignIn() {
+      JSON.parse('{}').role.trim()
+    },
+  })
+  t.equal((await signIn(browser)).statusCode, 200)
+  const failure = log.map(line => JSON.parse(line)).find(({ event }) => event === 'hook_failed')
+  t.match(failure, { level: 50, cause: { name: 'TypeError', stack: /hooks\.test\.ts:\d+/ } })
+})
+
 for (const [what, afterSignIn] of [
   ['throws', () => Promise.reject(new Error('the table is locked'))],
   ['never ends', () => new Promise<void>(() => {})],
 ] as const) {
   t.test(`if an afterSignIn hook ${what}, the client logs the failure, and the visitor stays signed in`, async t => {
-    const { browser, log } = await buildWith(t, { afterSignIn }, 1_000)
+    const { browser, log } = await buildWith(t, { afterSignIn })
     t.equal((await signIn(browser)).statusCode, 200)
     t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
     const events = log.map(line => JSON.parse(line))

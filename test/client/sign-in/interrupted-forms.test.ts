@@ -303,10 +303,11 @@ for (const [when, open] of Object.entries({
       t.match(page.body, `<title>${signInTexts.sessionEnded.title} · Small product</title>`)
       t.equal(readForm(page, '/note').note, long)
       t.match(page.body, /<a class="button" href="\/login\?returnTo=%2Fnote" target="_blank" rel="noopener">/)
-      t.equal(
-        log.filter(line => line.includes('"event":"form_not_shown"')).length,
-        1,
-        'the log must say that the form could not be shown',
+      const failures = log.map(line => JSON.parse(line)).filter(({ event }) => event === 'form_not_shown')
+      t.match(
+        failures,
+        [{ cause: { stack: /interrupted-forms\.test\.ts:\d+/ } }],
+        'the log must say where the form failed',
       )
       t.notMatch(log.join(''), 'xxxxx')
 

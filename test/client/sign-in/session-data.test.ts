@@ -2,6 +2,7 @@
 // read it.
 import t, { type Test } from 'tap'
 import type { Visitor } from '../../../src/client/sign-in/visitor.ts'
+import { timed } from '../../support/stopwatch.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { linksOf } from '../support/read-form.ts'
 import { accessTokenOf, giveTokens, send } from '../support/scripted-platform.ts'
@@ -139,11 +140,26 @@ t.test('the client keeps session data of up to 500 bytes; it drops larger data, 
       t.same(errors(), [])
     } else {
       t.equal(errors()[0].level, 50)
-      t.match(errors()[0].cause.message, /loadSessionData returned 501 bytes of JSON\. .* room for 500/)
+      t.match(errors()[0].cause.stack, /loadSessionData returned 501 bytes of JSON\. .* room for 500/)
     }
     t.notMatch(log.join(''), role.slice(0, 20), 'the data itself must not be logged')
   }
 })
+
+t.test(
+  'if loadSessionData never ends, the client shows the page without the data after at most three seconds, and the page can still call the API',
+  async t => {
+    let isHanging = false
+    const { browser, errors } = await start(t, () => (isHanging ? new Promise(() => {}) : Promise.reject(new Error())))
+    await signIn(browser)
+    isHanging = true
+    const [page, took] = await timed(browser.get('/page', { site: 'same-origin' }))
+    t.equal(page.statusCode, 200)
+    t.match(page.body, 'one, two')
+    t.ok(took.own < 3.5, `${took.own} s`)
+    t.match(errors().at(-1)?.cause.stack, 'The hook did not end within three seconds.')
+  },
+)
 
 t.test(
   'if loadSessionData fails, the client logs the error, signs the visitor in without data, and tries again later',
