@@ -15,8 +15,8 @@ import {
   type Callback,
   checkCode,
   checkIssuer,
-  checkState,
   readCallback,
+  readState,
 } from './protocol/authorization.ts'
 import { LoginError } from './protocol/login-error.ts'
 import type { Portal, Tokens } from './protocol/portal.ts'
@@ -112,11 +112,11 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
     try {
       // Anyone can make a link to the callback. So the client does not make a call or set a cookie until the login
       // cookie has shown that this browser began the login.
-      const callback = readCallback(request.query as Record<string, unknown>)
-      checkState(callback)
-      login = findLogin(request, callback)
-      state = callback.state
-      setCookies(reply, [loginCookies.expire(callback.state)])
+      const query = request.query as Record<string, unknown>
+      state = readState(query)
+      login = findLogin(request, state)
+      setCookies(reply, [loginCookies.expire(state)])
+      const callback = readCallback(query)
       await checkIssuer(callback, portal, context)
       if (callback.error) return await sendPortalError(reply, callback, login)
       checkCode(callback, portal)
@@ -147,8 +147,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
       if (error instanceof PublicError) error.nextStep ??= nextStepAfter(error, request, login)
       throw error
     } finally {
-      // Each `state` is accepted only once. Somebody may have kept a copy of the login cookie, so this also applies if
-      // the login failed before the exchange.
+      // Each `state` is accepted only once (CL-05). Somebody may have kept a copy of the login cookie, so this also
+      // applies if the login failed before the exchange.
       if (login && !exchanges.get(state)) exchanges.set(state, 'finished', loginLifetimeMs)
     }
   }
@@ -157,7 +157,7 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
    * Finds the login that this browser began with this `state` value. Throws LoginError if this browser has no login
    * with this value (RFC 6749 10.12).
    */
-  function findLogin({ cookies }: FastifyRequest, { state }: Callback): PendingLogin {
+  function findLogin({ cookies }: FastifyRequest, state: string): PendingLogin {
     const login = loginCookies.find(cookies, state)
     if (login) return login
     if (exchanges.get(state)) throw new LoginError('login_used')

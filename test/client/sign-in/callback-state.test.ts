@@ -167,7 +167,12 @@ t.test('CL-05: if the visitor has a session, the page for a used callback links 
   t.match(again.body, 'href="/page"')
 })
 
-for (const [outcome, change] of [
+for (const [outcome, change, more = ''] of [
+  ['a callback with a repeated parameter', {}, '&subject=visitor-1'],
+  ['a callback with a parameter that is too long', { error_description: 'x'.repeat(2049) }],
+  ['a callback with control characters', { subject: 'visitor\u00071' }],
+  ['a callback without a subject', { subject: undefined }],
+  ['a callback with a code of other characters', { code: 'ünïcode' }],
   ['an error from the portal', { code: undefined, error: 'server_error' }],
   ['a refusal by the visitor', { code: undefined, error: 'access_denied' }],
   ['a callback for another client', { client_id: 'another-client' }],
@@ -177,7 +182,7 @@ for (const [outcome, change] of [
     const { browser, platform } = await buildTestClient(t)
     const started = await beginLogin(browser)
     const before = browser.copy()
-    const response = await browser.get(callbackUrl(started, change), { site: 'cross-site' })
+    const response = await browser.get(callbackUrl(started, change) + more, { site: 'cross-site' })
     t.match(setCookieLine(response, `__Host-login-${started.get('state')}=;`), 'Max-Age=0')
     for (const jar of [browser, before])
       t.equal((await jar.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 400)

@@ -44,25 +44,31 @@ const maxParameterLength = 2048
 /** The parameters of the callback (rule callback-required-parameters). A missing parameter is an empty string. */
 export type Callback = Record<(typeof callbackParameters)[number], string>
 
-/** Throws LoginError if a parameter is faulty. No parameter of the callback may come twice (RFC 6749 3.1). */
-export function readCallback(query: Record<string, unknown>): Callback {
-  const read = (name: string): string => {
-    const value = query[name] ?? ''
-    // Fastify gives an array for a parameter that comes twice.
-    if (typeof value !== 'string') throw invalidCallback(`${name} comes twice`)
-    if (value.length > maxParameterLength) throw invalidCallback(`${name} is too long`)
-    if (/\p{Cc}/u.test(value)) throw invalidCallback(`${name} contains control characters`)
-    return value
-  }
-  return Object.fromEntries(callbackParameters.map(name => [name, read(name)])) as Callback
-}
+type Query = Record<string, unknown>
 
 /**
- * Throws LoginError if the callback contains no `state`. Later, the login cookie shows whether the `state` belongs to
- * this browser.
+ * Throws LoginError if the callback contains no `state`, or a faulty one. Later, the login cookie shows whether the
+ * `state` belongs to this browser.
  */
-export function checkState({ state }: Callback): void {
+export function readState(query: Query): string {
+  const state = readParameter(query, 'state')
   if (!state) throw invalidCallback('no state')
+  return state
+}
+
+/** Throws LoginError if a parameter is faulty. */
+export function readCallback(query: Query): Callback {
+  return Object.fromEntries(callbackParameters.map(name => [name, readParameter(query, name)])) as Callback
+}
+
+/** No parameter of the callback may come twice (RFC 6749 3.1). */
+function readParameter(query: Query, name: (typeof callbackParameters)[number]): string {
+  const value = query[name] ?? ''
+  // Fastify gives an array for a parameter that comes twice.
+  if (typeof value !== 'string') throw invalidCallback(`${name} comes twice`)
+  if (value.length > maxParameterLength) throw invalidCallback(`${name} is too long`)
+  if (/\p{Cc}/u.test(value)) throw invalidCallback(`${name} contains control characters`)
+  return value
 }
 
 /**
