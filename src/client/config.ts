@@ -24,7 +24,7 @@ export const clientSettings: Setting[] = [
   {
     name: 'CANCEL_URL',
     default: 'PUBLIC_URL/cancelled',
-    about: 'The page that the portal opens if a visitor declines.',
+    about: 'The page that the portal opens if a visitor declines. Its origin must be the origin of PUBLIC_URL.',
   },
   { name: 'LOGIN_INTERNAL_URL', default: 'LOGIN_URL', about: "The portal's address for this server." },
   { name: 'API_INTERNAL_URL', default: 'API_URL', about: "The API's address for this server." },
@@ -100,6 +100,10 @@ function readClientSettings(reader: SettingsReader, environment: Environment) {
 
   const port = integer('PORT', 65535)
   const publicUrl = address('PUBLIC_URL', `http://localhost:${port}`, { allowPath: false })
+  // The portal accepts only the origin of a registered redirect URI (rule cancel-url-own).
+  const cancelUrl = address('CANCEL_URL', `${publicUrl || 'https://unknown.invalid'}/cancelled`)
+  if (publicUrl && cancelUrl && new URL(cancelUrl).origin !== new URL(publicUrl).origin)
+    problem('CANCEL_URL must have the same origin as PUBLIC_URL. Otherwise the portal refuses every login.')
   const loginUrl = address('LOGIN_URL')
   const apiUrl = address('API_URL')
 
@@ -127,7 +131,7 @@ function readClientSettings(reader: SettingsReader, environment: Environment) {
      */
     publicUrl,
     redirectUri: `${publicUrl}/exchangeToken`,
-    cancelUrl: address('CANCEL_URL', `${publicUrl || 'https://unknown.invalid'}/cancelled`),
+    cancelUrl,
     loginUrl,
     apiUrl,
     loginInternalUrl: internal('LOGIN_INTERNAL_URL', loginUrl),

@@ -161,6 +161,8 @@ for (const [name, value] of [
   ['PUBLIC_URL', 'https://client.test/?a=b'],
   ['PUBLIC_URL', 'https://user@client.test'],
   ['CANCEL_URL', 'javascript:alert(1)'],
+  ['CANCEL_URL', 'https://client.test/cancelled'],
+  ['CANCEL_URL', 'http://localhost:3001/cancelled'],
   ['LOGIN_URL', 'https://portal.test/#x'],
   ['LOGIN_URL', '//portal.test'],
   ['API_URL', 'https://api.test?x=1'],
@@ -343,18 +345,14 @@ t.test(
 )
 
 t.test('CK-02: plain http is allowed only for loopback addresses, where browsers keep Secure cookies', async t => {
-  for (const url of [
-    'http://localhost:3000',
-    'http://127.0.0.1:3000',
-    'http://127.8.9.1',
-    'http://[::1]:3000',
-    'http://client.localhost',
-  ])
+  for (const url of ['http://localhost:3000', 'http://127.0.0.1:3000', 'http://127.8.9.1', 'http://[::1]:3000'])
     t.equal(readConfig({ ...good, PUBLIC_URL: url }).publicUrl, url)
   for (const url of [
     'http://client.test',
     'http://192.168.1.7:3000',
     'http://localhost.test',
+    // The platform registers no redirect URI with this host and http.
+    'http://client.localhost',
     'http://127.0.0.1.test',
     'http://0.0.0.0',
   ])

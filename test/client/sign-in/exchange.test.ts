@@ -64,12 +64,12 @@ const one = await buildTestClient(t, { scripts: { 'GET /things': { body: ['first
  * `answer` is an object, it replaces some fields of the body.
  */
 async function loginAnswered(answer: Record<string, unknown> | string) {
-  const { platform, log } = one
+  const { platform, clock, log } = one
   const browser = one.browser.copy()
   platform.answer('POST /api/exchangeToken', (request, response) =>
     send(response, { body: typeof answer === 'string' ? answer : tokenAnswer(request, answer) }),
   )
-  return { browser, platform, log, response: await signIn(browser) }
+  return { browser, platform, clock, log, response: await signIn(browser) }
 }
 
 async function fails(t: Test, answer: Record<string, unknown> | string) {
@@ -144,7 +144,29 @@ for (const access_token of ['', 123, 'a b', 'a\r\nX: y', 'é', 'a\u0000', null, 
   )
 }
 
-for (const refresh_token of [7, 'a b', 'a\r\nX: y', {}]) {
+for (const refresh_token of ['a|b', 'a b', '{"part":"1"}&x=y', '~ !'])
+  t.test(
+    `RF-01: the client sends the refresh token ${refresh_token} unchanged, because a refresh token may contain all printable ASCII characters`,
+    async t => {
+      const { browser, clock, platform, response } = await loginAnswered({ refresh_token })
+      t.equal(response.statusCode, 200)
+      clock.advance(3601)
+      t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
+      t.equal(platform.received('POST /api/exchangeToken').at(-1)?.form.get('refresh_token'), refresh_token)
+    },
+  )
+
+t.test(
+  'refresh-token-optional: if the refresh token in a token response is null, there is no refresh token',
+  async t => {
+    const { browser, response } = await loginAnswered({ refresh_token: null })
+    t.equal(response.statusCode, 200)
+    t.ok(setCookieLine(response, '__Host-session='))
+    t.notOk(browser.names().some(name => name.startsWith('__Host-refresh-')))
+  },
+)
+
+for (const refresh_token of [7, '', 'a\r\nX: y', 'é', {}]) {
   t.test(
     `CL-18: a token response with the refresh_token ${JSON.stringify(refresh_token)} does not begin a session`,
     async t => {

@@ -62,6 +62,8 @@ const finalRefreshStatuses = [404, 405, 501]
 
 /** RFC 6750 2.1, b64token. A token in this format contains no line break, so it cannot add a header to the request. */
 const bearerToken = /^[A-Za-z0-9._~+/-]+=*$/
+/** RFC 6749, appendix A.17. A refresh token is sent only as a field of a form, where every character is safe. */
+const printableAscii = /^[\x20-\x7e]+$/
 /** Browsers keep a cookie for at most 400 days. */
 const maxExpiresIn = 400 * 24 * 60 * 60
 const maxNameLength = 40
@@ -223,16 +225,17 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
   function readTokens({ json }: Answer, state: string | undefined): Tokens {
     const invalid = (detail: string) => upstream.unexpected(`token response: ${detail}`)
     if (!isRecord(json)) throw invalid('not a JSON object')
-    const { access_token, token_type, expires_in, refresh_token } = json
+    const { access_token, token_type, expires_in } = json
+    const refreshToken = json.refresh_token ?? undefined
     if (state !== undefined && json.state !== state) throw invalid('the state of another login')
     if (typeof token_type !== 'string' || token_type.toLowerCase() !== 'bearer') throw invalid('token_type')
     if (typeof access_token !== 'string' || !bearerToken.test(access_token)) throw invalid('access_token')
     // Browsers ignore an invalid Max-Age such as NaN or 1.5, so the cookie would not expire with the token.
     if (typeof expires_in !== 'number' || !Number.isFinite(expires_in) || expires_in <= 0) throw invalid('expires_in')
-    if (refresh_token !== undefined && (typeof refresh_token !== 'string' || !bearerToken.test(refresh_token)))
+    if (refreshToken !== undefined && (typeof refreshToken !== 'string' || !printableAscii.test(refreshToken)))
       throw invalid('refresh_token')
     const expiresIn = Math.min(Math.max(1, Math.floor(expires_in)), maxExpiresIn)
-    return { accessToken: access_token, expiresIn, refreshToken: refresh_token }
+    return { accessToken: access_token, expiresIn, refreshToken }
   }
 
   return { ...registration, post, exchangeCode, refresh, revoke, fetchName, readMetadata, findSignOutPage }
