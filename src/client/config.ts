@@ -9,7 +9,7 @@ import {
 } from './read-settings.ts'
 import { Secret } from './secret.ts'
 
-const keyForm = '32 random bytes each in base64url, comma-separated, newest first'
+const keyForm = '32 random bytes each in base64url, comma-separated'
 
 /** The settings of the client, in the order of `.env.example`. The settings of the product are in settings.ts. */
 export const clientSettings: Setting[] = [
@@ -17,7 +17,7 @@ export const clientSettings: Setting[] = [
   { name: 'API_URL', about: "The application API's address, without /apps/v1." },
   { name: 'CLIENT_ID', about: "This client's id. The platform shows this id when you register the application." },
   { name: 'CLIENT_SECRET', isSecret: true, about: "This client's secret." },
-  { name: 'COOKIE_KEYS', isSecret: true, about: `One or more keys, ${keyForm}.` },
+  { name: 'COOKIE_KEYS', isSecret: true, about: `One or more keys, ${keyForm}. The first key seals.` },
   { name: 'HOST', default: 'localhost', about: 'The address to listen on. localhost means every loopback address.' },
   { name: 'PORT', default: '3000', about: 'The port to listen on.' },
   { name: 'PUBLIC_URL', default: 'http://localhost:PORT', about: "This client's origin for browsers." },
@@ -138,7 +138,7 @@ function readClientSettings(reader: SettingsReader, environment: Environment) {
     apiInternalUrl: internal('API_INTERNAL_URL', apiUrl),
     clientId: text('CLIENT_ID'),
     clientSecret,
-    /** Each key consists of 32 bytes, written in base64url. The newest key comes first. */
+    /** Each key consists of 32 bytes, written in base64url. The first key seals. */
     cookieKeys: cookieKeys.map(key => new Secret(key)),
     maxConnections: integer('MAX_CONNECTIONS', 999_999, 1),
     metricsPort: text('METRICS_PORT') ? integer('METRICS_PORT', 65535) : undefined,

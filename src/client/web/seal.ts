@@ -78,8 +78,8 @@ export function createSealer(secrets: Secret[], context: string, clock: () => Da
     seal,
     unseal,
     /**
-     * The ids of the keys, newest first. These ids are not secret. Replicas with different key ids cannot read each
-     * other's sessions.
+     * The ids of the keys, in the order of `secrets`. These ids are not secret. Replicas with different key ids cannot
+     * read each other's sessions.
      */
     keyIds: keys.map(key => key.id.toString('hex')),
 

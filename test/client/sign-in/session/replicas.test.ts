@@ -108,6 +108,41 @@ t.test('CK-11: a login and a form that are sealed with the older key still work'
   )
 })
 
+{
+  const [older, newer] = [newKey(), newKey()]
+  const steps: { what: string; before: string[]; after: string[] }[] = [
+    { what: 'the newer key is added at the end of the list', before: [older], after: [older, newer] },
+    { what: 'the newer key is moved to the front of the list', before: [older, newer], after: [newer, older] },
+  ]
+  for (const { what, before, after } of steps)
+    t.test(
+      `CK-11: while ${what}, replicas with the list before and the list after this step read each other’s cookies`,
+      async t => {
+        const test = await buildWithKeys(t, ...before)
+        const { browser, clock } = test
+        const restarted = (await buildTestClient(t, { ...test, environment: { COOKIE_KEYS: after.join(',') } })).client
+        for (const [first, second] of [
+          [test.client, restarted],
+          [restarted, test.client],
+        ] as const) {
+          browser.server = first
+          const started = await beginLogin(browser)
+          browser.server = second
+          t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
+          browser.server = first
+          t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
+          clock.advance(3601)
+          t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200, 'renewed')
+          browser.server = second
+          t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
+          const form = readForm(await browser.get('/note', { site: 'same-origin' }), '/note')
+          browser.server = first
+          t.equal((await browser.post('/note', { ...form, note: 'typed' })).statusCode, 303)
+        }
+      },
+    )
+}
+
 t.test(
   'CK-11: when the older key is removed from the settings, the sessions and logins that were sealed with this key become invalid, without an error',
   async t => {
