@@ -38,10 +38,13 @@ if (options.help) {
 }
 const work = mkdtempSync(join(tmpdir(), 'upgrade-'))
 process.on('exit', () => rmSync(work, { recursive: true, force: true }))
+/** The end of an error message. It says whether this project has changed. */
+let outcome = 'Nothing was changed.'
 try {
   process.exitCode = upgrade(options.folder)
 } catch (error) {
-  fail((error as Error).message)
+  console.error(`${(error as Error).message}\n${outcome}`)
+  process.exitCode = 1
 }
 
 /** Returns the exit code of the process: 1 if there are conflicts. */
@@ -56,6 +59,8 @@ function upgrade(folder: string): number {
     return 0
   }
 
+  // The upgrade applies the difference between two folders: `old`, a starter from the old version, and `next`, a starter
+  // from the new version. The files that are merged here are an exception: in `old`, they are this project's own files.
   const prefix = git('.', 'rev-parse', '--show-prefix').trim()
   const [old, next] = [join(work, 'old'), join(work, 'next')] as const
   makeStarter(newer, from, join(old, prefix), record)
@@ -74,12 +79,15 @@ function upgrade(folder: string): number {
   return conflicts.length + packageConflicts.length > 0 ? 1 : 0
 }
 
-/** Throws an error if there are uncommitted changes, because git could then not undo the upgrade. */
+/**
+ * Throws an error if there are uncommitted changes, also in other folders of the repository: `git reset --hard`, which
+ * undoes the upgrade, would delete these changes.
+ */
 function checkThisProject(): void {
   if (git('.', 'ls-files', recordFile).trim() === '')
     throw new Error(`This project is not in git, or ${recordFile} is not committed. Commit everything first.`)
-  if (git('.', 'status', '--porcelain', '--untracked-files=no', '--', '.').trim() !== '')
-    throw new Error('There are uncommitted changes. Commit them first.')
+  if (git('.', 'status', '--porcelain', '--untracked-files=no').trim() !== '')
+    throw new Error('There are uncommitted changes in this repository. Commit them first.')
 }
 
 function findVersions(folder: string, { commit, version }: StarterRecord) {
@@ -95,7 +103,7 @@ function findVersions(folder: string, { commit, version }: StarterRecord) {
   const [from, to] = [find(origin), find('HEAD')!]
   if (!from)
     throw new Error(
-      `${folder} does not contain ${origin}, from which this starter was made. Get the whole history: git fetch --unshallow --tags`,
+      `${folder} does not contain ${origin}, which ${recordFile} names as the origin of this starter. If the checkout does not have its whole history, run "git fetch --unshallow --tags" in it. If ${origin} is a commit of your own, replace "commit" in ${recordFile} with the newest commit of the reference client that this starter contains.`,
     )
   if (runGit(newer, ['merge-base', '--is-ancestor', from, to]).status !== 0)
     throw new Error(`${folder} is not newer than this starter: ${to} does not come after ${from}.`)
@@ -172,6 +180,7 @@ function applyCommit(commit: string) {
     .filter(line => /^(DD|AU|UD|UA|DU|AA|UU) /.test(line))
     .map(line => ({ kind: line.slice(0, 2), path: line.slice(3) }))
   if (status !== 0 && unmerged.length === 0) throw new Error(`git refuses the changes:\n${stdout}${stderr}`)
+  outcome = 'The changes are in your files, but they were not reported. To undo the upgrade: git reset --hard'
   const removed = unmerged.filter(({ kind }) => kind === 'DU').map(({ path }) => path)
   const top = git('.', 'rev-parse', '--show-toplevel').trim()
   if (removed.length > 0) git(top, 'rm', '--quiet', '--', ...removed)
@@ -241,9 +250,4 @@ function git(folder: string, ...rest: [Variables, ...string[]] | string[]): stri
 
 function readJson(path: string): unknown {
   return JSON.parse(readFileSync(path, 'utf8'))
-}
-
-function fail(message: string): never {
-  console.error(`${message}\nNothing was changed.`)
-  process.exit(1)
 }

@@ -1,7 +1,7 @@
 // Tests npm run upgrade. A starter that was made from one commit gets all changes up to another commit.
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { basename, join, relative } from 'node:path'
 import t, { type Test } from 'tap'
 import { mergeYours } from '../../scripts/starter-record.ts'
 import { commitAll, copyProject, openFolder, openProject, type Project } from './support/copy-project.ts'
@@ -297,6 +297,29 @@ t.test('if an upgrade cannot finish, it says why and changes nothing', async t =
       starter.run('git', 'reset', '--hard', '--quiet', 'HEAD~1')
   }
   t.equal(upgrade(starter, reference.folder).status, 0, 'without the obstacles the upgrade must succeed')
+})
+
+t.test('an upgrade is refused if another folder of the repository has uncommitted changes', async t => {
+  const { folder: starter } = openStarter(t, reference, 'HEAD')
+  const repository = openProject(openFolder(t))
+  cpSync(starter, join(repository.folder, 'client'), { recursive: true, filter: path => basename(path) !== '.git' })
+  write(repository, 'other/file.txt', 'committed\n')
+  commitAll(repository)
+  write(repository, 'other/file.txt', 'not committed\n')
+  const { status: code, output } = upgrade(openProject(join(repository.folder, 'client')), reference.folder)
+  t.equal(code, 1)
+  t.match(output, 'There are uncommitted changes in this repository')
+})
+
+t.test('if the recorded commit is not in the reference client, the upgrade says how to correct it', async t => {
+  const starter = openStarter(t, reference, 'HEAD')
+  const own = starter.run('git', 'rev-parse', 'HEAD').output.trim()
+  change(starter, '.starter.json', text => text.replace(/"commit": "\w+"/, `"commit": "${own}"`))
+  commitAll(starter, 'a wrong record')
+  const { status: code, output } = upgrade(starter, reference.folder)
+  t.equal(code, 1)
+  t.match(output, `If ${own} is a commit of your own, replace "commit" in .starter.json`)
+  t.match(output, /Nothing was changed\.\n$/)
 })
 
 /** Makes a checkout of the first version. */
