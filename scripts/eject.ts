@@ -1,6 +1,7 @@
 // Turns this repository into a client of your own: npm run eject -- --name my-client [--bare] [--sandbox]
 // The command makes the starter in a copy of the project, and then moves the files of the copy into the project. If a
-// move fails, the command undoes all moves.
+// move fails, the command undoes all moves. The command deletes no file: it keeps the files that it removes or changes
+// in data/left-behind.
 import { execSync, spawnSync } from 'node:child_process'
 import {
   cpSync,
@@ -18,23 +19,14 @@ import { basename, join, normalize } from 'node:path'
 import { parseArgs } from 'node:util'
 import { toBareApp, toBareStartTexts, toBareTest, toBareTexts } from './starter/bare/make-bare.ts'
 import { rewriteDockerfile, rewriteDocument, writeReadme } from './starter/documents.ts'
-import { applications, leftBehind } from './starter/left-behind.ts'
+import { applications, leftBehind, type Size } from './starter/left-behind.ts'
 import { type Manifest, slim } from './starter/manifest.ts'
+import { findOrigin } from './starter/origin.ts'
 import { pruneStyle } from './starter/prune-style.ts'
-import { type Move, renameAll } from './starter/rename-all.ts'
-import { formatRecord, recordFile } from './starter-record.ts'
+import { type Move, renameAll, UndoError } from './starter/rename-all.ts'
+import { formatRecord, recordFile, type StarterRecord } from './starter-record.ts'
 
 const usage = 'Give your client a name: npm run eject -- --name my-client [--bare] [--sandbox]'
-/** On Windows npm is a batch file. Only a shell can start a batch file, and execSync uses a shell. */
-const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
-/** The copy does not need these files, and eject does not change them. */
-const notCopied = ['.git', '.tap', 'data', '.env', '.env.sandbox']
-const app = 'src/client/app.ts'
-const startPage = 'views/client/home.eta'
-const startTexts = 'src/client/start-texts.ts'
-const bareFiles = { page: 'src/client/home.ts', texts: 'src/client/home-texts.ts', test: 'test/client/home.test.ts' }
-const style = 'views/client/assets/style.css'
-
 const help = `npm run eject -- --name NAME [options]
 
 Turns this repository into a client of your own: removes the sandbox and everything that needs it.
@@ -44,103 +36,91 @@ Turns this repository into a client of your own: removes the sandbox and everyth
   --sandbox     keeps the sandbox
   --force       continues even if there are uncommitted changes
   --help        this text`
-const { name, force, help: isHelp, ...size } = readOptions()
-if (isHelp) {
-  console.log(help)
-  process.exit()
-}
-if (!/^[a-z0-9][a-z0-9._-]{0,100}$/.test(name)) fail(usage)
-if (!existsSync('src/sandbox') || !existsSync('bench')) fail('This is already a starter.')
-const inGit = isInGit()
+
+/** On Windows npm is a batch file. Only a shell can start a batch file, and execSync uses a shell. */
+const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
+/** The copy does not need these files, and eject does not change them. */
+const notCopied = ['.git', '.tap', 'data', '.env', '.env.sandbox']
 const leftBehindFolder = 'data/left-behind'
-if (!inGit && existsSync(leftBehindFolder))
-  fail(`${leftBehindFolder} already exists. Move this folder away, because the command puts the removed files there.`)
-checkNpm()
+const app = 'src/client/app.ts'
+const startPage = 'views/client/home.eta'
+const startTexts = 'src/client/start-texts.ts'
+const bareFiles = { page: 'src/client/home.ts', texts: 'src/client/home-texts.ts', test: 'test/client/home.test.ts' }
+const style = 'views/client/assets/style.css'
 
-const removed = outermost(leftBehind(size).filter(path => existsSync(path)))
-const documents = globSync('docs/**/*.md').filter(path => !isRemoved(path))
-const changed = [
-  'package.json',
-  'package-lock.json',
-  'README.md',
-  'Dockerfile',
-  app,
-  startPage,
-  startTexts,
-  style,
-  ...documents,
-]
-const added = ['.ci', '.github', 'compose.yaml', recordFile, ...(size.bare ? Object.values(bareFiles) : [])]
+const { name, force, help: isHelp, ...size } = readOptions()
+if (isHelp) console.log(help)
+else main()
 
-const project = process.cwd()
-const isDataNew = !existsSync('data')
-let work: string | undefined
-try {
-  mkdirSync('data', { recursive: true })
-  // This folder is on the same disk as the project, and git ignores it.
-  work = mkdtempSync('data/ejecting-')
-  const copy = join(work, 'copy')
-  makeStarter(copy)
-  const before = inGit ? join(work, 'before') : leftBehindFolder
+function main(): void {
+  if (!/^[a-z0-9][a-z0-9._-]{0,100}$/.test(name)) fail(usage)
+  if (!existsSync('src/sandbox') || !existsSync('bench')) fail('This is already a starter.')
+  if (existsSync(leftBehindFolder))
+    fail(`${leftBehindFolder} already exists. Move this folder away, because the command puts the removed files there.`)
+  if (!force) checkCommitted()
+  checkNpm()
+
+  const { commit, doubt } = findOrigin()
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as Manifest
+  const yours = size.bare ? Object.values(bareFiles) : applications
+  const removed = outermost(leftBehind(size).filter(path => existsSync(path)))
+  const documents = globSync('docs/**/*.md').filter(path => !isInside(path, removed))
+  const manifests = ['package.json', 'package-lock.json']
+  const changed = [...manifests, 'README.md', 'Dockerfile', app, startPage, startTexts, style, ...documents]
+  const added = ['.ci', '.github', 'compose.yaml', recordFile, ...(size.bare ? yours : [])]
+
+  const isDataNew = !existsSync('data')
+  let work: string | undefined
   try {
-    replaceWith(copy, before)
+    mkdirSync('data', { recursive: true })
+    // This folder is on the same disk as the project, and git ignores it.
+    work = mkdtempSync('data/ejecting-')
+    const copy = join(work, 'copy')
+    copyProject(copy, removed)
+    turnIntoStarter(copy, documents, { version, commit, name, ...size, yours })
+    replaceWith(copy, { removed, changed, added })
   } catch (error) {
-    // If a move fails, renameAll moves all files back before it throws the error.
-    if (!inGit) rmSync(before, { recursive: true, force: true })
-    throw error
+    cleanUp(work, isDataNew)
+    fail(`${(error as Error).message}${error instanceof UndoError ? '' : '\nNothing was changed.'}`)
   }
-} catch (error) {
-  cleanUp()
-  fail(`${(error as Error).message}\nNothing was changed.`)
-}
-cleanUp()
+  cleanUp(work, isDataNew)
 
-console.log(`Removed (${inGit ? 'git can restore them' : `kept in ${leftBehindFolder}`}):
+  console.log(`Removed (the files are now in ${leftBehindFolder}; you can delete this folder):
 ${removed.map(path => `  ${path}`).join('\n')}
-${name} is ready:
+${doubt ? `${doubt}\n` : ''}${name} is ready:
   npm ci
   npm test
   npm run setup    (then put your four settings into .env)
   npm start
 docs/make-it-yours.md says what to change first.`)
+}
 
-/** Makes the whole starter in a new folder. */
-function makeStarter(copy: string): void {
-  const isCopied = (path: string) => !isRemoved(path) && basename(path) !== 'node_modules'
+/** Copies the project to a new folder, without the removed files. */
+function copyProject(copy: string, removed: string[]): void {
+  const isCopied = (path: string) => !isInside(path, removed) && basename(path) !== 'node_modules'
   for (const path of readdirSync('.').filter(path => !notCopied.includes(path) && isCopied(path)))
     cpSync(path, join(copy, path), { recursive: true, verbatimSymlinks: true, filter: isCopied })
-  const record = formatRecord({
-    version: (JSON.parse(readFileSync('package.json', 'utf8')) as Manifest).version,
-    commit: inGit ? execSync('git rev-parse HEAD', { encoding: 'utf8' }).trim() : null,
-    name,
-    ...size,
-    yours: size.bare ? Object.values(bareFiles) : applications,
-  })
-  const ciRun = readFileSync('scripts/starter/ci-run')
-  const workflow = readFileSync('scripts/starter/ci.yaml')
-  const compose = readFileSync('scripts/starter/compose.yaml', 'utf8')
-  const bare = {
-    page: readFileSync('scripts/starter/bare/home.ts', 'utf8'),
-    texts: readFileSync('scripts/starter/bare/home-texts.ts', 'utf8'),
-    test: readFileSync('test/eject/home.test.ts', 'utf8'),
-    startPage: readFileSync('scripts/starter/bare/home.eta', 'utf8'),
-  }
+}
 
+/** Rewrites the copy of the project, and adds the files that only a starter has. */
+function turnIntoStarter(copy: string, documents: string[], record: StarterRecord): void {
+  const template = (path: string) => readFileSync(join(import.meta.dirname, path), 'utf8')
+  const project = process.cwd()
   process.chdir(copy)
   try {
-    writeFileSync(recordFile, record)
+    writeFileSync(recordFile, formatRecord(record))
     mkdirSync('.ci')
-    writeFileSync('.ci/run', ciRun, { mode: 0o755 })
+    writeFileSync('.ci/run', template('starter/ci-run'), { mode: 0o755 })
     mkdirSync('.github/workflows', { recursive: true })
-    writeFileSync('.github/workflows/ci.yaml', workflow)
-    writeFileSync('compose.yaml', compose.replaceAll('application-client', name))
+    writeFileSync('.github/workflows/ci.yaml', template('starter/ci.yaml'))
+    writeFileSync('compose.yaml', template('starter/compose.yaml').replaceAll('application-client', name))
     if (size.bare) {
       rewrite(app, toBareApp)
       rewrite(startTexts, toBareStartTexts)
-      writeFileSync(bareFiles.page, bare.page)
-      writeFileSync(bareFiles.texts, toBareTexts(bare.texts))
-      writeFileSync(bareFiles.test, toBareTest(bare.test))
-      writeFileSync(startPage, bare.startPage)
+      writeFileSync(bareFiles.page, template('starter/bare/home.ts'))
+      writeFileSync(bareFiles.texts, toBareTexts(template('starter/bare/home-texts.ts')))
+      writeFileSync(bareFiles.test, toBareTest(template('../test/eject/home.test.ts')))
+      writeFileSync(startPage, template('starter/bare/home.eta'))
     }
     rewrite(style, pruneStyle)
     rewrite('Dockerfile', text => rewriteDockerfile(text, name))
@@ -156,18 +136,25 @@ function makeStarter(copy: string): void {
 }
 
 /**
- * Moves removed and changed files of the project to `before`. Then moves changed and new files from the copy into the
- * project.
+ * Moves removed and changed files of the project to data/left-behind. Then moves changed and new files from the copy
+ * into the project.
  */
-function replaceWith(copy: string, before: string): void {
-  const away = (path: string): Move => ({ from: path, to: join(before, path) })
+function replaceWith(copy: string, paths: { removed: string[]; changed: string[]; added: string[] }): void {
+  const { removed, changed, added } = paths
+  const away = (path: string): Move => ({ from: path, to: join(leftBehindFolder, path) })
   const fromCopy = (path: string): Move => ({ from: join(copy, path), to: path })
   // Because of these handlers, Ctrl-C ends the process only after all files have been moved.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
-  renameAll([...[...removed, ...changed].map(away), ...[...changed, ...added].map(fromCopy)])
+  try {
+    renameAll([...[...removed, ...changed].map(away), ...[...changed, ...added].map(fromCopy)])
+  } catch (error) {
+    // After an UndoError, the folder still contains files of the project.
+    if (!(error instanceof UndoError)) rmSync(leftBehindFolder, { recursive: true, force: true })
+    throw error
+  }
 }
 
-function cleanUp(): void {
+function cleanUp(work: string | undefined, isDataNew: boolean): void {
   try {
     if (work) rmSync(work, { recursive: true, force: true })
     if (isDataNew && existsSync('data') && readdirSync('data').length === 0) rmdirSync('data')
@@ -176,7 +163,7 @@ function cleanUp(): void {
   }
 }
 
-function readOptions() {
+function readOptions(): Size & { name: string; force: boolean; help: boolean } {
   try {
     const { values } = parseArgs({
       options: {
@@ -193,16 +180,15 @@ function readOptions() {
   }
 }
 
-/** Whether the project is in git. Ends the process if there are uncommitted changes, because git could not restore them. */
-function isInGit(): boolean {
+/** Ends the process if git tracks the project and there are uncommitted changes. */
+function checkCommitted(): void {
   const git = (...parameters: string[]) => spawnSync('git', parameters, { encoding: 'utf8' })
   // The project may be inside another repository that does not track it.
-  if (git('ls-files', '--error-unmatch', 'package.json').status !== 0) return false
-  const { status, stdout, stderr } = git('status', '--porcelain', '--', '.')
+  if (git('ls-files', '--error-unmatch', 'package.json').status !== 0) return
+  const { status, stdout, stderr } = git('status', '--porcelain', '--untracked-files=all', '--', '.')
   if (status !== 0) fail(`git status failed, so nothing was changed: ${stderr}`)
-  if (stdout.trim() && !force)
+  if (stdout.trim())
     fail('There are uncommitted changes, and this command removes files. Commit the changes first, or add --force.')
-  return true
 }
 
 function checkNpm(): void {
@@ -217,12 +203,13 @@ function checkNpm(): void {
 
 /** Returns the list without the paths that are inside another folder of the list. */
 function outermost(paths: string[]): string[] {
-  const all = new Set(paths.map(normalize))
-  return [...all].filter(path => ![...all].some(other => path !== other && path.startsWith(join(other, '/'))))
+  const all = [...new Set(paths.map(normalize))]
+  return all.filter(path => !all.some(other => path !== other && isInside(path, [other])))
 }
 
-function isRemoved(path: string): boolean {
-  return removed.some(one => normalize(path) === one || normalize(path).startsWith(join(one, '/')))
+/** Whether the list contains this path or a folder around it. */
+function isInside(path: string, paths: string[]): boolean {
+  return paths.some(one => normalize(path) === one || normalize(path).startsWith(join(one, '/')))
 }
 
 function rewrite(path: string, change: (text: string) => string): void {

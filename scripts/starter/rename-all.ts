@@ -4,9 +4,12 @@ import { dirname } from 'node:path'
 
 export type Move = { from: string; to: string }
 
+/** A move failed, and some of the earlier moves could not be undone. The message lists the files to move by hand. */
+export class UndoError extends Error {}
+
 /**
- * Moves the paths in order. If a move fails, the function undoes all earlier moves and throws the error. It never
- * overwrites a file.
+ * Moves the paths in order. If a move fails, the function undoes all earlier moves and throws the error. If it cannot
+ * undo all of them, it throws UndoError. It never overwrites a file, except when it undoes a move.
  */
 export function renameAll(moves: Move[]): void {
   const done: Move[] = []
@@ -18,7 +21,18 @@ export function renameAll(moves: Move[]): void {
       done.push(move)
     }
   } catch (error) {
-    for (const { from, to } of done.reverse()) renameSync(to, from)
-    throw error
+    const notUndone = done.reverse().filter(move => !tryToUndo(move))
+    if (notUndone.length === 0) throw error
+    const list = notUndone.map(({ from, to }) => `  ${to} to ${from}`).join('\n')
+    throw new UndoError(`${(error as Error).message}\nSome files could not be moved back. Move them yourself:\n${list}`)
+  }
+}
+
+function tryToUndo({ from, to }: Move): boolean {
+  try {
+    renameSync(to, from)
+    return true
+  } catch {
+    return false
   }
 }

@@ -159,7 +159,8 @@ t.test(
     t.same(listFiles(join(project.folder, 'src')), before)
     t.equal(project.run('git', 'status', '--porcelain').output, '')
 
-    project.run('touch', 'src/new.ts')
+    project.run('touch', 'src/sandbox/new.ts')
+    project.run('git', 'config', 'status.showUntrackedFiles', 'no')
     const { status, output } = project.eject('--name', 'my-client')
     t.equal(status, 1)
     t.match(output, 'Commit the changes first')
@@ -167,21 +168,30 @@ t.test(
   },
 )
 
-t.test(
-  'without a git repository, npm run eject copies all files that it removes or changes, and says where the copies are',
-  async t => {
-    const { eject, read, has, folder } = copyProject(t)
-    const before = ['README.md', 'package.json', 'src/sandbox/app.ts', 'docs/operations.md'].map(
-      path => [path, read(path)] as const,
-    )
-    const { status, output } = eject('--name', 'my-client')
-    t.equal(status, 0, output)
-    t.match(output, 'kept in data/left-behind')
-    t.notOk(has('src/sandbox'))
-    for (const [path, text] of before) t.equal(read(`data/left-behind/${path}`), text, path)
-    t.same(readdirSync(join(folder, 'data')), ['left-behind'], 'the folder must contain nothing else')
-  },
-)
+for (const isInGit of [true, false])
+  t.test(
+    `${isInGit ? 'in' : 'without'} a git repository, npm run eject keeps all files that it removes or changes, and says where they are`,
+    async t => {
+      const project = copyProject(t)
+      const { eject, read, has, folder } = project
+      if (isInGit) commitAll(project)
+      // Git ignores this file.
+      writeFileSync(join(folder, 'src/sandbox/client.env'), 'CLIENT_SECRET=mine')
+      const before = [
+        'README.md',
+        'package.json',
+        'src/sandbox/app.ts',
+        'src/sandbox/client.env',
+        'docs/operations.md',
+      ].map(path => [path, read(path)] as const)
+      const { status, output } = eject('--name', 'my-client')
+      t.equal(status, 0, output)
+      t.match(output, 'the files are now in data/left-behind')
+      t.notOk(has('src/sandbox'))
+      for (const [path, text] of before) t.equal(read(`data/left-behind/${path}`), text, path)
+      t.same(readdirSync(join(folder, 'data')), ['left-behind'], 'the folder must contain nothing else')
+    },
+  )
 
 /**
  * The reasons why the command cannot finish. `breakIt` causes the problem, and returns environment variables for the
@@ -247,22 +257,7 @@ const obstacles: {
   {
     // This happens if the disk is full. On Windows it also happens if another program uses the folder.
     what: 'a rename fails in the middle',
-    breakIt: ({ folder }) => {
-      writeFileSync(
-        join(folder, 'data.mjs'),
-        `import fs from 'node:fs'
-import { syncBuiltinESMExports } from 'node:module'
-const { renameSync } = fs
-let count = 0
-fs.renameSync = (from, to) => {
-  if (++count === 20) throw new Error('EBUSY: ' + from)
-  renameSync(from, to)
-}
-syncBuiltinESMExports()
-`,
-      )
-      return { NODE_OPTIONS: `--import=${join(folder, 'data.mjs')}` }
-    },
+    breakIt: ({ folder }) => breakRenames(folder, 20),
     says: /EBUSY[\s\S]*Nothing was changed/,
   },
 ]
@@ -293,6 +288,22 @@ t.test(
   },
 )
 
+t.test('if npm run eject cannot undo all moves, it deletes no file, and says where the other files are', async t => {
+  const project = copyProject(t)
+  const { folder, read, has } = project
+  const kept = new Set(Object.values(listFiles(folder)))
+  // The first move back is the move with the number 21.
+  const { status, output } = ejectWith(project, breakRenames(folder, 20, 25))
+  t.equal(status, 1)
+  t.notMatch(output, 'Nothing was changed')
+  const [, from = '', to = ''] = /Move them yourself:\n {2}(data\/left-behind\/\S+) to (\S+)\n$/.exec(output) ?? []
+  t.ok(has(from), output)
+  t.notOk(has(to))
+  for (const text of Object.values(listFiles(folder))) kept.delete(text)
+  t.same([...kept], [], 'every file must still exist')
+  t.match(read('package.json'), '"name": "application-client"')
+})
+
 t.test('npm run eject does not change .env, node_modules and data', async t => {
   const project = copyProject(t)
   const { folder, read, has } = project
@@ -309,7 +320,8 @@ t.test('npm run eject does not change .env, node_modules and data', async t => {
   t.equal(status, 0, output)
   t.equal(read('.env'), 'CLIENT_ID=mine')
   t.equal(read('node_modules/a/b'), 'c')
-  t.same(readdirSync(join(folder, 'data')), ['sandbox.db'])
+  t.same(readdirSync(join(folder, 'data')), ['left-behind', 'sandbox.db'])
+  t.equal(read('data/sandbox.db'), 'rows')
   t.match(project.run('git', 'status', '--porcelain').output, /^ D src\/sandbox\//m)
   t.equal(project.run('git', 'checkout', '--', 'src').status, 0)
   t.ok(has('src/sandbox'), 'git must restore the removed files')
@@ -327,6 +339,25 @@ t.test('on Windows, npm run eject starts npm.cmd in a shell', async t => {
   t.equal(status, 0, output)
   t.equal(JSON.parse(project.read('package-lock.json')).name, 'my-client')
 })
+
+/** Returns environment variables with which the renames with these numbers fail. The first rename has the number 1. */
+function breakRenames(folder: string, ...numbers: number[]): Record<string, string> {
+  const script = join(folder, 'data.mjs')
+  writeFileSync(
+    script,
+    `import fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+const { renameSync } = fs
+let count = 0
+fs.renameSync = (from, to) => {
+  if ([${numbers}].includes(++count)) throw new Error('EBUSY: ' + from)
+  renameSync(from, to)
+}
+syncBuiltinESMExports()
+`,
+  )
+  return { NODE_OPTIONS: `--import=${script}` }
+}
 
 /** Makes a folder for PATH. It contains every program that eject calls, except npm. */
 function toolsWithoutNpm(t: Test, { run }: Project): string {
