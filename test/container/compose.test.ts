@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { Ajv } from 'ajv'
 import t, { type Test } from 'tap'
 import { howToOpen, makeSecrets } from '../../docker/make-secrets.ts'
-import { readConfig as readClientConfig } from '../../src/client/config.ts'
+import { clientSettings, readConfig as readClientConfig } from '../../src/client/config.ts'
 import { readConfig as readSandboxConfig } from '../../src/sandbox/config.ts'
-import { type Compose, readCompose, type Service } from './support/read-compose.ts'
+import { type Compose, readCompose, readComposeWith, type Service } from './support/read-compose.ts'
 
 const single = readCompose('compose.yaml')
 const scaled = readCompose('compose.yaml', 'compose.scale.yaml')
@@ -84,6 +84,60 @@ for (const [name, setup] of Object.entries({ ...setups, 'compose.sandbox.yaml': 
     },
   )
 }
+
+t.test('CT-02: Docker gives the client and the sandbox more time to stop than they need', t => {
+  const starter = readCompose('scripts/starter/compose.yaml')
+  // The client needs up to 10 seconds, and the sandbox up to 8 seconds.
+  for (const { services } of [single, scaled, alone, starter])
+    for (const name of ['client', 'sandbox']) if (services[name]) t.equal(services[name].stop_grace_period, '20s', name)
+  t.end()
+})
+
+t.test('the compose.yaml of a starter gives each setting in .env to the client', async t => {
+  const { folder } = newSecrets(t)
+  const given = {
+    LOGIN_URL: 'https://login.example',
+    API_URL: 'https://api.example',
+    CLIENT_ID: '5f0c1d52-7a3e-4b8f-9c46-2e8d7b1a6f90',
+    PORT: '3100',
+    CANCEL_URL: 'http://localhost:3100/declined',
+    LOGIN_INTERNAL_URL: 'http://login:4000',
+    API_INTERNAL_URL: 'http://api:4001',
+    MAX_CONNECTIONS: '50',
+    METRICS_PORT: '9090',
+    PRESTOP_DELAY: '8',
+    LOG_LEVEL: 'warn',
+  }
+  const clientOf = (variables: Record<string, string>) => {
+    const { services } = readComposeWith(variables, 'scripts/starter/compose.yaml')
+    const environment: Record<string, string> = {
+      ...services.client!.environment,
+      CLIENT_SECRET_FILE: join(folder, 'client/CLIENT_SECRET'),
+      COOKIE_KEYS_FILE: join(folder, 'client/COOKIE_KEYS'),
+    }
+    return { ports: services.client!.ports, environment, config: readClientConfig(environment) }
+  }
+  const { ports, environment, config } = clientOf(given)
+  t.same(ports, ['127.0.0.1:3100:3000'])
+  t.match(config, {
+    publicUrl: 'http://localhost:3100',
+    port: 3000,
+    cancelUrl: given.CANCEL_URL,
+    loginInternalUrl: given.LOGIN_INTERNAL_URL,
+    apiInternalUrl: given.API_INTERNAL_URL,
+    maxConnections: 50,
+    metricsPort: 9090,
+    logLevel: 'warn',
+  })
+  t.equal(environment.PRESTOP_DELAY, '8')
+  // In the container, the client listens on the address of the image and on port 3000.
+  for (const { name } of clientSettings.filter(({ name }) => !['HOST', 'PORT'].includes(name)))
+    t.ok(name in environment || `${name}_FILE` in environment, name)
+
+  const { LOGIN_URL, API_URL, CLIENT_ID } = given
+  const needed = { LOGIN_URL, API_URL, CLIENT_ID }
+  t.match(clientOf(needed).config, { publicUrl: 'http://localhost:3000', maxConnections: 1000, logLevel: 'info' })
+})
 
 for (const [name, setup] of Object.entries(setups)) {
   const services = Object.entries(setup.services)

@@ -1,5 +1,5 @@
 // Reads compose files in the same way as Docker Compose: resolves anchors, merges later files into the first file, and
-// uses the default values of variables.
+// uses the values or the default values of variables.
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 
@@ -27,14 +27,23 @@ const reset = Symbol('reset')
 const resetTag = { tag: '!reset', collection: 'seq', identify: () => false, resolve: () => reset } as const
 
 export function readCompose(...paths: string[]): Compose {
-  const files = paths.map(path => {
-    const text = readFileSync(path, 'utf8')
-      .replaceAll(/\$\{\w+:-(.*?)\}/g, '$1')
-      // A required variable gets a made-up value.
-      .replaceAll(/\$\{(\w+):\?.*?\}/g, 'value-of-$1-in-the-environment')
-    return parse(text, { merge: true, customTags: [resetTag] }) as unknown
-  })
+  return readComposeWith({}, ...paths)
+}
+
+/** Reads compose files with these values of variables. A required variable without a value gets a made-up value. */
+export function readComposeWith(variables: Record<string, string>, ...paths: string[]): Compose {
+  const fill = (_key: unknown, value: unknown) => (typeof value === 'string' ? fillIn(value, variables) : value)
+  const options = { merge: true, customTags: [resetTag] }
+  const files = paths.map(path => parse(readFileSync(path, 'utf8'), fill, options) as unknown)
   return files.reduce(lay) as Compose
+}
+
+function fillIn(text: string, variables: Record<string, string>): string {
+  // A default can contain another variable. The expression finds only innermost variables.
+  const filled = text.replace(/\$\{(\w+):([-?])([^${}]*)\}/g, (_, name, kind, fallback) => {
+    return variables[name] || (kind === '-' ? fallback : `value-of-${name}-in-the-environment`)
+  })
+  return filled === text ? text : fillIn(filled, variables)
 }
 
 function lay(below: unknown, above: unknown): unknown {
