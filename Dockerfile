@@ -66,9 +66,9 @@ LABEL org.opencontainers.image.title="Application sandbox" \
 # The same files as in "sandbox". The command is the conformance suite: conformance --client URL. This image runs a
 # command, which needs no health check.
 FROM sandbox AS conformance
-COPY docker/programs.ts docker/
+COPY bin bin
 HEALTHCHECK NONE
-ENTRYPOINT ["node", "docker/programs.ts"]
+ENTRYPOINT ["node", "bin/application.mjs"]
 CMD ["conformance", "--help"]
 LABEL org.opencontainers.image.title="Conformance suite" \
       org.opencontainers.image.description="Tests a client against a sandbox of the platform, and reports its mistakes"

@@ -1,5 +1,5 @@
-#!/usr/bin/env -S node --disable-warning=ExperimentalWarning
-// Runs the programs of this package from the archive that "npm pack" makes:
+#!/usr/bin/env node
+// Runs the conformance suite or the sandbox, in the image "conformance" and from the archive that "npm pack" makes:
 // npx ./application-client-….tgz conformance --client URL
 import { readFileSync } from 'node:fs'
 import * as modules from 'node:module'
@@ -14,12 +14,23 @@ if (Number(process.versions.node.split('.')[0]) < 24) {
   process.stderr.write('Name a program: conformance or sandbox. "conformance --help" lists its options.\n')
   process.exitCode = 1
 } else {
-  modules.registerHooks({ load })
+  // npx puts an archive into node_modules, where Node.js does not run TypeScript.
+  if (import.meta.url.includes('/node_modules/')) stripTypes()
   process.argv = [process.argv[0], process.argv[1], ...rest]
   await import(programs[name])
 }
 
-/** npx puts an archive into node_modules, where Node.js does not run TypeScript. This hook strips the types. */
+/** Makes Node.js run the TypeScript files of this package. */
+function stripTypes() {
+  modules.registerHooks({ load })
+  // Node.js warns that stripTypeScriptTypes is experimental. An option in the first line of this file could also hide
+  // the warning, but an old Node.js stops at an unknown option, before the message about its version.
+  process.removeAllListeners('warning')
+  process.on('warning', ({ name, message }) => {
+    if (name !== 'ExperimentalWarning') process.stderr.write(`${name}: ${message}\n`)
+  })
+}
+
 function load(url, context, next) {
   const isOurs = url.startsWith(new URL('../src/', import.meta.url).href) && url.endsWith('.ts')
   if (!isOurs) return next(url, context)

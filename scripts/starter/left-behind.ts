@@ -22,7 +22,6 @@ const always = [
   'compose.sandbox.yaml',
   'docker/Caddyfile',
   'docker/make-secrets.ts',
-  'docker/programs.ts',
   'scripts/eject.ts',
   'scripts/starter',
   'scripts/screenshots.ts',

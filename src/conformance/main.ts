@@ -132,7 +132,7 @@ function commandName(event: string | undefined): string {
   if (event === 'npx') return `npx ./application-client-${readVersion()}.tgz conformance`
   if (event) return 'npm run conformance --'
   // In the container image, users type this word after the name of the image: docker run … IMAGE conformance
-  return process.argv[1]?.endsWith('docker/programs.ts') ? 'conformance' : 'node src/conformance/main.ts'
+  return process.argv[1]?.endsWith('bin/application.mjs') ? 'conformance' : 'node src/conformance/main.ts'
 }
 
 function describeSettings(values: Record<string, string>): string {

@@ -51,7 +51,7 @@ t.test('CT-03: only the files that the images need are sent to Docker for the bu
   for (const line of rest)
     t.match(
       line,
-      /^!(package\.json|package-lock\.json|LICENSE|docker\/\*\.ts|(src|views)\/(client|sandbox)|src\/conformance)$/,
+      /^!(package\.json|package-lock\.json|LICENSE|docker\/\*\.ts|bin|(src|views)\/(client|sandbox)|src\/conformance)$/,
     )
   for (const { name, text } of everything) if (name === 'COPY') t.notMatch(text, /^(--\S+ )*\.\/? /, text)
 })
@@ -106,13 +106,17 @@ t.test(
   { skip: !targets.includes('sandbox') && 'this project has no sandbox' },
   async t => {
     t.equal(stages.find(({ name }) => name === 'conformance')?.base, 'sandbox')
-    t.same(JSON.parse(texts('conformance', 'ENTRYPOINT').at(-1) ?? ''), ['node', 'docker/programs.ts'])
+    t.same(JSON.parse(texts('conformance', 'ENTRYPOINT').at(-1) ?? ''), ['node', 'bin/application.mjs'])
     t.same(texts('conformance', 'HEALTHCHECK').at(-1), 'NONE')
     const run = (...args: string[]) =>
-      spawnSync(process.execPath, ['docker/programs.ts', ...args], { encoding: 'utf8' })
-    t.match(run('conformance', '--help'), { status: 0, stdout: '--client URL' })
+      spawnSync(process.execPath, ['bin/application.mjs', ...args], { encoding: 'utf8' })
+    t.match(run('conformance', '--help'), { status: 0, stdout: '--client URL', stderr: '' })
     t.match(run('conformance', '--client', 'nonsense'), { status: 2, stderr: '--client must be an origin' })
-    t.match(run(), { status: 1, stderr: 'Name a program: conformance or sandbox.' })
+    for (const args of [[], ['toString']]) {
+      const { status, stderr } = run(...args)
+      t.equal(status, 1)
+      t.match(stderr, /^Name a program: conformance or sandbox\..*\n$/)
+    }
   },
 )
 
