@@ -1,4 +1,4 @@
-// npm runs this file before start, demo and test. It is plain JavaScript, because an old Node cannot read .ts files.
+// npm runs this file before the other scripts of package.json. It is plain JavaScript, because an old Node cannot read .ts files.
 const major = Number(process.versions.node.split('.')[0])
 if (major < 24) {
   console.error(

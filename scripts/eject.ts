@@ -113,6 +113,7 @@ function turnIntoStarter(copy: string, documents: string[], record: StarterRecor
     writeFileSync('.ci/run', template('starter/ci-run'), { mode: 0o755 })
     mkdirSync('.github/workflows', { recursive: true })
     writeFileSync('.github/workflows/ci.yaml', template('starter/ci.yaml'))
+    writeFileSync('.github/dependabot.yml', template('starter/dependabot.yml'))
     writeFileSync('compose.yaml', template('starter/compose.yaml').replaceAll('application-client', name))
     if (size.bare) {
       rewrite(app, toBareApp)

@@ -153,10 +153,9 @@ t.test('the CI workflow runs .ci/run, which runs all test files that npm test le
   t.ok(globSync('test/**/*.ci.ts').includes('test/container/compose.ci.ts'))
 })
 
-t.test('Dependabot updates packages, actions and the base image', async t => {
-  const { updates } = parse(read('.github/dependabot.yml')) as { updates: Record<string, unknown>[] }
-  t.same(
-    updates.map(update => update['package-ecosystem']),
-    ['npm', 'github-actions', 'docker'],
-  )
+t.test('Dependabot updates packages, actions, and the images in the Dockerfile and in the compose files', async t => {
+  const ecosystems = (path: string) =>
+    (parse(read(path)) as { updates: Record<string, unknown>[] }).updates.map(update => update['package-ecosystem'])
+  t.same(ecosystems('.github/dependabot.yml'), ['npm', 'github-actions', 'docker', 'docker-compose'])
+  t.same(ecosystems('scripts/starter/dependabot.yml'), ['npm', 'github-actions', 'docker'], 'in a starter')
 })

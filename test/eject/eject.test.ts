@@ -22,6 +22,7 @@ const ofBoth = ['test/journey', 'test/browser']
 const ofBare = ['src/client/home.ts', 'test/client/home.test.ts']
 const always = [
   '.github/workflows/ci.yaml',
+  '.github/dependabot.yml',
   'compose.yaml',
   'test/client/browser.test.ts',
   'docs/design/client.md',
