@@ -21,7 +21,8 @@ function commitOwn(project: Project): void {
 }
 
 function originOf({ run }: Project): { commit: string | null; doubt?: string } {
-  const script = "import('./scripts/starter/origin.ts').then(it => console.log(JSON.stringify(it.findOrigin())))"
+  const path = './scripts/starter/origin.ts'
+  const script = `import('${path}').then(it => console.log(JSON.stringify(it.findOrigin())))`
   return JSON.parse(run(process.execPath, '--eval', script).output)
 }
 
