@@ -21,9 +21,8 @@ function commitOwn(project: Project): void {
 }
 
 function originOf({ run }: Project): { commit: string | null; doubt?: string } {
-  const path = './scripts/starter/origin.ts'
-  const script = `import('${path}').then(it => console.log(JSON.stringify(it.findOrigin())))`
-  return JSON.parse(run(process.execPath, '--eval', script).output)
+  const script = 'import(process.argv[1]).then(it => console.log(JSON.stringify(it.findOrigin())))'
+  return JSON.parse(run(process.execPath, '--eval', script, './scripts/starter/origin.ts').output)
 }
 
 const headOf = ({ run }: Project) => run('git', 'rev-parse', 'HEAD').output.trim()
