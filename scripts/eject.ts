@@ -24,7 +24,7 @@ import { type Manifest, slim } from './starter/manifest.ts'
 import { findOrigin } from './starter/origin.ts'
 import { pruneStyle } from './starter/prune-style.ts'
 import { type Move, renameAll, UndoError } from './starter/rename-all.ts'
-import { formatRecord, recordFile, type StarterRecord } from './starter-record.ts'
+import { recordFile, type StarterRecord, writeRecord } from './starter-record.ts'
 
 const usage = 'Give your client a name: npm run eject -- --name my-client [--bare] [--sandbox]'
 const help = `npm run eject -- --name NAME [options]
@@ -108,7 +108,7 @@ function turnIntoStarter(copy: string, documents: string[], record: StarterRecor
   const project = process.cwd()
   process.chdir(copy)
   try {
-    writeFileSync(recordFile, formatRecord(record))
+    writeRecord('.', record)
     mkdirSync('.ci')
     writeFileSync('.ci/run', template('starter/ci-run'), { mode: 0o755 })
     mkdirSync('.github/workflows', { recursive: true })
@@ -127,7 +127,7 @@ function turnIntoStarter(copy: string, documents: string[], record: StarterRecor
     rewrite('Dockerfile', text => rewriteDockerfile(text, name))
     for (const path of documents) rewrite(path, text => rewriteDocument(path, text, size))
     writeFileSync('README.md', writeReadme(name, size))
-    rewrite('package.json', text => `${JSON.stringify(slim(JSON.parse(text) as Manifest, name), null, 2)}\n`)
+    rewrite('package.json', text => `${JSON.stringify(slim(JSON.parse(text) as Manifest, name, size), null, 2)}\n`)
     rewrite('package-lock.json', text => `${JSON.stringify({ ...JSON.parse(text), name }, null, 2)}\n`)
     // Removes unused packages from the lock file. For this step, npm does not download anything.
     execSync(`${npm} install --package-lock-only --ignore-scripts --no-audit --no-fund`, { stdio: 'inherit' })

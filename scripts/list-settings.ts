@@ -10,10 +10,11 @@ const tableHead = '| Setting | Default | What it is |\n|---|---|---|\n'
 /** Returns the text of `.env.example`. */
 export function listForEnvironment(): string {
   const head =
-    '# The settings of the client. "npm run setup" makes a .env from this file and adds a new key. Settings after # have their default values.\n'
+    '# The settings of the client. "npm run setup" makes a .env from this file and adds a new key. Settings after # are optional.\n'
   const lines = settings.map(setting => {
-    const line = setting.default === undefined ? `${setting.name}=` : `#${setting.name}=${setting.default}`
-    return `\n# ${describeSetting(setting)}\n${line}\n`
+    // The default may name another setting, so it is in the comment and not after the name.
+    const about = describeSetting(setting) + (setting.default ? ` Default: ${setting.default}` : '')
+    return `\n# ${about}\n${setting.default === undefined ? '' : '#'}${setting.name}=\n`
   })
   return head + lines.join('')
 }

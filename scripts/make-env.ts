@@ -25,6 +25,6 @@ const example = readFileSync('.env.example', 'utf8')
 writeFileSync('.env', example.replace(/^COOKIE_KEYS=$/m, `COOKIE_KEYS=${key}`), { mode: 0o600 })
 
 const settings = [...clientSettings, ...productSettings.list]
-const needed = settings.filter(setting => !('default' in setting) && setting.name !== 'COOKIE_KEYS')
+const needed = settings.filter(setting => setting.default === undefined && setting.name !== 'COOKIE_KEYS')
 const names = new Intl.ListFormat('en-GB').format(needed.map(({ name }) => name))
 console.log(`Made .env with a fresh key for the cookies. Put ${names} into it, then run: npm start`)

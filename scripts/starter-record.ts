@@ -1,5 +1,6 @@
 // What a starter knows about its origin: .starter.json. `npm run eject` writes it, and `npm run upgrade` needs it.
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 
 export const recordFile = '.starter.json'
 
@@ -36,11 +37,9 @@ export function readRecord(): StarterRecord {
   return record
 }
 
-/** Returns the text of the file, formatted like all files of the project. */
-export function formatRecord(record: StarterRecord): string {
-  const text = JSON.stringify(record, null, 2)
-  const paths = record.yours.map(path => JSON.stringify(path)).join(', ')
-  return `${text.replace(/"yours": \[[^\]]*\]/, () => `"yours": [${paths}]`)}\n`
+/** Writes the file into this folder. */
+export function writeRecord(folder: string, record: StarterRecord): void {
+  writeFileSync(join(folder, recordFile), `${JSON.stringify(record, null, 2)}\n`)
 }
 
 /** Returns the owner's list, plus the paths that are in the newer version's list, but not in the old version's list. */

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { mergeJson } from './merge-json.ts'
-import { formatRecord, mergeYours, readRecord, recordFile, type StarterRecord } from './starter-record.ts'
+import { mergeYours, readRecord, recordFile, type StarterRecord, writeRecord } from './starter-record.ts'
 
 const usage = `npm run upgrade -- FOLDER
 
@@ -67,7 +67,7 @@ function upgrade(folder: string): number {
   const version = makeStarter(newer, to, join(next, prefix), record)
   const packageConflicts = mergePackages(join(old, prefix), join(next, prefix))
   const yours = mergeYours(record.yours, readYours(join(old, prefix)), readYours(join(next, prefix)))
-  writeFileSync(join(next, prefix, recordFile), formatRecord({ ...record, version, commit: to, yours }))
+  writeRecord(join(next, prefix), { ...record, version, commit: to, yours })
   cpSync(recordFile, join(old, prefix, recordFile))
 
   const duties = readDuties(newer, to, record.version)

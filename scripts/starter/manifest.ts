@@ -1,5 +1,6 @@
 // package.json of a starter: its name, the packages that its code imports, and the scripts that still work.
-import { existsSync, globSync, readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
+import type { Size } from './left-behind.ts'
 
 export type Manifest = {
   name: string
@@ -15,11 +16,22 @@ export type Manifest = {
   allowScripts: Record<string, boolean>
 }
 
+/** The scripts of every starter. */
+const kept = [
+  ...['setup', 'settings', 'start', 'dev', 'doctor', 'upgrade'],
+  ...['pretest', 'test', 'test:texts', 'lint', 'format', 'types', 'validate'],
+]
+
+/** The scripts of a starter with the sandbox. */
+const keptWithSandbox = [
+  ...['demo', 'docs', 'conformance', 'conformance:matrix'],
+  ...['sandbox', 'sandbox:seed', 'sandbox:backup', 'sandbox:register', 'sandbox:rotate-keys'],
+]
+
 /** Call this after the files have been removed. */
-export function slim(manifest: Manifest, name: string): Manifest {
-  const { scripts, dependencies, devDependencies, allowScripts, ...others } = manifest
-  // These fields are for the archive of the sandbox and the suite. A starter is never packed into an archive.
-  const { bin: _, files: __, peerDependencies: ___, peerDependenciesMeta: ____, ...rest } = others
+export function slim(manifest: Manifest, name: string, { sandbox }: Size): Manifest {
+  // The first four fields are for the archive of the sandbox and the suite. A starter is never packed into an archive.
+  const { bin, files, peerDependencies, peerDependenciesMeta, ...rest } = manifest
   const code = globSync(['src/**/*.ts', 'test/**/*.ts', 'scripts/**/*.ts']).map(path => readFileSync(path, 'utf8'))
   const isImported = (dependency: string) =>
     code.some(text => text.includes(`'${dependency}'`) || text.includes(`'${dependency}/`))
@@ -27,24 +39,26 @@ export function slim(manifest: Manifest, name: string): Manifest {
     isImported(dependency.replace(/^@types\//, '')) ||
     // These packages contain commands, so no file imports them.
     /^(node|tap|typescript|@biomejs\/biome|@types\/node)$/.test(dependency)
-  const keep = <T>(all: Record<string, T>, isKept: (key: string, value: T) => boolean) =>
-    Object.fromEntries(Object.entries(all).filter(([key, value]) => isKept(key, value)))
-  const works = (command: string) =>
-    (command.match(/(?:src|test|scripts|bench)\/[\w./-]+/g) ?? []).every(path => existsSync(path))
-  const runnable = Object.entries(scripts).map(([script, command]) => {
-    // `npm run types` checks only the parts that still exist.
-    const checked = command.replace(/tsc -p (\S+) && /g, (check, folder) => (existsSync(folder) ? check : ''))
-    // Without the sandbox, the tests do not share PostgreSQL or Chromium.
-    return [script, works(checked) ? checked : checked.replace('scripts/with-servers.ts ', '')]
-  })
+  const keep = <T>(all: Record<string, T>, isKept: (key: string) => boolean) =>
+    Object.fromEntries(Object.entries(all).filter(([key]) => isKept(key)))
+  const scripts = keep(rest.scripts, script => [...kept, ...(sandbox ? keptWithSandbox : [])].includes(script))
   return {
     ...rest,
     name,
     version: '0.1.0',
     description: 'A client of the platform',
-    scripts: keep(Object.fromEntries(runnable) as Record<string, string>, (_, command) => works(command)),
-    dependencies: keep(dependencies, isNeeded),
-    devDependencies: keep(devDependencies, isNeeded),
-    allowScripts: keep(allowScripts, part => part === 'node' || isNeeded(part.replace(/^@(.*)\/.*/, '$1'))),
+    scripts: sandbox ? scripts : withoutSandbox(scripts),
+    dependencies: keep(rest.dependencies, isNeeded),
+    devDependencies: keep(rest.devDependencies, isNeeded),
+    allowScripts: keep(rest.allowScripts, part => part === 'node' || isNeeded(part.replace(/^@(.*)\/.*/, '$1'))),
   }
+}
+
+/** Without the sandbox, `npm run types` checks fewer folders, and the tests do not share PostgreSQL or Chromium. */
+function withoutSandbox(scripts: Record<string, string>): Record<string, string> {
+  const changed = Object.entries(scripts).map(([script, command]) => [
+    script,
+    command.replace(/tsc -p src\/(sandbox|conformance) && /g, '').replace('scripts/with-servers.ts ', ''),
+  ])
+  return Object.fromEntries(changed)
 }
