@@ -1,30 +1,40 @@
 // Makes a .env from .env.example, with a fresh key that seals the cookies: npm run setup
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { parseArgs, parseEnv } from 'node:util'
 import { clientSettings } from '../src/client/config.ts'
 import { productSettings } from '../src/client/settings.ts'
 
 const usage = `npm run setup
 
-Makes a .env from .env.example, with a fresh key for COOKIE_KEYS. If a .env already exists, the command does not change it.`
+Makes a .env from .env.example, with a fresh key for COOKIE_KEYS. If a .env already exists, the command adds only the
+required settings that are missing.`
 
 const { values } = parseArgs({ options: { help: { type: 'boolean' } } })
 if (values.help) {
   console.log(usage)
   process.exit()
 }
-if (existsSync('.env')) {
-  console.error(
-    'There is already a .env. This file was not changed. To make a new .env, first move the old file to another place.',
-  )
-  process.exit(1)
+const before = existsSync('.env') ? readFileSync('.env', 'utf8') : undefined
+const given = parseEnv(before ?? '')
+const needed = [...clientSettings, ...productSettings.list]
+  .filter(setting => setting.default === undefined)
+  .map(({ name }) => name)
+const missing = needed.filter(name => !(name in given || `${name}_FILE` in given))
+if (missing.length === 0) {
+  console.log('The file .env already has all required settings. It was not changed.')
+  process.exit()
 }
-const key = randomBytes(32).toString('base64url')
 const example = readFileSync('.env.example', 'utf8')
-writeFileSync('.env', example.replace(/^COOKIE_KEYS=$/m, `COOKIE_KEYS=${key}`), { mode: 0o600 })
+// In .env.example, an empty line separates the settings.
+const added = example.split('\n\n').filter(block => missing.some(name => block.split('\n').includes(`${name}=`)))
+const text = before === undefined ? example : `${[before.trimEnd(), ...added].join('\n\n').trimEnd()}\n`
+const key = randomBytes(32).toString('base64url')
+writeFileSync('.env', text.replace(/^COOKIE_KEYS=$/m, `COOKIE_KEYS=${key}`), { mode: 0o600 })
+// An existing file keeps its mode when it is written.
+chmodSync('.env', 0o600)
 
-const settings = [...clientSettings, ...productSettings.list]
-const needed = settings.filter(setting => setting.default === undefined && setting.name !== 'COOKIE_KEYS')
-const names = new Intl.ListFormat('en-GB').format(needed.map(({ name }) => name))
-console.log(`Made .env with a fresh key for the cookies. Put ${names} into it, then run: npm start`)
+const names = new Intl.ListFormat('en-GB').format(missing.filter(name => name !== 'COOKIE_KEYS'))
+const what = missing.includes('COOKIE_KEYS') ? 'a fresh key for the cookies' : 'the missing settings'
+console.log(`${before === undefined ? 'Made .env with' : 'Added to .env:'} ${what}.`)
+if (names) console.log(`Put ${names} into it, then run: npm start`)

@@ -1,6 +1,6 @@
 // Tests npm run setup, which makes a .env with a fresh key, and says which settings are still missing.
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, readFileSync, statSync } from 'node:fs'
+import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import t, { type Test } from 'tap'
@@ -50,14 +50,31 @@ t.test('a new .env contains no address, so visitors are sent only to a portal th
   t.notMatch(read(), /:400\d/)
 })
 
-t.test('npm run setup makes a key in a file that only its owner can read, and never replaces a .env', async t => {
+t.test('npm run setup adds only the missing settings to an existing .env', async t => {
+  const { run, read, path } = openFolder(t)
+  const own = '# Mine.\nPORT=3100\nCLIENT_ID=an-id\nCLIENT_SECRET_FILE=data/client-secret'
+  writeFileSync(path, own, { mode: 0o644 })
+  const { status, output } = run()
+  t.equal(status, 0)
+  t.ok(read().startsWith(`${own}\n`))
+  const { PORT, CLIENT_ID, CLIENT_SECRET, COOKIE_KEYS, LOGIN_URL, API_URL } = parseEnv(read())
+  t.same([PORT, CLIENT_ID, LOGIN_URL, API_URL], ['3100', 'an-id', '', ''])
+  t.equal(CLIENT_SECRET, undefined, 'the client refuses a secret that is set twice')
+  t.match(COOKIE_KEYS, /^[\w-]{43}$/)
+  t.match(output, 'LOGIN_URL')
+  t.notMatch(output, 'CLIENT_ID')
+  if (process.platform !== 'win32') t.equal(statSync(path).mode & 0o777, 0o600)
+})
+
+t.test('npm run setup makes a key in a file that only its owner can read, and never replaces a key', async t => {
   const { run, read, path } = openFolder(t)
   run()
-  const key = parseEnv(read()).COOKIE_KEYS!
+  const text = read()
+  const key = parseEnv(text).COOKIE_KEYS!
   t.match(key, /^[\w-]{43}$/)
   if (process.platform !== 'win32') t.equal(statSync(path).mode & 0o777, 0o600)
   const again = run()
-  t.equal(again.status, 1)
-  t.match(again.output, 'There is already a .env')
-  t.equal(parseEnv(read()).COOKIE_KEYS, key, 'the key in an existing file must not change')
+  t.equal(again.status, 0)
+  t.match(again.output, 'already has all required settings')
+  t.equal(read(), text, 'an existing file with all settings must not change')
 })
