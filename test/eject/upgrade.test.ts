@@ -106,7 +106,8 @@ function listFiles({ folder }: Project): Record<string, string> {
   const paths = files.map(entry => join(entry.parentPath, entry.name))
   return Object.fromEntries(
     paths
-      .filter(path => !relative(folder, path).startsWith('.git/'))
+      // data/ contains the files that npm run eject has removed.
+      .filter(path => !/^(\.git|data)\//.test(relative(folder, path)))
       .map(path => [relative(folder, path), readFileSync(path, 'latin1')]),
   )
 }
