@@ -1,6 +1,7 @@
 // GET and POST /applications/:id/secret: create a new client secret, after the visitor has confirmed this.
 import type { FastifyPluginAsync } from 'fastify'
 import { logEvent } from '../operations/request-log.ts'
+import { type FormToken, FormUsed } from '../web/forms.ts'
 import type { ApplicationsOptions } from './applications.ts'
 import { checkConfirmation, loadConfirmation } from './confirmation.ts'
 import { sendCredentials } from './credentials.ts'
@@ -11,7 +12,10 @@ export const newSecret: FastifyPluginAsync<ApplicationsOptions> = async (app, { 
   const form = app.defineForm({
     page: '/applications/:id/secret',
     template: 'applications/secret',
-    data: (request, page) => loadConfirmation(config, request, page, request.texts.applications.secret.title),
+    async data(request, page) {
+      const confirmation = await loadConfirmation(config, request, page, request.texts.applications.secret.title)
+      return { ...confirmation, seen: describeSecrets(confirmation.secretTimes) }
+    },
   })
 
   app.get('/applications/:id/secret', form.show)
@@ -19,10 +23,11 @@ export const newSecret: FastifyPluginAsync<ApplicationsOptions> = async (app, { 
   app.post(
     '/applications/:id/secret',
     form.route,
-    form.submit(async (request, reply, { fields, once }) => {
+    form.submit(async (request, reply, { fields, token, once }) => {
       const id = idOf(request)
       const credentials = await once(async () => {
-        const { name } = await checkConfirmation(config, request, fields)
+        const { name, secretTimes } = await checkConfirmation(config, request, fields)
+        refuseSecondSecret(token, describeSecrets(secretTimes))
         const path = `${apiPathOf(request)}/refreshSecret`
         const { clientSecret } = await request.visitor.api.post(path, undefined, newSecretSchema)
         logEvent(request, 'client_secret_renewed', { application: id })
@@ -31,4 +36,19 @@ export const newSecret: FastifyPluginAsync<ApplicationsOptions> = async (app, { 
       return sendCredentials(config, request, reply, id, credentials)
     }),
   )
+}
+
+/** Returns a text that changes when the API creates a secret. The text is empty if the API returns no times. */
+function describeSecrets(times: Date[] = []): string {
+  return times.map(time => time.toISOString()).join(' ')
+}
+
+/**
+ * The same form may arrive twice: the browser sends it to two replicas, or the visitor sends it again after the answer
+ * was lost. The API keeps two secrets. So a second new secret would stop the secret that the application uses. `secrets`
+ * and `token.seen` come from the API's clock, so the clocks of the replicas do not matter.
+ */
+function refuseSecondSecret({ seen = '', mayHaveActed }: FormToken, secrets: string): void {
+  if (secrets !== seen) throw new FormUsed(texts => texts.applications.secret.createdMeanwhile)
+  if (mayHaveActed && secrets === '') throw new FormUsed(texts => texts.applications.secret.inDoubt)
 }

@@ -249,6 +249,12 @@ export const applicationsTexts = {
     /** Shown if the API returns when the valid secrets were created. */
     previousStops: (age: string) =>
       `The previous secret, which was created ${age}, stops working. Only the two newest secrets are valid.`,
+    /** Shown if there is a new secret that did not exist when the form was shown. */
+    createdMeanwhile:
+      'A client secret has been created since you opened this page, perhaps by this form. Nothing was done now. Before you send the form again, read below which secret stops working.',
+    /** Shown if the first attempt failed, and the API does not return when the valid secrets were created. */
+    inDoubt:
+      'Your first attempt may have created a client secret that you have not seen. If you send the form again, the client secret that the application uses may stop working, because only the two newest secrets are valid.',
     noneStops: 'No secret stops working, because the application has only one secret so far.',
   },
 

@@ -207,6 +207,64 @@ t.test('F-41: if a form for a new client secret is delivered twice, the client c
   for (const copy of copies) t.match((await copy.get('/applications/app-1')).body, api.secrets[0]!)
 })
 
+const firstTimes = ['2026-02-28T12:00:00+00:00', '2026-02-01T12:00:00+00:00']
+
+for (const [apiIsAhead, replicaIsAhead] of [
+  [0, 0],
+  [300, -300],
+  [-300, 300],
+] as const)
+  t.test(
+    `F-41, F-20: if a form for a new client secret reaches two replicas, the client creates one secret, with clocks that differ by ${apiIsAhead} and ${replicaIsAhead} seconds`,
+    async t => {
+      const clock = new TestClock()
+      const api = rememberingApi({ read: () => new Date(clock.read().getTime() + apiIsAhead * 1000) })
+      api.records.set('app-1', applicationRecord('app-1'))
+      api.secretTimes.set('app-1', firstTimes)
+      const { browser, platform } = await buildApplicationsClient(t, { clock, environment, scripts: api.scripts })
+      await signIn(browser)
+      const path = '/applications/app-1/secret'
+      const form = readForm(await browser.get(path), path)
+      await browser.copy().post(path, form)
+      t.equal(api.secrets.length, 1)
+
+      const otherClock = new TestClock()
+      otherClock.advance(replicaIsAhead)
+      browser.server = (await buildApplicationsClient(t, { platform, clock: otherClock, environment })).client
+      const refused = await browser.post(path, form)
+      t.equal(refused.statusCode, 409)
+      t.match(textOf(refused, 'problem'), applicationsTexts.secret.createdMeanwhile)
+      t.equal(api.secrets.length, 1)
+
+      t.equal((await browser.post(path, readForm(refused, path))).statusCode, 303)
+      t.equal(api.secrets.length, 2, 'the visitor can decide to create another secret')
+    },
+  )
+
+for (const [what, times, words] of [
+  ['says that the secret exists', firstTimes, applicationsTexts.secret.createdMeanwhile],
+  ['does not say whether the secret exists', undefined, applicationsTexts.secret.inDoubt],
+] as const)
+  t.test(
+    `F-41: if the answer with a new client secret was lost, and the API ${what}, the page warns the visitor before a second secret is created`,
+    async t => {
+      const { browser, api } = await withApplications(t)
+      if (times) api.secretTimes.set('app-1', [...times])
+      const path = '/applications/app-1/secret'
+      const form = readForm(await browser.get(path), path)
+      api.losesAnswers = true
+      const lost = await browser.post(path, form)
+      api.losesAnswers = false
+      t.equal(lost.statusCode, 502)
+      const warning = await browser.post(path, readForm(lost, path))
+      t.equal(warning.statusCode, 409)
+      t.match(textOf(warning, 'problem'), words)
+      t.equal(api.secrets.length, 1)
+      t.equal((await browser.post(path, readForm(warning, path))).statusCode, 303)
+      t.equal(api.secrets.length, 2)
+    },
+  )
+
 t.test('F-41: the client remembers the result of a form while the visitor sends other forms', async t => {
   const { browser, platform } = await withApplications(t)
   const renew = async (id: string, form: Record<string, string>) => browser.post(`/applications/${id}/secret`, form)

@@ -9,14 +9,16 @@ type Answer = Parameters<typeof send>[1]
 type Stored = ReturnType<typeof applicationRecord>
 
 /**
- * Returns the scripts of this API. `clock` gives the time of new applications. `ids` are the ids of the applications
- * that have routes. `records` contains the stored applications. `secrets` contains all client secrets, oldest first. If
+ * Returns the scripts of this API. `clock` is the API's clock. `ids` are the ids of the applications that have routes.
+ * `records` contains the stored applications. `secrets` contains all client secrets, oldest first. If `secretTimes`
+ * contains a list for an application, the API returns when the valid secrets of this application were created. If
  * `losesAnswers` is true, the API carries out every change, but breaks the connection before its answer.
  */
 export function rememberingApi(clock: { read: () => Date }, ids = ['app-1', 'app-2', 'app-3']) {
   const records = new Map<string, Stored>()
   const secrets: string[] = []
-  const api = { records, secrets, losesAnswers: false, scripts: {} as Record<string, Script> }
+  const secretTimes = new Map<string, string[]>()
+  const api = { records, secrets, secretTimes, losesAnswers: false, scripts: {} as Record<string, Script> }
   const newSecret = () => {
     const secret = randomBytes(32).toString('base64url')
     secrets.push(secret)
@@ -55,13 +57,24 @@ export function rememberingApi(clock: { read: () => Date }, ids = ['app-1', 'app
   const { scripts } = api
   scripts['GET /apps/v1'] = respond(() => ({ body: collection([...records.values()]) }))
   scripts['POST /apps/v1'] = create
-  scripts['GET /identities/v1/visitor-1/links'] = { body: collection([{ to: 'group-1' }]) }
+  scripts['GET /identities/v1/visitor-1/links'] = respond(() => ({
+    headers: { date: clock.read().toUTCString() },
+    body: collection([{ to: 'group-1' }]),
+  }))
   /** Adds the routes of one application, even if the application does not exist yet. */
   for (const id of ids) {
     const notFound = { status: 404, body: { error: { status: 404, message: 'App not found.' } } }
-    scripts[`GET /apps/v1/${id}`] = respond(() => (records.has(id) ? { body: records.get(id) } : notFound))
+    scripts[`GET /apps/v1/${id}`] = respond(() => {
+      const times = secretTimes.get(id)
+      const headers: Record<string, string> = times ? { 'client-secrets-created': times.join(', ') } : {}
+      return records.has(id) ? { headers, body: records.get(id) } : notFound
+    })
     scripts[`DELETE /apps/v1/${id}`] = respond(() => (records.delete(id) ? { status: 204, body: '' } : notFound))
-    scripts[`POST /apps/v1/${id}/refreshSecret`] = respond(() => ({ status: 201, body: { clientSecret: newSecret() } }))
+    scripts[`POST /apps/v1/${id}/refreshSecret`] = respond(() => {
+      const times = secretTimes.get(id)
+      if (times) secretTimes.set(id, [clock.read().toISOString(), ...times].slice(0, 2))
+      return { status: 201, body: { clientSecret: newSecret() } }
+    })
   }
   return api
 }
