@@ -67,8 +67,8 @@ export function readApplication(record: { '@id': string; [name: string]: unknown
     iconUrl: textOf(iconUrl),
     privacyPolicyUrl: textOf(privacyPolicyUrl),
     groupId: textOf(objectOf(groupLink).from),
-    createdAt: timeOf(createdAt),
-    updatedAt: timeOf(updatedAt),
+    createdAt: readTime(createdAt),
+    updatedAt: readTime(updatedAt),
     client: isRecord(client) ? readClient(client) : undefined,
   }
 }
@@ -128,10 +128,11 @@ function textOf(value: unknown): string {
  */
 export function readTimes(header: string | string[] | undefined): Date[] {
   const times = typeof header === 'string' ? header.split(',') : []
-  return times.map(time => timeOf(time.trim())).filter(time => time !== undefined)
+  return times.map(time => readTime(time.trim())).filter(time => time !== undefined)
 }
 
-function timeOf(value: unknown): Date | undefined {
+/** Reads an RFC 3339 time or an HTTP date. */
+export function readTime(value: unknown): Date | undefined {
   const time = Date.parse(textOf(value))
   return Number.isNaN(time) ? undefined : new Date(time)
 }

@@ -13,6 +13,7 @@ import {
   hasApplicationId,
   readAppAccessTokens,
   readApplication,
+  readTime,
 } from './application.ts'
 import type { ApplicationsOptions } from './applications.ts'
 import { sendCredentials } from './credentials.ts'
@@ -33,6 +34,8 @@ type Created = { id: string; credentials?: Credentials }
 
 /** The maximum number of applications that are compared with the form. Each comparison takes one call to the API. */
 const maxCandidates = 3
+/** The clocks of the API and of the replicas may differ by this time (F-20). */
+const maxClockDifferenceMs = 5 * 60 * 1000
 
 export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { config, clock }) => {
   const form = app.defineForm({
@@ -41,7 +44,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
     notInDraft: ['groupNames'],
     async data(request, { fields, errors, signInHref }) {
       // The client cannot read the groups from the API without a session.
-      const { groups, problem: groupsProblem } = signInHref ? {} : await loadGroups(request.visitor)
+      const { groups, apiTime, problem: groupsProblem } = signInHref ? {} : await loadGroups(request.visitor)
       const makesGroup = groups ? groups.length === 0 : Boolean(fields.groupName)
       const choices = groups && toChoices(groups)
       const groupNames = choices ? toGroupNames(choices) : fields.groupNames
@@ -61,6 +64,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
         fields: makesGroup ? { groupName: suggestGroupName(request), ...fields } : fields,
         groupsProblem: groupsProblem?.messageIn(request.texts),
         portalUrl: config.loginUrl,
+        seen: apiTime?.toISOString(),
       }
     },
   })
@@ -109,7 +113,8 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
       if (token.mayHaveActed) {
         const sentence = (texts: Texts) => texts.applications.form.inDoubt(error.messageIn(texts))
         const { cause, retryAfterSeconds } = error
-        throw new PublicError('creation_in_doubt', error.statusCode, sentence, { cause, retryAfterSeconds })
+        // The status is not the status of `error`, because a form is not shown again after a 404.
+        throw new PublicError('creation_in_doubt', 502, sentence, { cause, retryAfterSeconds })
       }
     }
     return postApplication(visitor, fields)
@@ -121,12 +126,11 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
    */
   async function findCreated(
     { api }: Visitor,
-    { shownAt }: FormToken,
+    token: FormToken,
     fields: ApplicationFields,
   ): Promise<string | undefined> {
     const { ItemList } = await api.get('/apps/v1', collectionSchema)
-    // The API's times have no milliseconds.
-    const since = Math.floor(shownAt / 1000) * 1000
+    const since = timeShown(token)
     const candidates = ItemList.filter(hasApplicationId)
       .map(readApplication)
       .filter(one => hasSameFields(one, fields) && one.createdAt && one.createdAt.getTime() >= since)
@@ -158,6 +162,16 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
       throw error
     }
   }
+}
+
+/**
+ * Returns when the form was shown, by the API's clock. The times of the applications come from the same clock. The
+ * clocks of the replicas may differ from it. If the API's time is unknown, the result is earlier, so that the client
+ * does not create a duplicate.
+ */
+function timeShown({ seen, shownAt }: FormToken): number {
+  const apiTime = readTime(seen)
+  return apiTime ? apiTime.getTime() : shownAt - maxClockDifferenceMs
 }
 
 /** Suggests a name for the visitor's first group. The visitor can type another name. */

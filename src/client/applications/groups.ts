@@ -2,12 +2,14 @@
 import { FieldError, PublicError } from '../errors.ts'
 import type { Visitor } from '../sign-in/visitor.ts'
 import type { Sentence } from '../texts.ts'
-import { type Group, readGroup } from './application.ts'
+import { type Group, readGroup, readTime } from './application.ts'
 import { collectionSchema, createdGroupSchema, groupEnvelope } from './schemas.ts'
 
 type LoadedGroups = {
   /** Undefined if the groups could not be loaded. */
   groups?: Group[]
+  /** The time of the answer by the API's clock. Undefined if the answer does not contain this time. */
+  apiTime?: Date | undefined
   /** Why the groups could not be loaded. */
   problem?: PublicError
 }
@@ -21,8 +23,9 @@ export async function loadGroups({ userId, api }: Visitor): Promise<LoadedGroups
     return { problem: new PublicError('groups_unknown', 502, texts => texts.applications.form.groupsUnknown) }
   const path = `/identities/v1/${encodeURIComponent(userId)}/links?type=MemberOf`
   try {
-    const { ItemList } = await api.get(path, collectionSchema, { deadlineMs: 2_000, maxBytes: 256 * 1024 })
-    return { groups: ItemList.map(readGroup).filter(({ id }) => id) }
+    const options = { deadlineMs: 2_000, maxBytes: 256 * 1024 }
+    const { data, headers } = await api.getWithEtag(path, collectionSchema, options)
+    return { groups: data.ItemList.map(readGroup).filter(({ id }) => id), apiTime: readTime(headers.date) }
   } catch (error) {
     if (!(error instanceof PublicError) || error.statusCode === 401) throw error
     return { problem: error }
@@ -54,10 +57,12 @@ async function createGroup({ api }: Visitor, name: string): Promise<string> {
 
 /**
  * Returns the id of the visitor's own group with this name. If there is no such group, the function creates it. The
- * group may already exist: the visitor may have sent the same form before.
+ * group may already exist: the visitor may have sent the same form before. So if the groups cannot be loaded, the
+ * function throws the error, and does not create a group.
  */
 export async function findOrCreateGroup(visitor: Visitor, name: string): Promise<string> {
-  const { groups } = await loadGroups(visitor)
+  const { groups, problem } = await loadGroups(visitor)
+  if (problem) throw problem
   const known = groups?.find(group => group.name === name && group.isOwn !== false)
   return known?.id ?? createGroup(visitor, name)
 }

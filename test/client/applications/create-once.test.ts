@@ -4,8 +4,9 @@ import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
 import { applicationsTexts } from '../../../src/client/applications/texts.ts'
+import { signInTexts } from '../../../src/client/sign-in/texts.ts'
 import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
-import { signIn, TestClock } from '../support/build-test-client.ts'
+import { signIn, type TestClient, TestClock } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
 import { type Received, send } from '../support/scripted-platform.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
@@ -14,10 +15,13 @@ import { rememberingApi } from './support/remembering-api.ts'
 const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
 const environment = { COOKIE_KEYS: randomBytes(32).toString('base64url') }
 
-/** Signs a visitor in and opens the form for a new application. The API remembers new applications. */
-async function openForm(t: Test) {
+/**
+ * Signs a visitor in and opens the form for a new application. The API remembers new applications. Its clock is ahead of
+ * the client's clock by this number of seconds.
+ */
+async function openForm(t: Test, apiIsAhead = 0) {
   const clock = new TestClock()
-  const api = rememberingApi(clock)
+  const api = rememberingApi({ read: () => new Date(clock.read().getTime() + apiIsAhead * 1000) })
   const test = await buildApplicationsClient(t, { clock, environment, scripts: api.scripts })
   await signIn(test.browser)
   const form: Record<string, string> = {
@@ -28,7 +32,7 @@ async function openForm(t: Test) {
 }
 
 /** Starts another replica. It has the same keys and the same platform, but its own memory. */
-async function anotherReplica(t: Test, { platform, clock }: Awaited<ReturnType<typeof openForm>>) {
+async function anotherReplica(t: Test, { platform, clock }: Pick<TestClient, 'platform' | 'clock'>) {
   return (await buildApplicationsClient(t, { platform, clock, environment })).client
 }
 
@@ -76,6 +80,7 @@ t.test(
   async t => {
     const { browser, platform, form } = await openForm(t)
     await browser.post('/applications', form)
+    await browser.get('/applications/app-1')
     const asked = await browser.post('/applications', { ...form, name: 'Tides' })
     t.equal(asked.statusCode, 409)
     t.match(textOf(asked, 'problem'), applicationsTexts.form.used)
@@ -128,6 +133,7 @@ t.test(
     await signIn(browser)
     const older = { ...readForm(await browser.get('/applications/new'), '/applications'), ...typed }
     await browser.post('/applications', older)
+    await browser.get('/applications/app-1')
     clock.advance(1)
     const form = { ...readForm(await browser.get('/applications/new'), '/applications'), ...typed }
     const answer = await browser.post('/applications', form)
@@ -235,8 +241,55 @@ for (const [what, answer] of Object.entries({
   )
 }
 
+for (const apiIsAhead of [300, -300])
+  t.test(
+    `PG-15, F-20: if the API’s clock differs by ${apiIsAhead} seconds, a form is recognized, and an older application is not`,
+    async t => {
+      const test = await openForm(t, apiIsAhead)
+      const { browser, form, api, clock } = test
+      clock.advance(60)
+      await browser.copy().post('/applications', form)
+      browser.server = await anotherReplica(t, test)
+      t.equal((await browser.post('/applications', form)).headers.location, '/applications/app-1')
+      t.equal(api.records.size, 1)
+
+      clock.advance(1)
+      const second = { ...readForm(await browser.get('/applications/new'), '/applications'), ...typed }
+      t.equal((await browser.post('/applications', second)).headers.location, '/applications/app-2')
+      t.equal(api.records.size, 2)
+    },
+  )
+
+for (const seconds of [300, -300])
+  t.test(`PG-15, F-20: a replica whose clock differs by ${seconds} seconds recognizes the form`, async t => {
+    const test = await openForm(t)
+    const { browser, platform, form, api } = test
+    await browser.copy().post('/applications', form)
+    const clock = new TestClock()
+    clock.advance(seconds)
+    browser.server = await anotherReplica(t, { platform, clock })
+    t.equal((await browser.post('/applications', form)).headers.location, '/applications/app-1')
+    t.equal(api.records.size, 1)
+  })
+
+t.test(
+  'PG-15, F-20: if the groups cannot be loaded, a form is recognized although the API’s clock is five minutes behind',
+  async t => {
+    const test = await openForm(t, -300)
+    const { browser, platform, api } = test
+    platform.answer('GET /identities/v1/visitor-1/links', { status: 500, body: {} })
+    const opened = readForm(await browser.get('/applications/new'), '/applications')
+    const form = { ...opened, ...typed, groupId: 'group-1' }
+    await browser.copy().post('/applications', form)
+    browser.server = await anotherReplica(t, test)
+    t.equal((await browser.post('/applications', form)).headers.location, '/applications/app-1')
+    t.equal(api.records.size, 1)
+  },
+)
+
 for (const [what, failing] of Object.entries({
   'but its answer is lost': undefined,
+  'but answers with status 503': { status: 503, body: {} },
   'but answers with status 500': { status: 500, body: {} },
   'but its answer is unusable': { status: 201, body: {} },
 })) {
@@ -254,22 +307,28 @@ for (const [what, failing] of Object.entries({
         if (failing) send(response, failing)
       })
       const lost = await browser.post('/applications', form)
-      t.equal(lost.statusCode, 502)
+      t.ok(lost.statusCode >= 502)
       t.equal(api.records.size, 1)
       platform.answer('POST /apps/v1', script)
 
-      const broken = { status: 500, body: {} }
-      platform.answer('GET /apps/v1', broken)
-      browser.server = await anotherReplica(t, test)
-      const doubtful = await browser.post('/applications', readForm(lost, '/applications'))
-      t.equal(doubtful.statusCode, 502)
-      t.match(textOf(doubtful, 'problem'), applicationsTexts.form.inDoubt(upstreamTexts.api.failed))
-      t.equal(readForm(doubtful, '/applications').name, typed.name)
-      t.equal(api.records.size, 1)
+      let again = readForm(lost, '/applications')
+      for (const [status, problem] of [
+        [500, upstreamTexts.api.failed],
+        [404, signInTexts.api.notFound],
+      ] as const) {
+        platform.answer('GET /apps/v1', { status, body: {} })
+        browser.server = await anotherReplica(t, test)
+        const doubtful = await browser.post('/applications', again)
+        t.equal(doubtful.statusCode, 502)
+        t.match(textOf(doubtful, 'problem'), applicationsTexts.form.inDoubt(problem))
+        again = readForm(doubtful, '/applications')
+        t.equal(again.name, typed.name)
+        t.equal(api.records.size, 1)
+      }
 
       platform.answer('GET /apps/v1', api.scripts['GET /apps/v1']!)
       browser.server = await anotherReplica(t, test)
-      const found = await browser.post('/applications', readForm(doubtful, '/applications'))
+      const found = await browser.post('/applications', again)
       t.equal(found.headers.location, '/applications/app-1')
       t.equal(api.records.size, 1)
     },
@@ -299,7 +358,7 @@ t.test(
     const form = { ...readForm(await browser.get('/applications/new'), '/applications'), ...typed }
     clock.advance(0.2)
     await browser.copy().post('/applications', form)
-    browser.server = await anotherReplica(t, { ...test, api, form })
+    browser.server = await anotherReplica(t, test)
     t.match((await browser.post('/applications', form)).headers.location, /^\/applications\/app-1\b/)
     t.equal(platform.received('POST /apps/v1').length, 1)
   },
@@ -327,6 +386,7 @@ t.test(
     const { browser, platform, form, clock, api } = await openForm(t)
     const second = { ...form, ...readForm(await browser.get('/applications/new'), '/applications'), ...typed }
     await browser.post('/applications', form)
+    await browser.get('/applications/app-1')
     const { redirectUris } = typed
     const client = { redirectUris, defaultRedirectUri: redirectUris, scopes: '', defaultScopes: '' }
     platform.answer('GET /apps/v1/app-1', { body: { ...api.records.get('app-1'), client } })
@@ -336,3 +396,13 @@ t.test(
     t.equal(platform.received('POST /apps/v1').length, 2)
   },
 )
+
+t.test('if new credentials wait for their page, the answer to the next form shows its credentials itself', async t => {
+  const { browser, form, api } = await openForm(t)
+  await browser.post('/applications', form)
+  const second = { ...readForm(await browser.get('/applications/new'), '/applications'), ...typed, name: 'Tides' }
+  const answer = await browser.post('/applications', second)
+  t.equal(answer.statusCode, 201)
+  t.match(answer.body, api.secrets[1]!)
+  t.match((await browser.get('/applications/app-1')).body, api.secrets[0]!, 'the first secret must not be lost')
+})

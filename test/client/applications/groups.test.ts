@@ -27,7 +27,8 @@ async function withoutGroup(t: Test) {
   }
   const scripts: Record<string, Script> = {
     ...api.scripts,
-    'GET /identities/v1/visitor-1/links': (_, response) => send(response, { body: collection(groups) }),
+    'GET /identities/v1/visitor-1/links': (_, response) =>
+      send(response, { headers: { date: clock.read().toUTCString() }, body: collection(groups) }),
     'POST /identities/v1': create,
   }
   const test = await buildApplicationsClient(t, { clock, scripts })
@@ -155,6 +156,32 @@ t.test(
     )
     t.equal(made().length, 1)
     t.equal(JSON.parse(platform.received('POST /apps/v1')[0]!.body).data.groupId, 'group-1')
+  },
+)
+
+t.test(
+  'F-28: if the answers about a new group and a new application were lost, and the groups cannot be read, the client creates neither again',
+  async t => {
+    const { browser, platform, form, api, made } = await withoutGroup(t)
+    api.losesAnswers = true
+    const lost = await browser.post('/applications', { ...form, groupName: 'Weather people' })
+    api.losesAnswers = false
+    t.equal(lost.statusCode, 502)
+    const again = { ...readForm(lost, '/applications'), groupName: 'Weather people' }
+    const links = platform.script('GET /identities/v1/visitor-1/links')
+    platform.answer('GET /identities/v1/visitor-1/links', { status: 500, body: '' })
+    for (const sent of [
+      { ...again, groupId: '' },
+      { ...form, groupName: 'Weather people' },
+    ]) {
+      const page = await browser.post('/applications', sent)
+      t.equal(page.statusCode, 502)
+      t.match(textOf(page, 'problem'), upstreamTexts.api.failed)
+    }
+    platform.answer('GET /identities/v1/visitor-1/links', links)
+    t.equal((await browser.post('/applications', { ...again, groupId: '' })).headers.location, '/applications/app-1')
+    t.equal(made().length, 1)
+    t.equal(api.records.size, 1)
   },
 )
 
