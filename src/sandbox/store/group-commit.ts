@@ -1,11 +1,14 @@
-// If several statements arrive at the same time, this code runs them in one transaction, because most of a
-// transaction's time is spent on writing to the disk.
+// If several statements wait for the database, this code runs them in one transaction, because most of a transaction's
+// time is spent on writing to the disk.
 
 import type { Db } from './schema.ts'
 import type { Database } from './store.ts'
 import { storeFaultOf } from './store-fault.ts'
 
-/** A function that waits for its turn, and then runs the work. While the database is locked, it repeats the work. */
+/**
+ * A function that waits for its turn, at least until the events of this moment are handled, and then runs the work.
+ * While the database is locked, it repeats the work.
+ */
 export type Patiently = <T>(run: () => Promise<T>) => Promise<T>
 
 interface Waiting {
@@ -19,13 +22,16 @@ interface Waiting {
  * and rejects if this change cannot be written.
  */
 export function makeGroupCommit(writer: Db, patiently: Patiently): Database['write'] {
-  let waiting: Waiting[] = []
+  const waiting: Waiting[] = []
 
   async function commitGroup(): Promise<void> {
-    const group = waiting
-    waiting = []
+    let group: Waiting[] = []
     try {
-      const results = await patiently(() => runGroup(writer, group))
+      const results = await patiently(() => {
+        // All statements that have arrived by now run in this transaction. A repeated attempt keeps its group.
+        if (group.length === 0) group = waiting.splice(0)
+        return runGroup(writer, group)
+      })
       for (const [index, { resolve, reject }] of group.entries()) {
         const result = results[index]
         if (result?.status === 'fulfilled') resolve(result.value)
@@ -39,8 +45,7 @@ export function makeGroupCommit(writer: Db, patiently: Patiently): Database['wri
   return <T>(statement: (db: Db) => Promise<T>) =>
     new Promise<T>((resolve, reject) => {
       waiting.push({ statement, resolve: result => resolve(result as T), reject })
-      // All statements that arrive before the transaction begins run in this transaction.
-      if (waiting.length === 1) setImmediate(commitGroup)
+      if (waiting.length === 1) commitGroup()
     })
 }
 

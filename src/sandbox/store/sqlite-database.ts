@@ -1,6 +1,6 @@
 // Uses a SQLite file as the sandbox's database: looks for damage, migrates the database, and waits for locks.
 import { existsSync } from 'node:fs'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setImmediate as afterEvents, setTimeout as wait } from 'node:timers/promises'
 import { findDamage } from './find-damage.ts'
 import { makeGroupCommit } from './group-commit.ts'
 import type { Migration } from './migrate.ts'
@@ -70,6 +70,9 @@ function inTime(): number {
  */
 async function untilFree<T>(run: () => Promise<T>, deadline: number): Promise<T> {
   for (;;) {
+    // An attempt can block the event loop until the busy timeout ends. If many writers give up at the same time, other
+    // requests must run between their attempts.
+    await afterEvents()
     try {
       return await run()
     } catch (error) {

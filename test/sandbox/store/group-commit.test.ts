@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
+import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import t from 'tap'
 import { storeFaultOf } from '../../../src/sandbox/store/store-fault.ts'
@@ -35,6 +36,22 @@ t.test('the store runs simultaneous statements in one transaction', async t => {
   t.strictSame(statements.slice(before), ['begin immediate', insert, insert, insert, 'commit'])
   await addAtOnce(sandbox, ['d'])
   t.equal(statements.at(-1), insert, 'a single statement must not need a transaction')
+})
+
+t.test('statements that arrive while the store is busy run in one transaction', async t => {
+  const { databaseUrl, statements } = await recordStatements(t, await makeSqliteUrl(t))
+  const sandbox = await buildTestSandbox(t, { databaseUrl })
+  const before = statements.length
+  const added: Promise<string[]>[] = []
+  await sandbox.store.transaction(async () => {
+    for (const id of ['a', 'b', 'c']) {
+      added.push(addAtOnce(sandbox, [id]))
+      await setImmediate()
+    }
+  })
+  await Promise.all(added)
+  const insert = 'insert into "finished_authorizations" ("id", "expires_at") values (?, ?)'
+  t.strictSame(statements.slice(before + 2), ['begin immediate', insert, insert, insert, 'commit'])
 })
 
 t.test('F-31: if the disk is full, all simultaneous statements fail, and none of their changes is stored', async t => {

@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
+import { setImmediate as afterEvents } from 'node:timers/promises'
 import t from 'tap'
 import { exchange, getAccessToken, logIn } from '../support/browser.ts'
 import { buildTestSandbox, makeSqliteUrl } from '../support/build-test-sandbox.ts'
@@ -32,6 +33,25 @@ for (const database of await openDatabases(t)) {
     },
   )
 }
+
+t.test('F-30: if many transactions give up because of a lock, other requests run between them', async t => {
+  const url = await makeSqliteUrl(t)
+  const { store } = await buildTestSandbox(t, { databaseUrl: url })
+  await holdLock(t, url)
+  let turns = 0
+  let isOver = false
+  const turnsOfFailures: number[] = []
+  const transactions = Array.from({ length: 50 }, () =>
+    store
+      .transaction(db => db.insertInto('finished_authorizations').values({ id: 'one', expires_at: 1 }).execute())
+      .catch(() => turnsOfFailures.push(turns)),
+  )
+  const ended = Promise.all(transactions).finally(() => (isOver = true))
+  for (; !isOver; turns += 1) await afterEvents()
+  await ended
+  t.equal(turnsOfFailures.length, 50)
+  t.equal(new Set(turnsOfFailures).size, 50, 'the event loop must turn between two attempts')
+})
 
 t.test('F-30: if another process is writing, a transaction waits for it, and then runs once', async t => {
   const url = await makeSqliteUrl(t)
