@@ -5,12 +5,18 @@ import type { RecordedLogin } from '../../../src/sandbox/lab/record/recorded.ts'
 import { login, type More, random, start, step } from './support/recorded-steps.ts'
 
 /** Makes the steps of a correct login, from the login request to the revocation of its tokens. */
-function goodLogin({ state = random(), challenge = random(), userId = 'user-1', atMs = 0 } = {}) {
+function goodLogin({
+  state = random(),
+  challenge = random(),
+  userId = 'user-1',
+  session = 'session-1',
+  atMs = 0,
+} = {}) {
   const code = random()
   const refreshToken = random()
   return login(
     step('authorize', { query: { client_id: 'app-1', state, code_challenge: challenge } }, { atMs }),
-    step('consent', {}, { atMs: atMs + 1000, about: { userId } }),
+    step('consent', { headers: cookie(session) }, { atMs: atMs + 1000, about: { userId } }),
     step(
       'exchange',
       { body: { code, state, code_verifier: random() }, headers: { 'user-agent': 'node', 'accept-language': '*' } },
@@ -21,6 +27,8 @@ function goodLogin({ state = random(), challenge = random(), userId = 'user-1', 
     step('revoke', { body: { token: random() } }, { atMs: atMs + 5000 }),
   )
 }
+
+const cookie = (session: string) => ({ cookie: `__Host-portal-session=${session}` })
 
 function idsOf(one: RecordedLogin, others: RecordedLogin[] = []): string[] {
   const comparison = createLoginComparison()
@@ -45,6 +53,11 @@ t.test('each mistake of a client causes exactly one notice: the notice about thi
   const code = random()
   const begun = (query: Record<string, string> = {}) =>
     step('authorize', { query: { client_id: 'app-1', state, code_challenge: random(), ...query } })
+  const inSession = (state: string, challenge: string) =>
+    login(
+      step('authorize', { query: { client_id: 'app-1', state, code_challenge: challenge }, headers: cookie('one') }),
+      step('exchange', { body: { code: random(), state } }),
+    )
   const rows: [expected: string, RecordedLogin, RecordedLogin[]?][] = [
     ['no-state', login(step('authorize', { query: { code_challenge: random() } }))],
     ['no-state', login(begun({ state: '' }))],
@@ -60,6 +73,8 @@ t.test('each mistake of a client causes exactly one notice: the notice about thi
       [login(begun({ state: 'counting-upwards-from-000001' }))],
     ],
     ['repeated-state', login(begun()), [login(begun())]],
+    ['repeated-state', inSession(state, random()), [inSession(state, random())]],
+    ['repeated-verifier', inSession(random(), 'c'), [inSession(random(), 'c')]],
     ['no-pkce', login(step('authorize', { query: { state } }))],
     [
       'repeated-verifier',
@@ -109,7 +124,6 @@ t.test('each mistake of a client causes exactly one notice: the notice about thi
       ),
     ],
     ['many-renewals', login(...[0, 50].map(atMs => step('refresh', { body: { refresh_token: code } }, { atMs })))],
-    ['expired-token', login(step('api', {}, { reason: 'token-expired', status: 401 }))],
     [
       'revoked-token',
       login(
@@ -140,6 +154,7 @@ t.test('each mistake of a client causes exactly one notice: the notice about thi
     [
       'no-revocation',
       login(
+        step('consent', { headers: cookie('session-1') }),
         step(
           'exchange',
           { body: { code, state } },
@@ -210,6 +225,14 @@ t.test('if a client reacts correctly to a failure of the platform, the login get
   const lost = { reason: 'refresh-token-used', status: 401 } as const
   const twoDevices = () =>
     step('exchange', { body: { code, state } }, { answer: { refresh_token: random() }, about: { userId: 'user-1' } })
+  const inSession = () =>
+    step('authorize', { query: { client_id: 'app-1', state, code_challenge: challenge }, headers: cookie('one') })
+  const [backBefore, back] = [login(start(), inSession(), exchanged()), login(inSession())]
+  const withoutEnd = (expires_in: unknown) =>
+    login(
+      exchanged({ answer: { access_token: 'a', expires_in }, fault: fault('exchange-expires-in') }),
+      called({ atMs: 9_000_000, ...expired }),
+    )
   const rows: [notice: string, situation: string, RecordedLogin, RecordedLogin[]?][] = [
     ['no-state', 'a restart of the sandbox, after which the login request is unknown', login(exchanged())],
     [
@@ -224,6 +247,10 @@ t.test('if a client reacts correctly to a failure of the platform, the login get
       'decline and start again',
       login(start(), declined(), start(2_000), allowed, exchanged({ atMs: 4_000 })),
     ],
+    ['repeated-state', 'Back to the portal after the exchange', back, [backBefore]],
+    ['repeated-state', 'a login from which the visitor later went back', backBefore, [back]],
+    ['repeated-verifier', 'Back to the portal after the exchange', back, [backBefore]],
+    ['repeated-verifier', 'a login from which the visitor later went back', backBefore, [back]],
     ['no-pkce', 'a restart of the sandbox', login(exchanged(), called())],
     ['repeated-verifier', 'decline and start again', login(start(), declined(), start(2_000), allowed)],
     [
@@ -331,6 +358,12 @@ t.test('if a client reacts correctly to a failure of the platform, the login get
       'a fault: the token ends early',
       login(exchanged({ fault: fault('exchange-early-end-of-access-token') }), called({ atMs: 5_000, ...expired })),
     ],
+    ['expired-token', 'a restart of the sandbox, after which the end of the token is unknown', login(called(expired))],
+    ...[undefined, null, 'soon', '', true, -1, 0].map((end): [string, string, RecordedLogin] => [
+      'expired-token',
+      `a fault: expires_in is ${end}`,
+      withoutEnd(end),
+    ]),
     ['expired-token', 'a test that let the token expire', login(exchanged(), called({ atMs: 5_000, ...expired }))],
     [
       'revoked-token',
@@ -356,6 +389,12 @@ t.test('if a client reacts correctly to a failure of the platform, the login get
       'flat-body',
       'a call that makes no application',
       login(step('api', { body: { name: 'Group' } }, { method: 'POST', route: '/identities/v1' })),
+    ],
+    [
+      'no-revocation',
+      'a second device of the same person',
+      login(step('consent', { headers: cookie('session-2') }), twoDevices()),
+      [goodLogin({ atMs: 60_000 })],
     ],
     [
       'no-revocation',

@@ -20,13 +20,20 @@ export type LoginComparison = ReturnType<typeof createLoginComparison>
 
 /** What is known about the other logins of the same client. */
 export interface OtherLogins {
-  /** Whether one of the other logins was started with the state that has this hash. */
+  /**
+   * Whether one of the other logins was started with the state that has this hash. Two logins in one portal session do
+   * not count if only one of them was exchanged: the visitor may have gone back in the browser, which then sends the
+   * same login request again.
+   */
   haveState(hash: string): boolean
-  /** Whether one of the other logins was started with the PKCE challenge that has this hash. */
+  /** Whether one of the other logins was started with the PKCE challenge that has this hash. `haveState` says more. */
   haveChallenge(hash: string): boolean
   /** Whether one of the other logins has a different state with the same beginning. */
   haveStateLike(state: { hash: string; beginning: string }): boolean
-  /** Whether the portal issued a refresh token for this user after this time, in one of the other logins. */
+  /**
+   * Whether the portal issued a refresh token for this user after this time, in another login of the same portal
+   * session. The user may have other sessions on other devices.
+   */
   signedInAfter(userId: string, time: Date): boolean
   /**
    * How many logins, including this login, were completed one after another while the client made no call. The result
@@ -99,7 +106,7 @@ export function createLoginComparison() {
   }
 
   function addToSession(login: Login): void {
-    const session = login.steps.findLast(({ about }) => about.portalSession !== undefined)?.about.portalSession
+    const session = portalSessionOf(login)
     const exchange = stepsOf(login, 'exchange').find(gaveTokens)
     if (session === undefined || exchange === undefined) return
     const key = markOf(login, 'session', session)
@@ -150,8 +157,8 @@ export function createLoginComparison() {
       for (const mark of marks) counts.set(mark, (counts.get(mark) ?? 0) + 1)
       addToSession(login)
       const signIn = firstSignIn(login)
-      if (signIn?.about.userId === undefined) return
-      const user = markOf(login, 'user', signIn.about.userId)
+      const user = userIn(login, signIn?.about.userId)
+      if (!signIn || user === undefined) return
       userOfLogin.set(login.id, user)
       const ofUser = signIns.get(user) ?? { byLogin: new Map<string, SignIn>() }
       ofUser.byLogin.set(login.id, { loginId: login.id, at: signIn.at.getTime() })
@@ -164,14 +171,21 @@ export function createLoginComparison() {
       const count = (kind: string, value: string) => counts.get(markOf(login, kind, value)) ?? 0
       const others = (kind: string, value: string) =>
         count(kind, value) - (own?.has(markOf(login, kind, value)) ? 1 : 0)
+      const isExchanged = stepsOf(login, 'exchange').length > 0
+      /** Counts the other logins that may have the value only because the browser sent a request again. */
+      const sentAgain = (kind: string, value: string) => {
+        const inSession = `${value} ${portalSessionOf(login)}`
+        return others(`${kind} in`, inSession) - (isExchanged ? others(`exchanged ${kind} in`, inSession) : 0)
+      }
+      const have = (kind: string, value: string) => others(kind, value) > sentAgain(kind, value)
       return {
-        haveState: hash => others('state', hash) > 0,
-        haveChallenge: hash => others('challenge', hash) > 0,
+        haveState: hash => have('state', hash),
+        haveChallenge: hash => have('challenge', hash),
         // Every login with this state also has its beginning. If the beginning occurs in more logins than the state,
         // some logins have another state with the same beginning.
         haveStateLike: ({ hash, beginning }) => count('beginning', beginning) > count('state', hash),
         signedInAfter: (userId, time) =>
-          newestSignIns(markOf(login, 'user', userId)).some(
+          newestSignIns(userIn(login, userId) ?? '').some(
             ({ loginId, at }) => loginId !== login.id && at > time.getTime(),
           ),
         timesInLoop: () => timesInLoop(login),
@@ -192,13 +206,31 @@ function isUsed({ steps, leftOut }: Login): boolean {
 
 function marksOf(login: Login): Set<string> {
   const marks = new Set<string>()
+  const session = portalSessionOf(login)
+  const isExchanged = stepsOf(login, 'exchange').length > 0
+  const add = (kind: string, value: string) => {
+    marks.add(markOf(login, kind, value))
+    if (session === undefined) return
+    marks.add(markOf(login, `${kind} in`, `${value} ${session}`))
+    if (isExchanged) marks.add(markOf(login, `exchanged ${kind} in`, `${value} ${session}`))
+  }
   for (const step of stepsOf(login, 'authorize')) {
     const [state, challenge] = [stateOf(step), challengeOf(step)]
-    if (state) marks.add(markOf(login, 'state', state.hash))
+    if (state) add('state', state.hash)
     if (state?.beginning) marks.add(markOf(login, 'beginning', state.beginning))
-    if (challenge !== undefined) marks.add(markOf(login, 'challenge', challenge))
+    if (challenge !== undefined) add('challenge', challenge)
   }
   return marks
+}
+
+function portalSessionOf({ steps }: Login): string | undefined {
+  return steps.findLast(({ about }) => about.portalSession !== undefined)?.about.portalSession
+}
+
+/** Names the user in this portal session. Undefined if the user or the session is unknown. */
+function userIn(login: Login, userId: string | undefined): string | undefined {
+  const session = portalSessionOf(login)
+  return userId === undefined || session === undefined ? undefined : markOf(login, 'user', `${userId} ${session}`)
 }
 
 function markOf({ clientId }: Login, kind: string, value: string): string {

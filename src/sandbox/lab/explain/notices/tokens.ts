@@ -53,9 +53,9 @@ export const tokenNotices: Notice[] = [
       refusedFor('token-expired')(login).filter(step => {
         const given = login.steps.findLast(other => other.at < step.at && gaveTokens(other))
         const seconds = Number(given && firstOf(given.response.body, 'expires_in'))
-        // Report the call only if the time in expires_in had passed. If the token ended earlier, because of an ordered
-        // fault or a test, the client could not know that.
-        return !given || Number.isNaN(seconds) || step.at.getTime() - given.at.getTime() >= seconds * 1000
+        // Report the call only if the time in expires_in had passed. If the token ended earlier, or the answer had no
+        // usable expires_in, because of an ordered fault or a test, the client could not know that.
+        return given !== undefined && seconds > 0 && step.at.getTime() - given.at.getTime() >= seconds * 1000
       }),
   },
   {
