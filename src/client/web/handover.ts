@@ -1,13 +1,15 @@
 // Stores a value for the next page in a sealed cookie. The value is a draft, credentials that are shown once, or a
 // notice.
+import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Cookie, type Cookies, expire, setCookies } from './cookies.ts'
 import type { Sealer } from './seal.ts'
 
 /**
  * `value` is a JSON value for the page at `path`. The page gets this value only if its visitor has this `sessionOwner`.
+ * If `sessionOwner` is undefined, the page gets the value only if nobody is signed in.
  */
-type Handover = { path: string; sessionOwner: string; value: unknown }
+type Handover = { path: string; sessionOwner: string | undefined; value: unknown }
 
 export type Handovers = ReturnType<typeof createHandovers>
 export type Notices = ReturnType<typeof createNotices>
@@ -24,12 +26,15 @@ export function createHandovers(sealer: Sealer, clock: () => Date) {
   return {
     /**
      * Stores a value in a cookie for the next page. Returns false if the cookie, or all cookies of this site together,
-     * would be too long. In this case, the answer to the current request must show the value. If the visitor must sign
-     * in before the next page, use `lax`, because the browser then comes to that page from the portal.
+     * would be too long, or if the cookie still contains another value, which no page has shown yet. In this case, the
+     * answer to the current request must show the value. If the visitor must sign in before the next page, use `lax`,
+     * because the browser then comes to that page from the portal.
      */
     leave(reply: FastifyReply, handover: Handover, sameSite: Cookie['sameSite'] = 'strict'): boolean {
-      const cookie = sealer.sealCookie(handoverName, handover, endOfLife(clock), sameSite)
       const { [handoverName]: _, ...others } = reply.request.cookies
+      const waiting = sealer.unsealCookie(handoverName, reply.request.cookies)
+      if (waiting && !isDeepStrictEqual(waiting.payload, handover)) return false
+      const cookie = sealer.sealCookie(handoverName, handover, endOfLife(clock), sameSite)
       const bytes = cookie.name.length + cookie.value.length
       if (bytes > maxHandoverBytes || bytes > maxCookieBytes - countOwnBytes(others)) return false
       setCookies(reply, [cookie])
@@ -51,11 +56,10 @@ export function createNotices(sealer: Sealer, clock: () => Date) {
   return {
     /**
      * Call this before redirecting to `path`. If there is an earlier notice that no page has shown yet, the new notice
-     * replaces it.
+     * replaces it. If you end the session, end it before you call this.
      */
     leave(reply: FastifyReply, path: string, notice: string): void {
-      const { sessionOwner } = reply.request.visitor
-      const handover: Handover = { path, sessionOwner, value: notice }
+      const handover: Handover = { path, sessionOwner: reply.request.visitorIfAny?.sessionOwner, value: notice }
       setCookies(reply, [sealer.sealCookie(noticeName, handover, endOfLife(clock), 'strict')])
     },
 
@@ -75,7 +79,7 @@ async function takeFrom(
 ): Promise<string> {
   const handover = sealer.unsealCookie(cookieName, request.cookies)?.payload as Handover | undefined
   const isForThisPage =
-    handover?.path === request.url.split('?', 1)[0] && handover?.sessionOwner === request.visitor.sessionOwner
+    handover?.path === request.url.split('?', 1)[0] && handover?.sessionOwner === request.visitorIfAny?.sessionOwner
   const page = await render(isForThisPage ? handover?.value : undefined)
   if (isForThisPage) setCookies(reply, [expire(cookieName)])
   return page

@@ -180,6 +180,36 @@ for (const [what, description] of [
   }
 }
 
+t.test(
+  'PG-14: if two forms are sent after the session has ended, the client keeps the first, and shows the second with its text',
+  async t => {
+    const test = await openFormAndWait(t, '/applications/new', '/applications')
+    const { browser, form, signInAgain, changes } = test
+    const first = await browser.post('/applications', { ...form, ...typed })
+    t.match(textOf(first), webTexts.form.draftKept)
+
+    const others: Record<string, Record<string, string>> = {
+      '/applications/app-1/edit': { formToken: form.formToken ?? '', name: 'Tides', redirectUris: 'https://a.test/' },
+      '/applications': { ...form, ...typed, name: 'Tides' },
+    }
+    for (const [action, other] of Object.entries(others)) {
+      const second = await browser.post(action, other)
+      t.equal(second.statusCode, 401)
+      t.match(textOf(second), webTexts.form.signInFirst)
+      t.equal(readForm(second, action).name, 'Tides')
+    }
+    t.match(
+      textOf(await browser.post('/applications', { ...form, ...typed })),
+      webTexts.form.draftKept,
+      'a repeated request must have the same answer',
+    )
+
+    const path = await signInAgain(first)
+    t.hasStrict(readForm(await browser.get(path!), '/applications'), typed)
+    t.same(changes(), [])
+  },
+)
+
 t.test('F-42: the draft of one visitor is not shown to another visitor who signs in', async t => {
   const { browser, form, signInAgain, changes } = await openFormAndWait(t, '/applications/new', '/applications')
   const path = await signInAgain(await browser.post('/applications', { ...form, ...typed }), 'visitor-2')
