@@ -12,9 +12,9 @@ import { getApplication, idOf, listLink } from './requested-application.ts'
 export async function loadConfirmation(
   { clientId }: Config,
   request: FastifyRequest,
-  { signInHref }: FormPage,
+  { signInHref }: Pick<FormPage, 'signInHref'>,
   titleOf: (name: string) => string,
-): Promise<object> {
+) {
   const texts = request.texts.applications
   const back = `/applications/${idOf(request)}`
   const crumbs = [listLink(request.texts)]

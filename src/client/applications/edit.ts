@@ -103,7 +103,7 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
    * Returns the data of one of three pages: a form with the stored values, a refused form, or the choices after a
    * conflict.
    */
-  async function fillForm(request: FastifyRequest, { fields, problem, signInHref }: FormPage) {
+  async function fillForm(request: FastifyRequest, { fields, problem, signInHref }: Omit<FormPage, 'formToken'>) {
     if (problem instanceof EditConflict) return showChoices(request, fields, problem)
     if (Object.keys(fields).length === 0) return { fields: toFormFields(await getApplication(request)) }
     if (!fields.choosing) return { fields }

@@ -6,6 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import { FieldError, type NextStep, PublicError } from '../errors.ts'
 import { ExpiringMap, shareWork } from '../expiring-map.ts'
+import type { VisitorInfo } from '../sign-in/visitor.ts'
 import type { Sentence } from '../texts.ts'
 import { logError } from './error-pages.ts'
 import { createHandovers, createNotices, type Handovers, type Notices } from './handover.ts'
@@ -13,6 +14,9 @@ import type { Sealer } from './seal.ts'
 
 /** The text fields of a form, keyed by their names. */
 export type FormFields = Record<string, string>
+
+/** `seen` is the text that a new token of the form contains (FormToken). */
+type PageData = { seen?: string | undefined; [name: string]: unknown }
 
 /** The data that the template of a form gets, together with the result of the form's `data`. */
 export type FormPage = {
@@ -41,7 +45,7 @@ export type FormDefinition = {
   /** The template of the page. */
   template: string
   /** Returns more data for the template, such as `title`. This data replaces fields of FormPage with the same name. */
-  data?: (request: FastifyRequest, page: FormPage) => object | Promise<object>
+  data?: (request: FastifyRequest, page: Omit<FormPage, 'formToken'>) => PageData | Promise<PageData>
   /**
    * Hidden fields that only help to show the form again, such as the names of choices. A draft does not contain these
    * fields. If the template fails, the client shows a simple form instead, which does not contain them either.
@@ -64,7 +68,18 @@ export type FormToken = {
   id: string
   /** The visitor to whom the form was shown. */
   sessionOwner: string
+  /**
+   * True if `sessionOwner` is a random id of one login, because the access token contains no user id. After the next
+   * login, the client cannot recognize this visitor.
+   */
+  isOwnerRandom?: boolean
   shownAt: number
+  /**
+   * What the client knew about the API's data when it made this token, such as the time at the API. The work of the
+   * form can compare this text with the API's data, to find out whether the form has already acted. The form's `data`
+   * returns this text.
+   */
+  seen?: string | undefined
   /** True if the form was sent before, and the client does not know whether the API has carried out the call. */
   mayHaveActed?: boolean
 }
@@ -73,9 +88,9 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown
 type SubmitHandler = (request: FastifyRequest, reply: FastifyReply, submission: Submission) => Promise<unknown>
 
 /**
- * Throw this error in `submit` if the same form was sent before with other values, and the work for those values is
- * done. This happens if a visitor goes back in the browser, changes the form and sends it again. The form is shown
- * again with the changed values and a new token, so that the next submission does the work for the changed values.
+ * Throw this error in `submit` if the same form may have acted before. This happens if a visitor goes back in the
+ * browser, changes the form and sends it again. The form is shown again with the values that were sent and a new token,
+ * so that the next submission does the work.
  */
 export class FormUsed extends PublicError {
   constructor(sentence: Sentence) {
@@ -85,7 +100,7 @@ export class FormUsed extends PublicError {
 
 export type Form = {
   /** The options for the POST route: `app.post('/notes', form.route, form.submit(…))`. */
-  readonly route: { config: { form: Form } }
+  readonly route: { config: { form?: Form } }
   /** The path of the form's page for this request. */
   pathOf: (request: FastifyRequest) => string
   /**
@@ -121,6 +136,8 @@ declare module 'fastify' {
 const tokenPurpose = 'form token'
 const tokenLifetimeMs = 24 * 60 * 60 * 1000
 const shareResultMs = 10 * 60 * 1000
+/** The code of the error for a form that was shown during an earlier login, perhaps to the same visitor. */
+const otherLoginCode = 'other_login'
 
 type FormsOptions = { sealer: Sealer; clock: () => Date }
 
@@ -140,19 +157,20 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
   /** Returns undefined if the token is older than a day, or if this client did not make it. */
   const unsealToken = (text: string | undefined) => sealer.unseal(tokenPurpose, text)?.payload as FormToken | undefined
 
-  function createToken(sessionOwner: string): string {
-    return sealToken({ id: randomUUID(), sessionOwner, shownAt: clock().getTime() })
+  function createToken({ sessionOwner, userId }: VisitorInfo, seen: string | undefined): string {
+    const isOwnerRandom = userId === undefined
+    return sealToken({ id: randomUUID(), sessionOwner, isOwnerRandom, shownAt: clock().getTime(), seen })
   }
 
-  /** Throws PublicError 409 if the form is older than a day or was shown to another visitor. */
+  /** Throws PublicError 409 if the form is older than a day or was shown to another visitor or during another login. */
   function checkToken(text: string | undefined, { visitor, texts }: FastifyRequest, path: string): FormToken {
-    const { openAgain, tooOld, otherVisitor } = texts.web.form
+    const { openAgain, tooOld, otherVisitor, otherLogin } = texts.web.form
     const nextStep = { href: path, text: openAgain }
     const token = unsealToken(text)
     if (!token) throw new PublicError('form_too_old', 409, tooOld, { nextStep })
-    if (token.sessionOwner !== visitor.sessionOwner)
-      throw new PublicError('other_visitor', 409, otherVisitor, { nextStep })
-    return token
+    if (token.sessionOwner === visitor.sessionOwner) return token
+    if (token.isOwnerRandom) throw new PublicError(otherLoginCode, 409, otherLogin)
+    throw new PublicError('other_visitor', 409, otherVisitor, { nextStep })
   }
 
   /**
@@ -161,11 +179,10 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
    */
   function tokenAfter(error: PublicError, formToken: string | undefined): string | undefined {
     const token = unsealToken(formToken)
-    if (!token || error instanceof FormUsed) return undefined
+    if (!token || error instanceof FormUsed || error.code === otherLoginCode) return undefined
     // The API may have carried out the request, although the client got no usable answer. `mayHaveActed` is stored in
     // the form, so that every replica can read it.
-    const isInDoubt = error.statusCode === 502 || error.statusCode === 504
-    return isInDoubt ? sealToken({ ...token, mayHaveActed: true }) : formToken
+    return error.statusCode >= 500 ? sealToken({ ...token, mayHaveActed: true }) : formToken
   }
 
   return function defineForm({ page, template, data = () => ({}), notInDraft = [] }: FormDefinition): Form {
@@ -175,9 +192,7 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
       Object.fromEntries(Object.entries(fields).filter(([name]) => !notInDraft.includes(name)))
 
     const form: Form = {
-      get route() {
-        return { config: { form } }
-      },
+      route: { config: {} },
 
       pathOf({ params }) {
         const values = params as Record<string, string>
@@ -201,6 +216,7 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
           if (!isShownInForm(error)) throw error
           logError(request, error)
           reply.code(error.statusCode)
+          if (error.retryAfterSeconds) reply.header('retry-after', error.retryAfterSeconds)
           return renderForm(request, reply, { formToken: tokenAfter(error, formToken), fields, problem: error })
         }
       },
@@ -212,14 +228,16 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
         if (Object.keys(fields).length === 0)
           return reply.message({ title: texts.sessionEnded, message: texts.nothingDone, nextStep })
         // A draft belongs to the visitor to whom the form was shown. If the token is not valid, this visitor is
-        // unknown.
-        const sessionOwner = unsealToken(formToken)?.sessionOwner
+        // unknown. If the owner is a random id, the client cannot recognize the visitor after the login.
+        const { sessionOwner, isOwnerRandom } = unsealToken(formToken) ?? {}
         const path = form.pathOf(request)
-        if (sessionOwner && handovers.leave(reply, { path, sessionOwner, value: toDraft(fields) }, 'lax'))
+        const hasOwner = sessionOwner !== undefined && !isOwnerRandom
+        if (hasOwner && handovers.leave(reply, { path, sessionOwner, value: toDraft(fields) }, 'lax'))
           return reply.message({ title: texts.sessionEnded, message: texts.draftKept, nextStep })
         return renderForm(request, reply, { formToken, fields, signInHref: nextStep.href })
       },
     }
+    form.route.config.form = form
 
     async function renderForm(
       request: FastifyRequest,
@@ -228,31 +246,41 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
     ): Promise<string> {
       const { texts } = request
       const errors = given.problem instanceof FieldError ? given.problem.fieldsIn(texts) : {}
-      const formToken = given.formToken ?? createToken(request.visitor.sessionOwner)
-      const formPage: FormPage = { action: form.pathOf(request), errors, ...given, formToken }
+      const withoutToken = { action: form.pathOf(request), errors, ...given }
+      const addToken = (seen?: string) => ({
+        ...withoutToken,
+        formToken: given.formToken ?? createToken(request.visitor, seen),
+      })
       // If the session has ended, the title of the page says so, but the heading is still the heading of the form.
       const withTitle = (page: Record<string, unknown> & { title: string }) =>
-        formPage.signInHref
+        given.signInHref
           ? { ...page, title: texts.web.form.sessionEnded, heading: page.heading ?? (page.title || undefined) }
           : page
       try {
-        return await reply.page(template, withTitle({ title: '', ...formPage, ...(await data(request, formPage)) }))
+        const { seen, ...more } = await data(request, withoutToken)
+        return await reply.page(template, withTitle({ title: '', ...addToken(seen), ...more }))
       } catch (error) {
         // If `signInHref` is set, the form itself says that the session has ended.
-        const statusesWithOwnPage = formPage.signInHref ? [404] : [401, 404]
+        const statusesWithOwnPage = given.signInHref ? [404] : [401, 404]
         const hasOwnPage = error instanceof PublicError && statusesWithOwnPage.includes(error.statusCode)
         if (request.method === 'GET' || hasOwnPage) throw error
+        const typed = toDraft(given.fields)
+        // Without typed text, the simple form below would only be a button, and would not say what the button does.
+        if (given.problem && Object.keys(typed).length === 0) {
+          given.problem.nextStep ??= { href: form.pathOf(request), text: texts.web.form.openAgain }
+          throw given.problem
+        }
         // Only this request contains the typed text, so the text must be shown even if the form's own page fails.
         logError(request, new PublicError('form_not_shown', 500, 'A form could not be shown.', { cause: error }))
         return reply.page(
           'form',
           withTitle({
-            ...formPage,
+            ...addToken(),
             title: texts.web.form.plainTitle,
             // This page must send the form to the address of this request, because that address accepts the form.
             // `data` may have set another `action`.
             action: request.url,
-            inputs: plainInputs(toDraft(formPage.fields)),
+            inputs: plainInputs(typed),
             button: texts.web.form.sendAgain,
           }),
         )

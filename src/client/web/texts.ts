@@ -42,6 +42,7 @@ export const webTexts = {
     fieldsRefused: 'Correct the fields that are marked.',
     tooOld: 'This page has been open for too long. Check what you typed and send it again.',
     otherVisitor: 'You are now signed in with a different account than when you opened this form, so nothing was done.',
+    otherLogin: 'You have signed in again since you opened this form. Check what you typed and send it again.',
     openAgain: 'Open the form again',
     sessionEnded: 'Your session has ended',
     nothingDone: 'Nothing was done. Sign in and try again.',

@@ -6,7 +6,9 @@ import { FieldError, PublicError } from '../../../src/client/errors.ts'
 import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
 import { webTexts } from '../../../src/client/web/texts.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
-import { readForm, textOf } from '../support/read-form.ts'
+import { linksOf, readForm, textOf } from '../support/read-form.ts'
+import { setCookieLine } from '../support/read-response.ts'
+import { giveTokens } from '../support/scripted-platform.ts'
 import { smallProduct } from '../support/small-product.ts'
 import type { TestProduct } from '../support/test-product.ts'
 
@@ -35,11 +37,12 @@ t.test(
   async t => {
     const { browser, platform } = await buildTestClient(t, { scripts })
     await signIn(browser)
-    platform.answer('POST /things', { status: 503, body: {} })
+    platform.answer('POST /things', { status: 503, headers: { 'retry-after': '7' }, body: {} })
     const form = { ...readForm(await browser.get('/note', { site: 'same-origin' }), '/note'), note: '<b>hello' }
     const refused = await browser.post('/note', form)
     t.equal(refused.statusCode, 503)
-    t.match(textOf(refused), upstreamTexts.api.busy())
+    t.match(textOf(refused), upstreamTexts.api.busy(7))
+    t.equal(refused.headers['retry-after'], '7')
     const again = readForm(refused, '/note')
     t.equal(again.note, '<b>hello')
     platform.answer('POST /things', { status: 201, body: {} })
@@ -159,3 +162,66 @@ t.test('the pages have the name and the links of the product', async t => {
   t.match((await browser.get('/%zz')).body, `<title>${webTexts.errorPage.otherTitle} · Small product</title>`)
   t.notMatch(page.body + started.body, /\bapplications/i)
 })
+
+for (const note of ['short', 'x'.repeat(5_000)])
+  t.test(
+    `PG-14: if the access token contains no user id, a form with ${note.length} characters keeps its text until the visitor has signed in again and sent it twice`,
+    async t => {
+      const { browser, platform } = await buildTestClient(t, { scripts })
+      platform.answer('POST /api/exchangeToken', giveTokens({ access_token: 'opaque-access-token' }))
+      await signIn(browser)
+      const form = { ...readForm(await browser.get('/note', { site: 'same-origin' }), '/note'), note }
+      for (const name of browser.names()) browser.cookies.delete(name)
+      const ended = await browser.post('/note', form)
+      t.equal(ended.statusCode, 401)
+      t.match(textOf(ended), webTexts.form.signInFirst)
+      t.equal(setCookieLine(ended, '__Host-handover'), undefined, 'nobody could use a draft of a random owner')
+
+      await signIn(browser, '/note')
+      const again = await browser.post('/note', readForm(ended, '/note'))
+      t.equal(again.statusCode, 409)
+      t.match(textOf(again, 'problem'), webTexts.form.otherLogin)
+      t.equal(readForm(again, '/note').note, note)
+      t.equal(platform.received('POST /things').length, 0)
+      t.equal((await browser.post('/note', readForm(again, '/note'))).statusCode, 303)
+    },
+  )
+
+t.test(
+  'if a form without typed text fails, and its page cannot be shown again, the error page names the form',
+  async t => {
+    let isBroken = false
+    const product: TestProduct = {
+      ...smallProduct,
+      async pages(signedIn) {
+        signedIn.get('/page', async () => 'a page')
+        const removal = signedIn.defineForm({
+          page: '/note/delete',
+          template: 'form',
+          data() {
+            if (isBroken) throw new PublicError('api_busy', 503, upstreamTexts.api.busy())
+            return { title: 'Remove the note?', button: 'Remove' }
+          },
+        })
+        signedIn.get('/note/delete', removal.show)
+        signedIn.post(
+          '/note/delete',
+          removal.route,
+          removal.submit(async () => {
+            throw new PublicError('api_failed', 502, upstreamTexts.api.failed, { retryAfterSeconds: 7 })
+          }),
+        )
+      },
+    }
+    const { browser } = await buildTestClient(t, { product })
+    await signIn(browser)
+    const form = readForm(await browser.get('/note/delete', { site: 'same-origin' }), '/note/delete')
+    isBroken = true
+    const page = await browser.post('/note/delete', form)
+    t.equal(page.statusCode, 502)
+    t.equal(page.headers['retry-after'], '7')
+    t.match(textOf(page), upstreamTexts.api.failed)
+    t.notMatch(page.body, 'formToken', 'the page must not have a button that acts')
+    t.ok(linksOf(page).includes('/note/delete'))
+  },
+)
