@@ -28,7 +28,7 @@ export const portalStart = {
   'AZ-08': rfc(
     6749,
     '4.1.2',
-    'The portal returns state unchanged, byte for byte. A state has at most 2,048 characters.',
+    'The portal returns state unchanged, byte for byte. A state has at most 2,048 bytes in UTF-8.',
   ),
   'AZ-09': platform(
     'The redirect contains code, redirect_uri, subject and client_id. If the login request had a state, the redirect also contains the state. The sandbox adds iss. The redirect keeps the query of the registered redirect URI.',

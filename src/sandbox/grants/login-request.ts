@@ -8,7 +8,7 @@ import type { Services } from '../services.ts'
 import { type Application, findApplication } from '../store/applications.ts'
 import type { Db } from '../store/schema.ts'
 import { isId } from '../values/is-id.ts'
-import { longestText } from '../values/text-length.ts'
+import { longestStartBytes, longestText } from '../values/text-length.ts'
 
 /** A request that has passed every check. */
 export interface LoginRequest {
@@ -66,6 +66,7 @@ export const startParameters = Object.keys(loginParameters.properties) as Parame
 export type StartReason = Extract<
   Reason,
   | 'field-repeated'
+  | 'field-too-long'
   | 'field-missing'
   | 'response-type-unsupported'
   | 'grant-type-unsupported'
@@ -107,7 +108,10 @@ export async function readLoginRequest(
   notes: StepNotes,
 ): Promise<LoginRequest> {
   if (typeof query.client_id === 'string') notes.about({ claimedClientId: query.client_id.slice(0, longestText) })
-  const { parameters, repeated } = collectParameters(query)
+  const { parameters, repeated, tooLong } = collectParameters(query)
+  // A redirect would need the address of the client, and must return the state.
+  const unanswerable = tooLong.find(name => ['client_id', 'redirect_uri', 'state'].includes(name))
+  if (unanswerable) throw new Refusal('field-too-long', { field: unanswerable, limit })
   const application = await findClient(store.read, parameters, repeated)
   notes.about({ knownClientId: application.id })
   const redirectUri = checkRedirectUri(application, parameters, repeated, notes)
@@ -117,6 +121,8 @@ export async function readLoginRequest(
   }
   const [firstRepeated] = repeated
   if (firstRepeated) refuse('field-repeated', { field: firstRepeated })
+  const [firstTooLong] = tooLong
+  if (firstTooLong) refuse('field-too-long', { field: firstTooLong, limit })
   if (responseType === undefined) refuse('field-missing', { field: 'response_type' })
   if (responseType !== 'code') refuse('response-type-unsupported', { field: 'response_type' })
   if (grantType !== 'authorization')
@@ -130,19 +136,22 @@ export async function readLoginRequest(
   return { application, redirectUri, cancelUrl: cancelUrl as string, state, codeChallenge: parameters.code_challenge }
 }
 
+const limit = `${longestStartBytes} bytes`
+
 function collectParameters(query: Record<string, unknown>) {
   const parameters: Parameters = {}
   const repeated: Parameter[] = []
+  const tooLong: Parameter[] = []
   for (const name of startParameters) {
     const value = query[name]
     // A parameter that was sent twice counts as missing, because nobody can know which value the client meant.
     if (Array.isArray(value)) repeated.push(name)
     else if (typeof value === 'string' && value !== '') {
-      if (value.length > longestText) throw new Refusal('field-too-long', { field: name })
-      parameters[name] = value
+      if (Buffer.byteLength(value) > longestStartBytes) tooLong.push(name)
+      else parameters[name] = value
     }
   }
-  return { parameters, repeated }
+  return { parameters, repeated, tooLong }
 }
 
 async function findClient(db: Db, { client_id: clientId }: Parameters, repeated: string[]): Promise<Application> {

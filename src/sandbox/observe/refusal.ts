@@ -6,6 +6,8 @@ export interface RefusalDetails {
   /** The field that is wrong. */
   field?: string
   isMissing?: boolean
+  /** The maximum length of a field that is too long, for example `2048 bytes`. */
+  limit?: string
   /** Where the fields were sent, if they were not in the body. */
   place?: 'address' | 'header'
   isGetOnly?: boolean

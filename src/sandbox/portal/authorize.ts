@@ -6,7 +6,7 @@ import { isLoginRequest, readLoginRequest, startParameters } from '../grants/log
 import { notesFor } from '../observe/notes.ts'
 import { noteAbout } from '../observe/observe.ts'
 import type { Services } from '../services.ts'
-import { longestText } from '../values/text-length.ts'
+import { longestStartBytes } from '../values/text-length.ts'
 import { showConsentPage } from './consent.ts'
 import { setStartAgain } from './error-pages.ts'
 import { codeUrl, loginPath } from './login-urls.ts'
@@ -43,9 +43,16 @@ export function authorizeRoutes(services: Pick<Services, 'addresses' | 'lifetime
     // Keep mistakes, such as a repeated parameter or a value that is too long. The portal then finds and refuses these
     // mistakes after the redirect.
     for (const name of startParameters)
-      for (const value of [fields[name] ?? []].flat().slice(0, 2)) query.append(name, value.slice(0, longestText + 1))
+      for (const value of [fields[name] ?? []].flat().slice(0, 2)) query.append(name, cut(value))
     return reply.redirect(`/?${query}`, 303)
   }
 
   return { show, takeForm }
+}
+
+/** Shortens a value that is too long. It is still too long afterwards, but the address of the redirect is short. */
+function cut(value: string): string {
+  return Buffer.from(value)
+    .subarray(0, longestStartBytes + 1)
+    .toString()
 }

@@ -8,7 +8,6 @@ import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
 import { resetLinkMinutes } from '../people/password.ts'
 import type { Services } from '../services.ts'
 import { hasConsent } from '../store/consents.ts'
-import { longestText } from '../values/text-length.ts'
 import { errorTitle } from '../web/error-title.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
 import { loginErrorOf, loginErrorUrl } from './login-urls.ts'
@@ -60,10 +59,10 @@ const pages: Partial<Record<Reason, ErrorPage | ((details: RefusalDetails) => Er
   'redirect-uri-unregistered': { status: 400, title: wrongLink, message: wrongAddress, help },
   'field-missing': incomplete,
   'field-repeated': incomplete,
-  'field-too-long': ({ field }) => ({
+  'field-too-long': ({ field, limit }) => ({
     status: 400,
     title: wrongLink,
-    message: `The application sent a ${field} of more than ${longestText} characters.`,
+    message: `The application sent a ${field} of more than ${limit}.`,
     help,
   }),
   'form-expired': { status: 400, title: pageExpired, message: 'This page was open for too long.' },

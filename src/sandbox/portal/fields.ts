@@ -104,7 +104,7 @@ function refuseUnlessText(field: string, value: unknown, error: ValidationError 
   if (error?.keyword === 'type') throw new Refusal('fields-invalid', { field })
   if (typeof value !== 'string') return
   if (!value.isWellFormed()) throw new Refusal('fields-invalid', { field })
-  if (value.length > longestText) throw new Refusal('field-too-long', { field })
+  if (value.length > longestText) throw new Refusal('field-too-long', { field, limit: `${longestText} characters` })
 }
 
 /**

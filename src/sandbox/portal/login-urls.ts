@@ -56,6 +56,7 @@ const loginErrors: Record<StartReason, LoginError | ((details: RefusalDetails) =
     'invalid_request',
     'cancel_url must be given, and have the origin of a registered redirect URI.',
   ],
+  'field-too-long': ({ field, limit }) => ['invalid_request', `${field} is longer than ${limit}.`],
   'challenge-invalid': ({ field, isMissing }) => {
     if (isMissing) return ['invalid_request', 'code_challenge_method came without a code_challenge.']
     return field === 'code_challenge_method'

@@ -24,7 +24,7 @@ const tryAgain: OAuthAnswer = [503, 'temporarily_unavailable', 'Try again in a m
 const answers: Partial<Record<Reason, OAuthAnswer | ((details: RefusalDetails) => OAuthAnswer)>> = {
   'field-missing': ({ field }) => invalid(`${field} is missing.`),
   'field-repeated': ({ field }) => invalid(`${field} was given more than once.`),
-  'field-too-long': ({ field }) => invalid(`${field} is longer than ${longestText} characters.`),
+  'field-too-long': ({ field, limit }) => invalid(`${field} is longer than ${limit}.`),
   'fields-invalid': ({ field }) => invalid(`${field} must be a string.`),
   'field-misplaced': ({ place }) =>
     invalid(`Send the fields in the body, not in ${place === 'header' ? 'a header' : 'the address'}.`),

@@ -11,8 +11,14 @@ export function isLonger(text: string, most: number): boolean {
 }
 
 /**
- * The longest text that the portal accepts as a parameter or a field, in UTF-16 units. This is enough for any address,
- * token or password, and for a state value of 1 KB of emoji. The limit is so low that the redirect to a client fits
- * into a header.
+ * The longest text that the portal accepts as a field of a form or a call, in UTF-16 units. This is enough for any
+ * address, token or password.
  */
 export const longestText = 2048
+
+/**
+ * The longest parameter with which the portal starts a login, in bytes of UTF-8. In an address, percent-encoding makes
+ * each byte at most three times as long. Because of this limit, the redirect to a client, with the redirect URI and the
+ * state, fits into the 16 KiB of headers that Node accepts.
+ */
+export const longestStartBytes = 2048

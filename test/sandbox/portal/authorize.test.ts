@@ -85,6 +85,8 @@ t.test(
       [startUrl({ code_challenge: 'x'.repeat(43) }), 'invalid_request'],
       [startUrl({ code_challenge: 'short', code_challenge_method: 'S256' }), 'invalid_request'],
       [startUrl({ code_challenge_method: 'S256' }), 'invalid_request'],
+      [startUrl({ cancel_url: `${seeded.cancelUrl}?${'x'.repeat(2048)}` }), 'invalid_request'],
+      [startUrl({ code_challenge: 'x'.repeat(2049), code_challenge_method: 'S256' }), 'invalid_request'],
     ]
     for (const [url, error] of cases) {
       const answer = await browser.get(url)

@@ -2,7 +2,7 @@
 // it needs.
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import { type Browser, openBrowser, startUrl } from '../support/browser.ts'
+import { type Browser, locationOf, openBrowser, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, seeded } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
 import { newcomer, readHiddenFields } from '../support/forms.ts'
@@ -123,7 +123,29 @@ t.test(
     t.ok(location.length < 4096, `${location.length}`)
     const page = await browser.get(location)
     t.equal(page.statusCode, 400)
-    t.match(page.body, 'a state of more than 2048 characters')
+    t.match(page.body, 'a state of more than 2048 bytes')
+  },
+)
+
+t.test(
+  'AZ-08: the longest state that the portal accepts fits into the headers of a redirect, whatever its characters are',
+  async t => {
+    const browser = openBrowser(await buildTestSandbox(t))
+    const start = Object.fromEntries(new URLSearchParams(startUrl().slice(2)))
+    for (const character of ['s', '%', 'é', '漢', '😀']) {
+      const bytes = Buffer.byteLength(character)
+      const longest = character.repeat(Math.floor(2048 / bytes))
+      const sent = await browser.post('/', { ...start, state: longest })
+      t.ok(locationOf(sent).length < 8192)
+      t.equal((await browser.get(locationOf(sent))).statusCode, 200, character)
+      for (const tooLong of [`${longest}${character}`, character.repeat(6000 / bytes)]) {
+        const refused = await browser.post('/', { ...start, state: tooLong })
+        t.ok(locationOf(refused).length < 8192, `${locationOf(refused).length}`)
+        const page = await browser.get(locationOf(refused))
+        t.equal(page.statusCode, 400, character)
+        t.match(page.body, 'a state of more than 2048 bytes')
+      }
+    }
   },
 )
 
