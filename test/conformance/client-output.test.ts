@@ -1,10 +1,10 @@
 // Tests how checks read the output of a client that prints late, or prints too much.
 import t, { type Test } from 'tap'
 import { Failed } from '../../src/conformance/check.ts'
-import { expectUnprinted } from '../../src/conformance/checks/log/unprinted.ts'
 import { checks } from '../../src/conformance/checks.ts'
 import type { CheckContext } from '../../src/conformance/context.ts'
 import { recordOutput } from '../../src/conformance/output-record.ts'
+import { expectUnprinted } from '../../src/conformance/steps/unprinted.ts'
 import { buildClient } from './clients/client.ts'
 import type { Settings } from './clients/visit.ts'
 import { openStage } from './support/stage.ts'

@@ -28,7 +28,12 @@ async function buildLabWith(t: Test, logins: number) {
       kind,
       route: '/',
       durationMs: 1,
-      request: { method: 'GET', url: `/?${new URLSearchParams(query)}`, headers: {}, body },
+      request: {
+        method: 'GET',
+        url: `/?${new URLSearchParams(query)}`,
+        headers: { cookie: '__Host-portal-session=one' },
+        body,
+      },
       response: { status: 200, headers: {}, body: answer && JSON.stringify(answer) },
       about: { claimedClientId: 'app-1', knownClientId: 'app-1', userId: 'user-1' },
       checks: [],

@@ -6,7 +6,7 @@ import { credentialsOf } from '../../steps/applications.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { textFieldsOf } from '../../steps/create-form.ts'
 import { openForms, sendAgain } from '../../steps/every-form.ts'
-import { expectUnprinted } from './unprinted.ts'
+import { expectUnprinted } from '../../steps/unprinted.ts'
 
 const wrongState = 'Wrong-state-of-conformance-4719'
 

@@ -15,9 +15,9 @@ import { noRevocation, untilRevoked } from '../../steps/revocations.ts'
 import { routeIn, signedInIfPossible } from '../../steps/sessions.ts'
 import { decodeSafely, readSetCookie } from '../../steps/set-cookies.ts'
 import { signOut } from '../../steps/sign-out.ts'
+import { arrivedOutput, expectOutputSince, expectUnprinted } from '../../steps/unprinted.ts'
 import { fieldsOf, tokensIssuedIn } from '../../tokens.ts'
 import { failedLogins } from './failed-logins.ts'
-import { arrivedOutput, expectOutputSince, expectUnprinted } from './unprinted.ts'
 
 const needs = ['process' as const]
 const secretsWhy = 'Many people can read a log, and logs are kept for a long time. These people must not know the code.'

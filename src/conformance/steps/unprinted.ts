@@ -1,8 +1,8 @@
 // Looks for secrets and personal texts in the output of the client.
-import { Undecided } from '../../check.ts'
-import type { CheckContext } from '../../context.ts'
-import { expect } from '../../findings.ts'
-import { spellings } from '../../steps/leaks.ts'
+import { Undecided } from '../check.ts'
+import type { CheckContext } from '../context.ts'
+import { expect } from '../findings.ts'
+import { spellings } from './leaks.ts'
 
 /** A program writes its output and its answer at the same time, but the output can arrive a moment later. */
 const arrivalMs = 50
