@@ -1,9 +1,9 @@
 // Looks at every answer that the client gives to a browser during the run. Many clients set the right headers for most
 // pages, but not for some, such as the page after a failed renewal.
-import type { Exchange } from './browser/browser.ts'
+import type { HttpExchange } from './browser/browser.ts'
 import { readReferrerPolicy } from './browser/referrer.ts'
 import { bodyOf, headerOf, isRedirect, setCookiesOf, statusOf } from './findings.ts'
-import { describeExchange } from './report/describe.ts'
+import { describeHttpExchange } from './report/describe.ts'
 import { whyKept } from './steps/caching.ts'
 import { isNotFramed } from './steps/frames.ts'
 import { namesVersion, saysInside, showsInside } from './steps/page-content.ts'
@@ -65,17 +65,17 @@ export function watchAnswers(known: Known) {
   const cookies = new Map<string, ReadCookie>()
   let hasNosniff = false
 
-  function add(trait: AnswerTrait, exchange: Exchange, what: string, cookie?: string): void {
+  function add(trait: AnswerTrait, exchange: HttpExchange, what: string, cookie?: string): void {
     const mistakes = found.get(trait) ?? []
     // A few mistakes are enough, because a check reports only the first one.
     if (mistakes.length >= 50) return
     const { method, url } = exchange.request
     const reason = `The answer to ${method} ${new URL(url).pathname} with status ${statusOf(exchange)} ${what}.`
-    mistakes.push({ mistake: { reason, evidence: describeExchange(exchange) }, ...(cookie && { cookie }) })
+    mistakes.push({ mistake: { reason, evidence: describeHttpExchange(exchange) }, ...(cookie && { cookie }) })
     found.set(trait, mistakes)
   }
 
-  function noteCookies(exchange: Exchange, path: string): void {
+  function noteCookies(exchange: HttpExchange, path: string): void {
     for (const cookie of setCookiesOf(exchange).map(readSetCookie)) {
       const { name } = cookie
       if (cookie.isDeletion || cookie.value === '') continue
@@ -92,7 +92,7 @@ export function watchAnswers(known: Known) {
     }
   }
 
-  function notePage(exchange: Exchange, path: string): void {
+  function notePage(exchange: HttpExchange, path: string): void {
     const [body, type] = [bodyOf(exchange).trimStart(), headerOf(exchange, 'content-type')]
     if (type === undefined && body.startsWith('<')) add('no type', exchange, 'is a page and has no Content-Type')
     const isHtml = type === undefined ? body.startsWith('<') : /html/i.test(type)
@@ -110,7 +110,7 @@ export function watchAnswers(known: Known) {
       add('no referrer', exchange, 'has a form and Referrer-Policy: no-referrer')
   }
 
-  function noteContent(exchange: Exchange): void {
+  function noteContent(exchange: HttpExchange): void {
     const body = bodyOf(exchange)
     const headers = 'headers' in exchange.response ? [...exchange.response.headers] : []
     const isFile = /css|javascript|font|image/i.test(headerOf(exchange, 'content-type') ?? '')
@@ -131,7 +131,7 @@ export function watchAnswers(known: Known) {
       add('kept with data', exchange, `contains the visitor's data, and Cache-Control is ${control ?? 'missing'}`)
   }
 
-  function noteRedirect(exchange: Exchange, exchanges: Exchange[]): void {
+  function noteRedirect(exchange: HttpExchange, httpExchanges: HttpExchange[]): void {
     const location = headerOf(exchange, 'location')
     if (!isRedirect(exchange) || location === undefined || !URL.canParse(location, exchange.request.url)) return
     const to = new URL(location, exchange.request.url)
@@ -140,13 +140,13 @@ export function watchAnswers(known: Known) {
     if (!isForeign) return
     // The platform can name such a host, too, for example in its metadata. The checks that order these answers look for
     // the redirect.
-    const isNamed = exchanges.some(one => isToClient(one) && namesHost(one, to.host))
+    const isNamed = httpExchanges.some(one => isToClient(one) && namesHost(one, to.host))
     if (isNamed) add('away', exchange, `redirects to ${to.origin}`)
   }
 
-  const isToClient = ({ request }: Exchange) => known.clients.includes(new URL(request.url).origin)
+  const isToClient = ({ request }: HttpExchange) => known.clients.includes(new URL(request.url).origin)
 
-  function noteAddresses(exchange: Exchange): void {
+  function noteAddresses(exchange: HttpExchange): void {
     const secrets = setCookiesOf(exchange)
       .map(readSetCookie)
       .filter(({ isHttpOnly, isDeletion, value }) => isHttpOnly && !isDeletion && value.length >= shortestSecret)
@@ -163,18 +163,18 @@ export function watchAnswers(known: Known) {
 
   return {
     /** Looks at the content of an answer that the client gives to a program other than a browser. */
-    noteContent(exchange: Exchange): void {
+    noteContent(exchange: HttpExchange): void {
       if ('status' in exchange.response) noteContent(exchange)
     },
 
-    /** Looks at an answer that the client gives to a browser. `exchanges`: all requests of the same check so far. */
-    note(exchange: Exchange, exchanges: Exchange[]): void {
+    /** Looks at an answer that the client gives to a browser. `httpExchanges`: all requests of the same check so far. */
+    note(exchange: HttpExchange, httpExchanges: HttpExchange[]): void {
       if (!('status' in exchange.response)) return
       const path = new URL(exchange.request.url).pathname
       noteCookies(exchange, path)
       notePage(exchange, path)
       noteContent(exchange)
-      noteRedirect(exchange, exchanges)
+      noteRedirect(exchange, httpExchanges)
       noteAddresses(exchange)
     },
 
@@ -193,7 +193,7 @@ export function watchAnswers(known: Known) {
 }
 
 /** Returns whether the address, a header or the body of the request contains the host. */
-function namesHost({ request }: Exchange, host: string): boolean {
+function namesHost({ request }: HttpExchange, host: string): boolean {
   const texts = [request.url, ...Object.values(request.headers), request.body]
   return texts.some(text => decodeSafely(text).toLowerCase().includes(host))
 }

@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Browser as Chromium } from 'playwright-core'
 import type { LabStep } from '../sandbox/lab/record/recorded.ts'
-import { type Browser, createBrowser, type Exchange, type Page } from './browser/browser.ts'
+import { type Browser, createBrowser, type HttpExchange, type Page } from './browser/browser.ts'
 import { type Send, sendOverNetwork } from './browser/send.ts'
 import { openWindow, type Window } from './browser/window.ts'
 import { Failed, failureOrObstacle, NotApplicable, type Obstacle, Undecided } from './check.ts'
@@ -12,7 +12,7 @@ import { describePage, isCallFor, statusOf } from './findings.ts'
 import type { Slot } from './limiter.ts'
 import type { FaultOptions, Person, Platform } from './platform.ts'
 import { type RawRequest, sendRaw } from './raw-request.ts'
-import { describeExchange, describeStep } from './report/describe.ts'
+import { describeHttpExchange, describeStep } from './report/describe.ts'
 import type { Settings } from './settings.ts'
 import { findLeaksOf, secret, tokenSecrets } from './steps/leaks.ts'
 import { endIfScripted } from './steps/page-content.ts'
@@ -63,7 +63,7 @@ interface ContextOptions {
  * Returns everything in an answer that scripts and people can read: the body, the headers, and the cookies without
  * HttpOnly.
  */
-function readableText({ response }: Exchange): string {
+function readableText({ response }: HttpExchange): string {
   if (!('status' in response)) return ''
   const cookies = response.setCookies.filter(line => !readSetCookie(line).isHttpOnly)
   return [response.body, ...response.headers.values(), ...cookies].join('\n')
@@ -83,7 +83,7 @@ export function createContext({
   // time.
   const platform: Platform = { ...wholePlatform, settle: ms => waitFor(wholePlatform.settle(ms), 20) }
   /** The requests of this check's browsers, with their responses. */
-  const exchanges: Exchange[] = []
+  const httpExchanges: HttpExchange[] = []
   const loginValues = new Set<string>()
   const people: Person[] = []
   /** The faults that this check has ordered. */
@@ -92,8 +92,8 @@ export function createContext({
   let hasEnded = false
   const firstStep = platform.steps.length
 
-  function note(exchange: Exchange): void {
-    exchanges.push(exchange)
+  function note(exchange: HttpExchange): void {
+    httpExchanges.push(exchange)
     const { response } = exchange
     if ('setCookies' in response && isOfClient(exchange))
       for (const { isHttpOnly, value } of response.setCookies.map(readSetCookie))
@@ -103,12 +103,12 @@ export function createContext({
     noteStart(exchange)
   }
 
-  function noteOfBrowser(exchange: Exchange): void {
+  function noteOfBrowser(exchange: HttpExchange): void {
     note(exchange)
-    if (isOfClient(exchange)) platform.answers.note(exchange, exchanges)
+    if (isOfClient(exchange)) platform.answers.note(exchange, httpExchanges)
   }
 
-  function noteStart(exchange: Exchange): void {
+  function noteStart(exchange: HttpExchange): void {
     const { response } = exchange
     if (!('headers' in response) || !isOfClient(exchange)) return
     const location = response.headers.get('location') ?? ''
@@ -119,20 +119,20 @@ export function createContext({
 
   /** Looks for tokens and the client secret in the headers and bodies that the client has sent to a browser. */
   function noteLeaks(): void {
-    if (exchanges.length === 0) return
+    if (httpExchanges.length === 0) return
     const secrets = [
       ...secret('the client secret', platform.clientSecret.reveal()),
       ...platform.steps.slice(firstStep).flatMap(step => (isTokenCall(step) && isOurs(step) ? tokenSecrets(step) : [])),
     ]
     const findLeak = findLeaksOf(secrets)
-    const answers = exchanges.filter(exchange => 'status' in exchange.response && isOfClient(exchange))
+    const answers = httpExchanges.filter(exchange => 'status' in exchange.response && isOfClient(exchange))
     if (!findLeak(answers.map(readableText).join('\n'))) return
     for (const exchange of answers) {
       const leak = findLeak(readableText(exchange))
       if (!leak) continue
       const { method, url } = exchange.request
       const reason = `The answer to ${method} ${url.replace(/\?.*$/s, '')} with status ${statusOf(exchange)} contains ${leak.what}.`
-      platform.leaks.push({ reason, evidence: describeExchange(exchange) })
+      platform.leaks.push({ reason, evidence: describeHttpExchange(exchange) })
     }
   }
 
@@ -147,7 +147,7 @@ export function createContext({
 
   const isPortal = (url: URL) => url.origin === platform.portalUrl
   const origins = [settings.client, settings.replica]
-  const isOfClient = ({ request: { url } }: Exchange) => URL.canParse(url) && origins.includes(new URL(url).origin)
+  const isOfClient = ({ request: { url } }: HttpExchange) => URL.canParse(url) && origins.includes(new URL(url).origin)
   const clientUrl = (path: string, origin = settings.client) => (/^https?:/.test(path) ? path : origin + path)
 
   const context = {
@@ -164,13 +164,13 @@ export function createContext({
     /** Opens a new browser without cookies. */
     browser({ timeoutMs = settings.patienceMs } = {}): Browser {
       const send: Send = (outgoing, signal) => waitFor(sendOverNetwork(outgoing, signal))
-      return createBrowser({ timeoutMs, onExchange: noteOfBrowser, send })
+      return createBrowser({ timeoutMs, onHttpExchange: noteOfBrowser, send })
     },
 
     /** Opens a window of the real browser, without cookies. The window closes when the check ends. */
     async window(): Promise<Window> {
       if (!chromium) throw new NotApplicable('no real browser was named (--browser chromium)')
-      const window = await openWindow(chromium, { patienceMs: settings.patienceMs, onExchange: noteOfBrowser })
+      const window = await openWindow(chromium, { patienceMs: settings.patienceMs, onHttpExchange: noteOfBrowser })
       windows.push(window)
       return window
     },
@@ -246,7 +246,7 @@ export function createContext({
         const refusal = platform.steps.slice(before).findLast(({ kind, reason }) => kind === 'authorize' && reason)
         const why = refusal?.reason ? ` (${refusal.reason})` : ''
         const failure = new Failed(`The portal refused this login request${why}: ${start.url.search}`, [
-          ...start.page.trail.slice(-2).map(describeExchange),
+          ...start.page.trail.slice(-2).map(describeHttpExchange),
           ...(refusal ? [describeStep(refusal)] : []),
         ])
         throw failureOrObstacle(failure, obstacle, 'portal')
@@ -350,10 +350,7 @@ export function createContext({
       return { result, steps: context.arrived().filter(step => !before.has(step)) }
     },
 
-    /**
-     * Returns the exchanges of a code for tokens, oldest first. (The type `Exchange` means any request with its
-     * response.)
-     */
+    /** Returns the exchanges of a code for tokens, oldest first. */
     async codeExchanges(): Promise<LabStep[]> {
       await platform.settle()
       return context.arrived('exchange')
@@ -401,7 +398,7 @@ export function createContext({
     },
 
     /** Sends one raw request, without a browser. */
-    async request(url: string, request: RawRequest = {}): Promise<Exchange> {
+    async request(url: string, request: RawRequest = {}): Promise<HttpExchange> {
       const exchange = await waitFor(sendRaw(clientUrl(url), request))
       note(exchange)
       if (isOfClient(exchange)) platform.answers.noteContent(exchange)
@@ -414,12 +411,12 @@ export function createContext({
      */
     evidence(): string[] {
       const steps = platform.steps.slice(firstStep).filter(step => isOurs(step) && step.kind !== 'page')
-      return [...exchanges.slice(-6).map(describeExchange), ...steps.slice(-6).map(describeStep)]
+      return [...httpExchanges.slice(-6).map(describeHttpExchange), ...steps.slice(-6).map(describeStep)]
     },
 
     /** Returns the first request of this check that the client or its second instance did not answer. */
-    lost(): Exchange | undefined {
-      return exchanges.find(
+    lost(): HttpExchange | undefined {
+      return httpExchanges.find(
         exchange => 'error' in exchange.response && exchange.response.isLost && isOfClient(exchange),
       )
     },
@@ -427,7 +424,7 @@ export function createContext({
     /** Returns the secret values of this check, longest first. No report may show these values. */
     secrets(): string[] {
       const ours = platform.steps.slice(firstStep).filter(isOurs)
-      const cookies = exchanges.flatMap(({ response }) => ('setCookies' in response ? response.setCookies : []))
+      const cookies = httpExchanges.flatMap(({ response }) => ('setCookies' in response ? response.setCookies : []))
       return [
         platform.clientSecret.reveal(),
         ...[...loginValues].map(value => value.slice(value.indexOf(' ') + 1)),

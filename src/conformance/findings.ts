@@ -1,12 +1,12 @@
 // Functions for checks: they report findings about the client's answers and about its calls to the platform.
 import type { LabStep } from '../sandbox/lab/record/recorded.ts'
-import type { Browser, Exchange, Page } from './browser/browser.ts'
+import type { Browser, HttpExchange, Page } from './browser/browser.ts'
 import { Failed } from './check.ts'
 import type { CheckContext } from './context.ts'
-import { describeExchange, describeStep } from './report/describe.ts'
+import { describeHttpExchange, describeStep } from './report/describe.ts'
 
 /** What a report shows as evidence for a finding: requests, steps at the platform, pages, or text. */
-type Evidence = Exchange | LabStep | Page | string
+type Evidence = HttpExchange | LabStep | Page | string
 
 /** Fails the check. The message says what the client did. */
 export function fail(message: string, ...evidence: Evidence[]): never {
@@ -68,23 +68,23 @@ export async function expectSignedIn(
   fail(message, ...evidence)
 }
 
-export function statusOf({ response }: Exchange): number {
+export function statusOf({ response }: HttpExchange): number {
   return 'status' in response ? response.status : 0
 }
 
-export function isRedirect(exchange: Exchange): boolean {
+export function isRedirect(exchange: HttpExchange): boolean {
   return statusOf(exchange) >= 300 && statusOf(exchange) < 400
 }
 
-export function bodyOf({ response }: Exchange): string {
+export function bodyOf({ response }: HttpExchange): string {
   return 'body' in response ? response.body : ''
 }
 
-export function headerOf({ response }: Exchange, name: string): string | undefined {
+export function headerOf({ response }: HttpExchange, name: string): string | undefined {
   return 'headers' in response ? (response.headers.get(name) ?? undefined) : undefined
 }
 
-export function setCookiesOf({ response }: Exchange): string[] {
+export function setCookiesOf({ response }: HttpExchange): string[] {
   return 'setCookies' in response ? response.setCookies : []
 }
 
@@ -108,6 +108,6 @@ export function describePage({ url, status, trail }: Page): string {
 
 function describe(what: Evidence): string[] {
   if (typeof what === 'string') return [what]
-  if ('trail' in what) return what.trail.slice(-5).map(describeExchange)
-  return ['listener' in what ? describeStep(what) : describeExchange(what)]
+  if ('trail' in what) return what.trail.slice(-5).map(describeHttpExchange)
+  return ['listener' in what ? describeStep(what) : describeHttpExchange(what)]
 }

@@ -3,7 +3,7 @@
 import { connect as connectPlain, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
-import type { Exchange } from './browser/browser.ts'
+import type { HttpExchange } from './browser/browser.ts'
 import { findHost } from './browser/find-host.ts'
 import { addressOf } from './http-address.ts'
 
@@ -19,7 +19,7 @@ export interface RawBytes {
 
 /** `isClosed`: true if the server closed the connection without an answer. */
 export interface RawAnswer {
-  exchange: Exchange
+  exchange: HttpExchange
   status: number
   isClosed: boolean
   /** The number of bytes that were written to the connection. */
@@ -74,7 +74,7 @@ export async function sendBytes(origin: string, bytes: RawBytes): Promise<RawAns
   await sending.catch(() => undefined)
   const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(received)?.[1] ?? 0)
   return {
-    exchange: toExchange(origin, head, received, hasEnded ? error : `no answer in ${timeoutMs / 1000} s`, {
+    exchange: toHttpExchange(origin, head, received, hasEnded ? error : `no answer in ${timeoutMs / 1000} s`, {
       startedAt,
       durationMs: performance.now() - started,
     }),
@@ -103,13 +103,13 @@ function isWhole(text: string): boolean {
     : /^HTTP\/1\.[01] (204|304)/.test(text)
 }
 
-function toExchange(
+function toHttpExchange(
   origin: string,
   head: string,
   received: string,
   error: string,
-  times: Pick<Exchange, 'startedAt' | 'durationMs'>,
-): Exchange {
+  times: Pick<HttpExchange, 'startedAt' | 'durationMs'>,
+): HttpExchange {
   const [line = '', ...lines] = head.split('\r\n\r\n')[0]!.split('\r\n')
   const [, method = '', target = ''] = /^(\S+) (.*?)(?: HTTP\/.*)?$/s.exec(line) ?? []
   const headers = Object.fromEntries(lines.map(one => /^([^:]+):\s*(.*)$/s.exec(one)?.slice(1, 3) ?? [one, '']))

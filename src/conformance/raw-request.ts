@@ -1,7 +1,7 @@
 // Sends one request exactly as a check writes it. Checks use this for requests that no browser sends.
 import { request as overHttp } from 'node:http'
 import { request as overHttps } from 'node:https'
-import type { Exchange } from './browser/browser.ts'
+import type { HttpExchange } from './browser/browser.ts'
 import { findHost } from './browser/find-host.ts'
 import { isConnectionLost } from './browser/send.ts'
 import { addressOf } from './http-address.ts'
@@ -25,11 +25,11 @@ export interface RawRequest {
 export async function sendRaw(
   url: string,
   { method = 'GET', headers = {}, body = '', timeoutMs = 20_000 }: RawRequest = {},
-): Promise<Exchange> {
+): Promise<HttpExchange> {
   const [, scheme = '', host = '', path = '/'] = /^(https?):\/\/([^/?#]+)(.*)$/s.exec(url) ?? []
   const startedAt = Date.now()
   const started = performance.now()
-  const response = await new Promise<Exchange['response']>(resolve => {
+  const response = await new Promise<HttpExchange['response']>(resolve => {
     const send = scheme === 'https' ? overHttps : overHttp
     const length = body === '' && method === 'GET' ? {} : { 'content-length': `${Buffer.byteLength(body)}` }
     let sent: ReturnType<typeof send>

@@ -2,7 +2,7 @@
 // one. A check that fails is repeated, in most cases alone.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Browser as Chromium } from 'playwright-core'
-import type { Exchange } from './browser/browser.ts'
+import type { HttpExchange } from './browser/browser.ts'
 import { type Check, Failed, NotApplicable, NotRun, type Obstacle, Undecided, type Verdict } from './check.ts'
 import { type ClientWatch, type WatchOptions, watchClient } from './client-watch.ts'
 import { type CheckContext, createContext } from './context.ts'
@@ -341,7 +341,7 @@ const losingTheClient: Pick<Result, 'rule' | 'level' | 'isApart' | 'why' | 'fix'
   fix: 'Catch every error, give every call a deadline, answer with a page that says what to do, and keep running.',
 }
 
-function describeLost({ request: { method, url }, response }: Exchange): string {
+function describeLost({ request: { method, url }, response }: HttpExchange): string {
   const error = 'error' in response ? response.error : ''
   return `The client did not answer a request: ${method} ${url.replace(/\?.*$/s, '')} (${error}).`
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { watchAnswers } from '../../src/conformance/answer-watch.ts'
-import type { Exchange, Page } from '../../src/conformance/browser/browser.ts'
+import type { HttpExchange, Page } from '../../src/conformance/browser/browser.ts'
 import { checks } from '../../src/conformance/checks.ts'
 import { waitedMs } from '../../src/conformance/findings.ts'
 import type { Result } from '../../src/conformance/run-checks.ts'
@@ -502,13 +502,13 @@ for (const [name, from, id] of [
 
 t.test('run-own-redirects accuses a client only if a request to the client has named the site', t => {
   const client = 'http://localhost:3000'
-  const exchange = (url: string, referer = ''): Exchange => ({
+  const exchange = (url: string, referer = ''): HttpExchange => ({
     request: { method: 'GET', url, headers: { referer }, body: '' },
     response: { status: 302, headers: new Headers({ location: 'https://evil.example/' }), setCookies: [], body: '' },
     startedAt: 0,
     durationMs: 1,
   })
-  const isAccused = (...exchanges: Exchange[]) => {
+  const isAccused = (...exchanges: HttpExchange[]) => {
     const known = { portalUrl: 'http://127.0.0.1:4000', apiUrl: 'http://127.0.0.1:4001', loginPaths: [], page: '' }
     const watch = watchAnswers({ ...known, clients: [client], privatePaths: [], groupIds: new Set(), otherHosts: [] })
     watch.note(exchanges[0]!, exchanges)

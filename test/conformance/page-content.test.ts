@@ -1,7 +1,7 @@
 // Tests the functions with which checks search a page for scripts, addresses, resources of other sites and stack
 // traces. They must ignore text that only looks like markup.
 import t from 'tap'
-import type { Exchange } from '../../src/conformance/browser/browser.ts'
+import type { HttpExchange } from '../../src/conformance/browser/browser.ts'
 import {
   addressesIn,
   foreignLoads,
@@ -11,7 +11,7 @@ import {
   showsInside,
 } from '../../src/conformance/steps/page-content.ts'
 
-function answer(body: string, type = 'text/html; charset=utf-8'): Exchange {
+function answer(body: string, type = 'text/html; charset=utf-8'): HttpExchange {
   return {
     request: { method: 'GET', url: 'http://localhost/', headers: {} },
     response: { status: 200, headers: new Headers({ 'content-type': type }), setCookies: [], body },

@@ -8,7 +8,7 @@ import { exitCodeOf } from '../../src/conformance/exit-code.ts'
 import { compareWithExpected } from '../../src/conformance/expected-failures.ts'
 import { recordOutput } from '../../src/conformance/output-record.ts'
 import type { Platform } from '../../src/conformance/platform.ts'
-import { describeExchange, describeStep } from '../../src/conformance/report/describe.ts'
+import { describeHttpExchange, describeStep } from '../../src/conformance/report/describe.ts'
 import { problemsOfReportFiles } from '../../src/conformance/report/files.ts'
 import { toHtml } from '../../src/conformance/report/html.ts'
 import { toJson } from '../../src/conformance/report/json.ts'
@@ -350,7 +350,7 @@ t.test('the summary lists the reasons why checks do not apply, with the number o
 
 t.test('if a Cookie header is long, the evidence shows only its first cookies', async t => {
   const cookies = Array.from({ length: 50 }, (_, at) => `login-${at}=x`)
-  const told = describeExchange({
+  const told = describeHttpExchange({
     request: {
       method: 'GET',
       url: 'http://localhost/login',
@@ -379,7 +379,7 @@ t.test('the evidence contains hashes instead of secrets, and equal secrets have 
   const secret = 'S3cretS3cretS3cretS3cret'
   const jwt = 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.c2lnbmF0dXJl'
   const told = [
-    describeExchange({
+    describeHttpExchange({
       request: {
         method: 'POST',
         url: `http://localhost/exchangeToken?code=${secret}&state=${secret}`,
@@ -395,7 +395,7 @@ t.test('the evidence contains hashes instead of secrets, and equal secrets have 
       startedAt: 0,
       durationMs: 1,
     }),
-    describeExchange({
+    describeHttpExchange({
       request: { method: 'GET', url: 'http://localhost/', headers: {}, body: '' },
       response: { status: 200, headers: new Headers(), setCookies: [], body: `<p>{"access_token":"${secret}"} ${jwt}` },
       startedAt: 0,

@@ -11,7 +11,8 @@ import { readReferrerPolicy } from './referrer.ts'
 import { acceptEncoding, type Incoming, isConnectionLost, readText, type Send, sendOverNetwork } from './send.ts'
 import { isTrustworthy, relate } from './site.ts'
 
-export interface Exchange {
+/** A request of a browser with its answer. (An exchange, without `Http`, is the exchange of a code for tokens.) */
+export interface HttpExchange {
   request: { method: string; url: string; headers: Record<string, string>; body: string }
   response: { status: number; headers: Headers; setCookies: string[]; body: string } | NoAnswer
   startedAt: number
@@ -37,8 +38,8 @@ export interface Page extends Document {
   error: string | undefined
   /** If `stopAt` stopped the navigation, this is the next address, which the browser did not open. */
   stoppedAt: string | undefined
-  /** All exchanges of this navigation in order, including redirects and refreshes. */
-  trail: Exchange[]
+  /** All requests of this navigation with their answers, in order, including redirects and refreshes. */
+  trail: HttpExchange[]
 }
 
 export interface Options {
@@ -50,8 +51,8 @@ export interface Options {
   /** Sends a request. By default, requests go over the network. */
   send?: Send
   cookies?: CookieJar
-  /** Called at the end of every exchange. */
-  onExchange?: (exchange: Exchange) => void
+  /** Called after every request, with its answer. */
+  onHttpExchange?: (exchange: HttpExchange) => void
 }
 
 export type Going = Pick<Options, 'stopAt'>
@@ -93,7 +94,7 @@ export function createBrowser(options: Options = {}) {
   const history: Navigation[] = []
   let at = -1
   /** The next request of each navigation that `stopAt` stopped. */
-  const stopped = new WeakMap<Page, { next: Navigation; trail: Exchange[] }>()
+  const stopped = new WeakMap<Page, { next: Navigation; trail: HttpExchange[] }>()
 
   async function exchange(cause: Cause & Pick<Navigation, 'body' | 'contentType'>, extra: Record<string, string>) {
     const url = cause.chain.at(-1)!
@@ -119,8 +120,8 @@ export function createBrowser(options: Options = {}) {
       if (/"(cookies|\*)"/.test(cleared) && isTrustworthy(url)) cookies.clearSite(url)
     }
     const request = { method: cause.method, url: url.href, headers, body: cause.body ?? '' }
-    const done: Exchange = { request, response, startedAt, durationMs: performance.now() - begun }
-    options.onExchange?.(done)
+    const done: HttpExchange = { request, response, startedAt, durationMs: performance.now() - begun }
+    options.onHttpExchange?.(done)
     return done
   }
 
@@ -129,7 +130,7 @@ export function createBrowser(options: Options = {}) {
     url: URL,
     headers: Record<string, string>,
     body: string | undefined,
-  ): Promise<Exchange['response']> {
+  ): Promise<HttpExchange['response']> {
     const signal = AbortSignal.timeout(timeoutMs)
     try {
       const answer = await send({ method, url, headers, body }, signal)
@@ -146,7 +147,7 @@ export function createBrowser(options: Options = {}) {
     first: Navigation,
     { stopAt = options.stopAt }: Going,
     replaces = false,
-    before: Exchange[] = [],
+    before: HttpExchange[] = [],
   ) {
     const trail = [...before]
     let navigation = first
@@ -235,13 +236,13 @@ export function createBrowser(options: Options = {}) {
     },
 
     /**
-     * Sends a request that a page or its script makes, for example for an image. Returns the exchanges: this request
-     * and its redirects.
+     * Sends a request that a page or its script makes, for example for an image. Returns this request
+     * and its redirects, with their answers.
      */
-    async fetch(url: string, asked: Asked): Promise<Exchange[]> {
+    async fetch(url: string, asked: Asked): Promise<HttpExchange[]> {
       const { from, method = 'GET', mode = 'no-cors', dest = 'empty', body, contentType } = asked
       let next: Navigation = { ...begin(method, url, from), body, contentType, isByUser: false }
-      const trail: Exchange[] = []
+      const trail: HttpExchange[] = []
       while (trail.length < mostRequests) {
         const done = await exchange({ ...next, mode, dest }, { accept: '*/*' })
         trail.push(done)
@@ -294,7 +295,7 @@ function begin(method: string, address: string, from: Page | undefined, policy =
  * Returns the next request if the answer is a redirect. If browsers refuse the redirect, the function returns the
  * reason as a string.
  */
-function redirect(navigation: Navigation, { request, response }: Exchange): Navigation | string | undefined {
+function redirect(navigation: Navigation, { request, response }: HttpExchange): Navigation | string | undefined {
   if (!('status' in response) || ![301, 302, 303, 307, 308].includes(response.status)) return undefined
   const location = response.headers.get('location')
   if (!location) return undefined
@@ -327,7 +328,7 @@ function refresh(page: Page): Navigation | undefined {
   return { ...begin('GET', page.refresh.url, page), isByUser: false }
 }
 
-function toPage({ request, response }: Exchange, trail: Exchange[]): Page {
+function toPage({ request, response }: HttpExchange, trail: HttpExchange[]): Page {
   const answer = 'error' in response ? { status: 0, headers: new Headers(), body: '' } : response
   const { status, headers, body } = answer
   const error = 'error' in response ? response.error : undefined

@@ -1,7 +1,7 @@
 // One window of a real Chromium. The window has its own cookies, and records all its requests.
 import { setTimeout as wait } from 'node:timers/promises'
 import type * as Playwright from 'playwright-core'
-import type { Exchange } from './browser.ts'
+import type { HttpExchange } from './browser.ts'
 
 export type Window = Awaited<ReturnType<typeof openWindow>>
 
@@ -17,7 +17,7 @@ export interface Asked {
 interface WindowOptions {
   /** The time limit for a page to load and to finish its redirects. */
   patienceMs: number
-  onExchange: (exchange: Exchange) => void
+  onHttpExchange: (exchange: HttpExchange) => void
 }
 
 const lookMs = 50
@@ -28,7 +28,7 @@ const mostPages = 30
 
 const brokenConnection = /ERR_(EMPTY_RESPONSE|CONNECTION_\w+|INCOMPLETE_CHUNKED_ENCODING|CONTENT_LENGTH_MISMATCH)/
 
-export async function openWindow(chromium: Playwright.Browser, { patienceMs, onExchange }: WindowOptions) {
+export async function openWindow(chromium: Playwright.Browser, { patienceMs, onHttpExchange }: WindowOptions) {
   // Chromium ignores NODE_EXTRA_CA_CERTS, so it would refuse a certificate that only this variable makes trusted. The
   // suite's own requests check the certificate.
   const context = await chromium.newContext({ ignoreHTTPSErrors: true })
@@ -51,13 +51,13 @@ export async function openWindow(chromium: Playwright.Browser, { patienceMs, onE
   // long as the page.
   context.on('response', response => !isPage(response.request()) && end(response.request()))
   context.on('requestfinished', async request => {
-    const exchange = isTelling(request) ? await readExchange(request).catch(() => undefined) : undefined
-    if (exchange && !isClosed) onExchange(exchange)
+    const exchange = isTelling(request) ? await readHttpExchange(request).catch(() => undefined) : undefined
+    if (exchange && !isClosed) onHttpExchange(exchange)
     end(request)
   })
   context.on('requestfailed', request => {
     const error = request.failure()?.errorText ?? 'it failed'
-    if (!isClosed && brokenConnection.test(error)) onExchange(lostExchange(request, error))
+    if (!isClosed && brokenConnection.test(error)) onHttpExchange(lostExchange(request, error))
     end(request)
   })
   context.on('console', message => {
@@ -80,7 +80,7 @@ export async function openWindow(chromium: Playwright.Browser, { patienceMs, onE
       await wait(lookMs)
     }
     for (const request of underWay)
-      if (isPage(request)) onExchange(lostExchange(request, `no whole answer within ${patienceMs} ms`))
+      if (isPage(request)) onHttpExchange(lostExchange(request, `no whole answer within ${patienceMs} ms`))
     return false
   }
 
@@ -141,7 +141,7 @@ function isAboutAnAnswer(message: Playwright.ConsoleMessage): boolean {
   return message.text().startsWith('Failed to load resource: the server responded with')
 }
 
-async function readExchange(request: Playwright.Request): Promise<Exchange | undefined> {
+async function readHttpExchange(request: Playwright.Request): Promise<HttpExchange | undefined> {
   const response = await request.response()
   if (!response) return undefined
   const lines = await response.headersArray()
@@ -168,7 +168,7 @@ async function readExchange(request: Playwright.Request): Promise<Exchange | und
   }
 }
 
-function lostExchange(request: Playwright.Request, error: string): Exchange {
+function lostExchange(request: Playwright.Request, error: string): HttpExchange {
   return {
     request: {
       method: request.method(),

@@ -2,7 +2,7 @@
 
 import { guidanceOf } from '../../sandbox/lab/explain/guidance.ts'
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
-import type { Exchange } from '../browser/browser.ts'
+import type { HttpExchange } from '../browser/browser.ts'
 import { parsePage, textsIn } from '../browser/html.ts'
 import { hide, hideCookies, hideSetCookie } from './hide.ts'
 
@@ -13,7 +13,7 @@ const longestText = 300
 const mostCookies = 6
 
 /** Describes a request of the browser to the client or the portal. */
-export function describeExchange({ request, response, durationMs }: Exchange): string {
+export function describeHttpExchange({ request, response, durationMs }: HttpExchange): string {
   const lines = [`${request.method} ${hide(request.url)}`]
   const fetchMetadata: string[] = []
   for (const [name, value] of Object.entries(request.headers)) {

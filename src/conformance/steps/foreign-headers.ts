@@ -1,5 +1,5 @@
 // Headers that an answer of the platform may have, and that the client must not copy into its own answers.
-import type { Exchange } from '../browser/browser.ts'
+import type { HttpExchange } from '../browser/browser.ts'
 import { expect, setCookiesOf } from '../findings.ts'
 
 const mark = 'conformance-mark'
@@ -23,7 +23,7 @@ export const foreignHeaders = {
 }
 
 /** Returns the name of a header that the client has copied from an answer with the foreign headers. */
-function passedHeader(exchange: Exchange): string | undefined {
+function passedHeader(exchange: HttpExchange): string | undefined {
   if (!('status' in exchange.response)) return undefined
   if (setCookiesOf(exchange).some(line => line.includes('conformance-planted'))) return 'set-cookie'
   const { headers } = exchange.response
@@ -33,7 +33,7 @@ function passedHeader(exchange: Exchange): string | undefined {
 }
 
 /** Fails if an answer of the client contains one of the foreign headers. */
-export function expectOwnHeaders(trail: Exchange[]): void {
+export function expectOwnHeaders(trail: HttpExchange[]): void {
   for (const one of trail) {
     const name = passedHeader(one)
     expect(name === undefined, `The client copied the header ${name} from an answer of the platform.`, one)

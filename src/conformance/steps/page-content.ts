@@ -1,11 +1,11 @@
 // Reads the HTML of a page as a browser does: its scripts, the addresses that it loads and links to, and its text.
-import type { Exchange, Page } from '../browser/browser.ts'
+import type { HttpExchange, Page } from '../browser/browser.ts'
 import { attribute, type Element, parsePage, rawTextOf, textsIn } from '../browser/html.ts'
 import { isHtml } from '../browser/page.ts'
 import { Undecided } from '../check.ts'
 import { describePage } from '../findings.ts'
 
-type Answer = Exchange | Page
+type Answer = HttpExchange | Page
 
 const addressAttributes = ['href', 'src', 'action', 'formaction', 'data', 'poster', 'background']
 const loadingElements = ['img', 'script', 'iframe', 'embed', 'source', 'video', 'audio', 'input', 'track', 'object']
@@ -35,7 +35,7 @@ export function leadsToScript(answer: Answer, script: string): boolean {
 const withTrail = (answer: Answer): Answer[] => ('trail' in answer ? [answer, ...answer.trail] : [answer])
 
 /** Returns the addresses of other origins that a browser loads with this style sheet: imports, fonts and images. */
-export function foreignLoadsOfStyle(answer: Exchange, client: string): string[] {
+export function foreignLoadsOfStyle(answer: HttpExchange, client: string): string[] {
   return addressesOfStyle(read(answer).body).filter(
     address => URL.canParse(address, answer.request.url) && isForeign(new URL(address, answer.request.url), client),
   )

@@ -1,5 +1,5 @@
 // Sends requests that no browser sends, one after the other, and tests whether the client still answers.
-import type { Exchange } from '../browser/browser.ts'
+import type { HttpExchange } from '../browser/browser.ts'
 import { Failed, NotApplicable, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { fail } from '../findings.ts'
@@ -45,7 +45,11 @@ export function requestText(
 const longestPlainMs = 5000
 
 /** Fails if the client does not answer a normal request. */
-export async function expectStillThere(context: CheckContext, after: string, ...evidence: Exchange[]): Promise<void> {
+export async function expectStillThere(
+  context: CheckContext,
+  after: string,
+  ...evidence: HttpExchange[]
+): Promise<void> {
   const plain = await context.request(context.settings.login, { headers: typedAddress, timeoutMs: longestPlainMs })
   if ('error' in plain.response)
     fail(`After ${after} the client no longer answers: ${plain.response.error}.`, ...evidence, plain)

@@ -1,6 +1,6 @@
 // Opens sessions of visitors, finds their cookies, and makes their access tokens expire.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
-import type { Browser, Exchange, Page } from '../browser/browser.ts'
+import type { Browser, HttpExchange, Page } from '../browser/browser.ts'
 import { Failed, NotApplicable, NotRun, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { describePage, fail, setCookiesOf } from '../findings.ts'
@@ -12,7 +12,7 @@ import { type ReadCookie, readSetCookie } from './set-cookies.ts'
 interface SessionCookie {
   /** The cookie as its last Set-Cookie line sets it. */
   cookie: ReadCookie
-  exchange: Exchange
+  exchange: HttpExchange
 }
 
 export interface Session {
@@ -44,7 +44,7 @@ export async function openSession(context: CheckContext, fault?: [name: string, 
 }
 
 /** Returns the last Set-Cookie line for each cookie name, without deleted cookies. */
-function lastSet(trail: Exchange[]): Map<string, SessionCookie> {
+function lastSet(trail: HttpExchange[]): Map<string, SessionCookie> {
   const found = new Map<string, SessionCookie>()
   for (const exchange of trail)
     for (const line of setCookiesOf(exchange)) {

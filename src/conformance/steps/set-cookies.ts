@@ -1,6 +1,6 @@
 // Reads the attributes of a Set-Cookie line, for checks that judge the line itself.
 import { unzipSync } from 'node:zlib'
-import type { Exchange } from '../browser/browser.ts'
+import type { HttpExchange } from '../browser/browser.ts'
 import { readCookieDate } from '../browser/cookie-date.ts'
 import { readSameSite, splitSetCookie } from '../browser/set-cookie.ts'
 import { setCookiesOf } from '../findings.ts'
@@ -63,7 +63,7 @@ export function wrongAgeOf({ attributes, maxAge }: ReadCookie): string | undefin
 }
 
 /** Returns all Set-Cookie lines of a navigation, with their attributes. */
-export function cookiesOf(trail: Exchange[]) {
+export function cookiesOf(trail: HttpExchange[]) {
   return trail.flatMap(exchange =>
     setCookiesOf(exchange).map(line => ({ line, cookie: readSetCookie(line), exchange })),
   )

@@ -1,5 +1,5 @@
 // Signs out as a visitor does, and makes the form with which another site tries to sign a visitor out.
-import type { Browser, Exchange, Page } from '../browser/browser.ts'
+import type { Browser, HttpExchange, Page } from '../browser/browser.ts'
 import type { Form } from '../browser/form.ts'
 import { NotApplicable, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
@@ -71,7 +71,7 @@ export async function expectWorkingSignOut(context: CheckContext, browser: Brows
 }
 
 /** Whether the client accepted the request, and deletes cookies in its answer. */
-export function deletesCookies(answer: Exchange): boolean {
+export function deletesCookies(answer: HttpExchange): boolean {
   return statusOf(answer) < 400 && setCookiesOf(answer).some(line => readSetCookie(line).isDeletion)
 }
 

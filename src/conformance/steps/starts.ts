@@ -1,6 +1,6 @@
 // Begins logins in all ways that a client offers, for example with a return address. Many clients have separate code
 // for some of these ways.
-import type { Browser, Exchange } from '../browser/browser.ts'
+import type { Browser, HttpExchange } from '../browser/browser.ts'
 import { passUndecided } from '../check.ts'
 import { type CheckContext, readStart, type Start } from '../context.ts'
 import { errorCallback, followCallback } from './callback.ts'
@@ -73,6 +73,6 @@ export async function startsOf(context: CheckContext): Promise<BegunLogin[]> {
 }
 
 /** Returns the answer that redirects the browser to the portal. */
-export function lastAnswer({ start }: BegunLogin): Exchange {
+export function lastAnswer({ start }: BegunLogin): HttpExchange {
   return start.page.trail.at(-1)!
 }

@@ -1,6 +1,6 @@
 // Collects answers of every kind from the client: pages with and without a session, answers to accepted and refused
 // forms, errors, redirects, and the files that pages load.
-import type { Exchange, Page } from '../browser/browser.ts'
+import type { HttpExchange, Page } from '../browser/browser.ts'
 import type { CheckContext } from '../context.ts'
 import { headerOf, statusOf } from '../findings.ts'
 import type { Person } from '../platform.ts'
@@ -14,7 +14,7 @@ import { signOut } from './sign-out.ts'
 
 export interface Answer {
   what: string
-  exchange: Exchange
+  exchange: HttpExchange
   /** `file` is a file that a page loads. `visitor` is a page for a signed-in visitor. */
   kind: 'public' | 'visitor' | 'file'
 }
@@ -40,7 +40,7 @@ const addressOfErrors = '/there-is-nothing-here-conformance'
 export async function takeTour(context: CheckContext): Promise<Tour> {
   const { settings } = context
   const answers: Answer[] = []
-  const add = (what: string, kind: Answer['kind'], ...trail: Exchange[]) => {
+  const add = (what: string, kind: Answer['kind'], ...trail: HttpExchange[]) => {
     for (const exchange of trail)
       if (exchange.request.url.startsWith(`${settings.client}/`) && statusOf(exchange) > 0)
         answers.push({ what, exchange, kind })
@@ -90,4 +90,4 @@ export async function takeTour(context: CheckContext): Promise<Tour> {
   return { person, answers, page: pages[0]! }
 }
 
-export const typeOf = (exchange: Exchange): string => headerOf(exchange, 'content-type') ?? ''
+export const typeOf = (exchange: HttpExchange): string => headerOf(exchange, 'content-type') ?? ''

@@ -1,7 +1,7 @@
 // Tests answers of the platform with harmful content: ids that change an address, bodies that grow when unpacked,
 // markup in texts, and headers for a browser.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
-import type { Browser, Exchange, Page } from '../../browser/browser.ts'
+import type { Browser, HttpExchange, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, headerOf, setCookiesOf } from '../../findings.ts'
@@ -229,7 +229,7 @@ const createdIds: [id: string, what: string, values: string[]][] = [
  * Returns the address to which an answer redirects the browser, if the address belongs neither to the client nor to the
  * portal.
  */
-function awayFrom({ settings, platform }: CheckContext, one: Exchange): string | undefined {
+function awayFrom({ settings, platform }: CheckContext, one: HttpExchange): string | undefined {
   const location = headerOf(one, 'location')
   if (location === undefined || !URL.canParse(location, one.request.url)) return undefined
   const { origin, href } = new URL(location, one.request.url)

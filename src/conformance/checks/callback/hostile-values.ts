@@ -1,6 +1,6 @@
 // Tests values that anybody can put into the address of a login, of a callback or of another page: unknown parameters,
 // markup, line breaks, and addresses of other sites.
-import type { Exchange, Page } from '../../browser/browser.ts'
+import type { HttpExchange, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import { readStart } from '../../context.ts'
 import { expect, fail, headerOf, setCookiesOf } from '../../findings.ts'
@@ -231,7 +231,7 @@ function expectEscaped(page: Page, name: string): void {
   expect(!leadsToScript(page, 'conformance()'), `A link on the page runs the script in ${name}.`, page)
 }
 
-function expectNoHeader(exchange: Exchange): void {
+function expectNoHeader(exchange: HttpExchange): void {
   const isAdded =
     headerOf(exchange, added) !== undefined || setCookiesOf(exchange).some(line => readSetCookie(line).name === added)
   expect(!isAdded, 'A parameter of the request added a header to the answer.', exchange)

@@ -1,5 +1,5 @@
 // Checks with cookies that the client has set but can no longer read, and with sessions whose size changes.
-import { type Browser, type Exchange, noRedirects, type Page } from '../../browser/browser.ts'
+import { type Browser, type HttpExchange, noRedirects, type Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import { type CheckContext, readStart } from '../../context.ts'
 import { describePage, expect, fail, statusOf } from '../../findings.ts'
@@ -31,7 +31,11 @@ function expectStatus(what: string, value: string, page: Page): void {
 }
 
 /** Opens the callback of a new login in this browser, with all cookies of the browser. */
-async function requestCallback(context: CheckContext, browser: Browser, begun: Page): Promise<Exchange | undefined> {
+async function requestCallback(
+  context: CheckContext,
+  browser: Browser,
+  begun: Page,
+): Promise<HttpExchange | undefined> {
   if (begun.stoppedAt === undefined) return undefined
   const callback = await context.authorize(readStart(begun))
   // A browser also sends Strict cookies with the callback if the portal redirects at once.

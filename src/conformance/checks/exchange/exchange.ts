@@ -2,7 +2,7 @@
 // tokens.
 import { createHash } from 'node:crypto'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
-import type { Browser, Exchange } from '../../browser/browser.ts'
+import type { Browser, HttpExchange } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import { type CheckContext, readStart } from '../../context.ts'
 import { describePage, expect, expectWithFix } from '../../findings.ts'
@@ -41,7 +41,7 @@ const browserHeaders: [name: string, rule: RuleId, value: string][] = [
 ]
 
 /** Runs a login, and returns the exchange that the client made. */
-async function exchangeOf(context: CheckContext): Promise<{ step: LabStep; callback: URL; trail: Exchange[] }> {
+async function exchangeOf(context: CheckContext): Promise<{ step: LabStep; callback: URL; trail: HttpExchange[] }> {
   const { browser, callback } = await beginLogin(context)
   const page = await followCallback(context, browser, callback)
   const [step] = await context.codeExchanges()
@@ -51,7 +51,7 @@ async function exchangeOf(context: CheckContext): Promise<{ step: LabStep; callb
 }
 
 /** Returns a check that judges the exchange of a plain login. */
-function onExchange(
+function onHttpExchange(
   definition: Omit<CheckDefinition, 'run'>,
   judge: (step: LabStep, context: CheckContext, callback: URL) => void | Promise<void>,
 ): CheckDefinition {
@@ -108,7 +108,7 @@ export const exchange: CheckDefinition[] = [
       )
     },
   },
-  onExchange(
+  onHttpExchange(
     {
       id: 'exchange-form',
       title: 'The exchange is form-encoded',
@@ -124,7 +124,7 @@ export const exchange: CheckDefinition[] = [
       ),
   ),
   ...fields.map(([name, title, expected]) =>
-    onExchange(
+    onHttpExchange(
       {
         id: `exchange-${name.replaceAll('_', '-')}`,
         title,
@@ -141,7 +141,7 @@ export const exchange: CheckDefinition[] = [
       },
     ),
   ),
-  onExchange(
+  onHttpExchange(
     {
       id: 'exchange-fields-once',
       title: 'No field of the exchange is repeated',
@@ -158,7 +158,7 @@ export const exchange: CheckDefinition[] = [
       )
     },
   ),
-  onExchange(
+  onHttpExchange(
     {
       id: 'exchange-no-query',
       title: 'The address of the exchange has no query',
@@ -470,7 +470,7 @@ export const exchange: CheckDefinition[] = [
  * From a request and its answer, returns the texts that scripts or extensions can read, and the address, which the
  * browser history contains. `where` names the place of each text.
  */
-function placesOf({ request, response }: Exchange): [where: string, text: string][] {
+function placesOf({ request, response }: HttpExchange): [where: string, text: string][] {
   if (!('status' in response)) return [['The address of a page', request.url]]
   return [
     ['The address of a page', request.url],

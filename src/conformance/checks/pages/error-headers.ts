@@ -1,6 +1,6 @@
 // Checks on the security headers of answers that refuse a request. Many clients set these headers only when they render
 // a page.
-import type { Browser, Exchange, Page } from '../../browser/browser.ts'
+import type { Browser, HttpExchange, Page } from '../../browser/browser.ts'
 import { type Check, type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, expect, headerOf, statusOf } from '../../findings.ts'
@@ -12,7 +12,7 @@ import { isNotFramed } from '../../steps/frames.ts'
 
 interface Answer {
   what: string
-  exchange: Exchange
+  exchange: HttpExchange
 }
 
 /**
@@ -45,7 +45,7 @@ async function collect(context: CheckContext): Promise<{ page: Page; answers: An
   const { browser, person } = await context.signedIn()
   const page = await browser.visit(context.url(settings.page))
   const answers: Answer[] = []
-  const add = (what: string, exchange: Exchange) => {
+  const add = (what: string, exchange: HttpExchange) => {
     if (statusOf(exchange) >= 400) answers.push({ what, exchange })
   }
   add('an unknown address', await context.request('/there-is-nothing-here-conformance', { headers: typedAddress }))
@@ -60,7 +60,7 @@ async function collect(context: CheckContext): Promise<{ page: Page; answers: An
   return { page, answers }
 }
 
-type Add = (what: string, exchange: Exchange) => void
+type Add = (what: string, exchange: HttpExchange) => void
 
 /**
  * Adds the answers to requests that the client must refuse: forms from another site, bodies with a content type that no

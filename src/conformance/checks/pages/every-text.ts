@@ -1,7 +1,7 @@
 // Checks every text that the client can show but has not written itself: the fields of platform answers, the parameters
 // of requests, and the fields of forms.
 import { randomUUID } from 'node:crypto'
-import type { Browser, Exchange, Page } from '../../browser/browser.ts'
+import type { Browser, HttpExchange, Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, passUndecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -37,7 +37,7 @@ const markup = `${quotes}\${${script}}></textarea></title></option></script></st
 /** A text that shows how often a page has escaped it. */
 const twice = 'Marker & Co'
 
-function expectEscaped(answers: (Page | Exchange)[], where: string): void {
+function expectEscaped(answers: (Page | HttpExchange)[], where: string): void {
   for (const answer of answers) {
     expect(!runsScript(answer, script), `A page contains ${where} without escaping. The text becomes a script.`, answer)
     expect(!breaksScript(answer, quotes), `A script of a page contains ${where} without escaping.`, answer)
@@ -140,7 +140,11 @@ const fromElsewhere = { ...typedAddress, 'sec-fetch-site': 'cross-site' }
  * Requests every known page with the text in every parameter, and with the headers: without a session, with a session,
  * from another site, and after a sign-out.
  */
-async function requestWith(context: CheckContext, text: string, headers: Record<string, string>): Promise<Exchange[]> {
+async function requestWith(
+  context: CheckContext,
+  text: string,
+  headers: Record<string, string>,
+): Promise<HttpExchange[]> {
   const { login, callback, page, create, returnTo, logout } = context.settings
   const start = await context.startLogin(context.browser())
   const cancel = start.url.searchParams.get('cancel_url') ?? ''
@@ -153,7 +157,7 @@ async function requestWith(context: CheckContext, text: string, headers: Record<
   const all = ['/', login, callback, page, create, logout?.method === 'GET' ? '' : (logout?.path ?? ''), ...own]
   const paths = [...new Set(all.filter(path => path !== ''))]
   const withQuery = (path: string, query: string) => `${path}${path.includes('?') ? '&' : '?'}${query}`
-  const answers: Exchange[] = []
+  const answers: HttpExchange[] = []
   const ask = async (path: string, cookie?: string, kind: Record<string, string> = typedAddress) => {
     const cookies = [cookie, headers.cookie].filter(text => text !== undefined && text !== '').join('; ')
     const sent = { ...kind, ...headers, ...(cookies && { cookie: cookies }) }
@@ -231,7 +235,7 @@ const keptUris = (values: Record<string, string | string[]>) =>
 const planted = 'X-Conformance-Planted: 1'
 const injection = `a\r\n${planted}\r\nSet-Cookie: conformance-planted=1`
 
-function expectNoHeader(exchanges: Exchange[], where: string): void {
+function expectNoHeader(exchanges: HttpExchange[], where: string): void {
   for (const one of exchanges) {
     const isPlanted =
       headerOf(one, 'x-conformance-planted') !== undefined ||
@@ -411,7 +415,7 @@ export const everyText: CheckDefinition[] = [
     async run(context) {
       expectNoHeader(await requestWith(context, injection, {}), 'A parameter of the request')
       // Some clients redirect to the decoded path without its last slash.
-      const answers: Exchange[] = []
+      const answers: HttpExchange[] = []
       for (const path of ['', '/nowhere', context.settings.page])
         for (const end of ['', '/'])
           answers.push(

@@ -1,6 +1,6 @@
 // Checks HEAD requests for public pages and for pages of visitors.
 
-import type { Exchange } from '../../browser/browser.ts'
+import type { HttpExchange } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, expect, fail, headerOf, setCookiesOf, statusOf } from '../../findings.ts'
@@ -16,7 +16,7 @@ async function head(context: CheckContext, url: string, cookie?: string) {
 }
 
 /** Fails if the client sends bytes that are no part of an answer to HEAD, for example a body. */
-function expectReadable(answer: Exchange, path: string): void {
+function expectReadable(answer: HttpExchange, path: string): void {
   if (!('error' in answer.response)) return
   fail(
     `The answer to HEAD ${path} cannot be read, perhaps because a body follows its headers: ${answer.response.error}.`,

@@ -1,6 +1,6 @@
 // Checks how the client finds its own address. The address must come from the configuration, never from a header that a
 // proxy or an attacker adds.
-import type { Exchange } from '../../browser/browser.ts'
+import type { HttpExchange } from '../../browser/browser.ts'
 import type { CheckDefinition } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, expect, headerOf } from '../../findings.ts'
@@ -29,11 +29,11 @@ const forwarded = {
  * Requests every known page twice with these headers: once without a session, and once with a session. Also finishes a
  * login and signs out with these headers. Returns the answers.
  */
-async function visitAll(context: CheckContext, headers: Record<string, string>): Promise<Exchange[]> {
+async function visitAll(context: CheckContext, headers: Record<string, string>): Promise<HttpExchange[]> {
   const { login, callback, page, create, logout } = context.settings
   const paths = ['/', login, `${callback}?code=a&state=b`, page, create, '/there-is-nothing-here-conformance']
   const known = [...new Set(paths.filter(path => path !== ''))]
-  const answers: Exchange[] = []
+  const answers: HttpExchange[] = []
   for (const path of known) answers.push(await context.request(path, { headers: { ...typedAddress, ...headers } }))
   const begun = await beginLogin(context)
   const cookie = cookieHeader(context, begun.browser, begun.callback.href)
@@ -54,7 +54,7 @@ async function visitAll(context: CheckContext, headers: Record<string, string>):
 /**
  * Returns an address with the foreign host, if a redirect, link, form or loaded file of the answer has such an address.
  */
-function foreignAddress(answer: Exchange): string | undefined {
+function foreignAddress(answer: HttpExchange): string | undefined {
   const addresses = [headerOf(answer, 'location') ?? '', headerOf(answer, 'refresh') ?? '', ...linkAddressesIn(answer)]
   const found = addresses.find(address => decodeSafely(address).includes(evil))
   if (found !== undefined) return found

@@ -1,6 +1,6 @@
 // Checks on the client's pages: their headers, their links, what they load, and who may see them.
 
-import type { Browser, Exchange, Page } from '../../browser/browser.ts'
+import type { Browser, HttpExchange, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed, headerOf, setCookiesOf, statusOf } from '../../findings.ts'
@@ -320,7 +320,7 @@ export const pages: CheckDefinition[] = [
     why: 'If a client answers every address with status 200, nobody notices wrong links, and crawlers can follow links without end.',
     fix: 'Answer an unknown address with status 404 and a page.',
     async run(context) {
-      const expectNone = (answer: Exchange, path: string) =>
+      const expectNone = (answer: HttpExchange, path: string) =>
         expect([404, 410].includes(statusOf(answer)), `${path} was answered with status ${statusOf(answer)}.`, answer)
       const nothing = '/there-is-nothing-here-conformance'
       expectNone(await context.request(nothing), nothing)
@@ -437,8 +437,8 @@ export const pages: CheckDefinition[] = [
 ]
 
 /** Requests the start page and the page behind the login with a false host in a header, and returns the answers. */
-async function answersToForeignHost(context: CheckContext): Promise<Exchange[]> {
-  const answers: Exchange[] = []
+async function answersToForeignHost(context: CheckContext): Promise<HttpExchange[]> {
+  const answers: HttpExchange[] = []
   for (const path of ['/', context.settings.page].filter(path => path !== ''))
     for (const name of ['host', 'x-forwarded-host'])
       answers.push(
@@ -449,7 +449,7 @@ async function answersToForeignHost(context: CheckContext): Promise<Exchange[]> 
   return answers
 }
 
-function expectNoForeignRedirect(answer: Exchange): void {
+function expectNoForeignRedirect(answer: HttpExchange): void {
   const address = headerOf(answer, 'location') ?? ''
   expect(!address.includes('//evil.example'), `The redirect leads to ${address}.`, answer)
 }
@@ -457,7 +457,7 @@ function expectNoForeignRedirect(answer: Exchange): void {
 /** A cache may keep an answer with one of these statuses even without Cache-Control. */
 const keptByThemselves = [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]
 
-function mayBeKept(answer: Exchange): boolean {
+function mayBeKept(answer: HttpExchange): boolean {
   const control = headerOf(answer, 'cache-control') ?? ''
   if (/no-store/i.test(control)) return false
   const isTold = /public|max-age/i.test(control) || headerOf(answer, 'expires') !== undefined

@@ -1,5 +1,5 @@
 // Checks with values for which a badly written regular expression needs seconds or minutes.
-import { type Exchange, noRedirects, type Page } from '../../browser/browser.ts'
+import { type HttpExchange, noRedirects, type Page } from '../../browser/browser.ts'
 import type { Values } from '../../browser/form.ts'
 import { type Check, type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -78,12 +78,12 @@ function typedFieldsOf({ form }: OpenForm): string[] {
 interface Measured {
   tookMs: number
   isAnswered: boolean
-  evidence: Exchange | Page
+  evidence: HttpExchange | Page
 }
 
 const measuredPage = (page: Page): Measured => ({ tookMs: waitedMs(page), isAnswered: page.status > 0, evidence: page })
 
-const measuredExchange = (exchange: Exchange): Measured => ({
+const measuredExchange = (exchange: HttpExchange): Measured => ({
   tookMs: exchange.durationMs,
   isAnswered: statusOf(exchange) > 0,
   evidence: exchange,

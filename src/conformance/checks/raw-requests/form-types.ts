@@ -1,5 +1,5 @@
 // Checks with forms that have a different content type than the client's own forms.
-import type { Browser, Exchange } from '../../browser/browser.ts'
+import type { Browser, HttpExchange } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -47,7 +47,7 @@ async function sendAs(
   browser: Browser,
   { action, fields }: Pick<Form, 'action' | 'fields'>,
   [type, encode]: Coding,
-): Promise<Exchange> {
+): Promise<HttpExchange> {
   const headers = { ...ownForm(context), cookie: cookieHeader(context, browser, action) }
   return context.request(action, {
     method: 'POST',

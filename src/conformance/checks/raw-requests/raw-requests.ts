@@ -1,6 +1,6 @@
 // Checks with requests that no browser sends, but that a program can send. The client must answer these requests and
 // keep running. It must not use an address that such a request contains, for example in its Host header.
-import type { Exchange } from '../../browser/browser.ts'
+import type { HttpExchange } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, fail, headerOf } from '../../findings.ts'
@@ -181,7 +181,7 @@ function refusedByParsers(context: CheckContext): Odd[] {
   ].map(odd => ({ ...odd, isNoHttp: true }))
 }
 
-const isNosniff = (answer: Exchange) => /nosniff/i.test(headerOf(answer, 'x-content-type-options') ?? '')
+const isNosniff = (answer: HttpExchange) => /nosniff/i.test(headerOf(answer, 'x-content-type-options') ?? '')
 
 function shorten(text: string): string {
   return text.length > 80 ? `${text.slice(0, 80)}… (${text.length} characters)` : text

@@ -1,5 +1,5 @@
 // Checks on the login cookie, which keeps the state of a login until the callback: its attributes and its lifetime.
-import type { Exchange } from '../../browser/browser.ts'
+import type { HttpExchange } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, fail, setCookiesOf } from '../../findings.ts'
@@ -79,7 +79,7 @@ const rows: {
  */
 const shortestLogin = 120
 
-const cookiesOf = (answers: Exchange[]) =>
+const cookiesOf = (answers: HttpExchange[]) =>
   answers
     .flatMap(setCookiesOf)
     .map(readSetCookie)

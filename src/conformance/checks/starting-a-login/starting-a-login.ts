@@ -1,6 +1,6 @@
 // Checks on how a login begins: the redirect to the portal, the parameters of this redirect, and the login cookie.
 
-import type { Browser, Exchange } from '../../browser/browser.ts'
+import type { Browser, HttpExchange } from '../../browser/browser.ts'
 import type { CheckDefinition } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import {
@@ -45,13 +45,18 @@ const parameters: [name: string, title: string, expected: (context: CheckContext
 ]
 
 /** Sends a small form to a path of the client. Without `headers`, the form comes from a page of the client. */
-function sendTo(context: CheckContext, path: string, method: string, headers = ownForm(context)): Promise<Exchange> {
+function sendTo(
+  context: CheckContext,
+  path: string,
+  method: string,
+  headers = ownForm(context),
+): Promise<HttpExchange> {
   const type = { 'content-type': 'application/x-www-form-urlencoded' }
   return context.request(path, { method, headers: { ...headers, ...type }, body: 'a=b' })
 }
 
 /** Whether the answer redirects the browser to the portal, to begin a login. */
-function beginsLogin({ platform }: CheckContext, answer: Exchange): boolean {
+function beginsLogin({ platform }: CheckContext, answer: HttpExchange): boolean {
   const location = headerOf(answer, 'location') ?? ''
   return location.startsWith(platform.portalUrl) && location.includes('response_type')
 }
