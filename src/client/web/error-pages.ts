@@ -45,15 +45,18 @@ export function createErrorHandler({ name, home, texts, renderMessage, signInAga
       const isServerError = statusCode >= 500
       const retryPath = isServerError && request.method === 'GET' ? localPath(request.url) : undefined
       const retry = retryPath ? { href: retryPath, text: tryAgain } : undefined
-      const signInLink = isServerError ? signInAgain(request, requestTexts, retryPath) : undefined
+      const nextStep = publicError.nextStep ?? retry ?? { href: '/', text: goToStart }
+      const returnTo = retryPath ?? publicError.nextStep?.href
+      const signInLink = isServerError ? signInAgain(request, requestTexts, returnTo) : undefined
+      // A failed login has its own link for signing in again, which leads to the page that the visitor wanted.
+      const isLoginLink = nextStep.href.startsWith('/login?')
       const page = renderMessage(request, {
         title: publicError.titleIn(requestTexts) ?? titles[statusCode] ?? otherTitle,
         message,
-        nextStep: publicError.nextStep ?? retry ?? { href: '/', text: goToStart },
-        // A failed login has its own link for signing in again, which leads to the page that the visitor wanted.
+        nextStep,
         otherStep:
           statusCode === 404 && !publicError.nextStep ? { href: home, text: requestTexts.start.goHome } : undefined,
-        signInAgain: signInLink && (publicError.nextStep ?? signInLink),
+        signInAgain: signInLink && isLoginLink ? nextStep : signInLink,
         isError: true,
       })
       reply.type('text/html; charset=utf-8')

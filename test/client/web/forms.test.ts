@@ -222,6 +222,7 @@ t.test(
     t.equal(page.headers['retry-after'], '7')
     t.match(textOf(page), upstreamTexts.api.failed)
     t.notMatch(page.body, 'formToken', 'the page must not have a button that acts')
-    t.ok(linksOf(page).includes('/note/delete'))
+    t.equal(linksOf(page).filter(link => link === '/note/delete').length, 1, 'only one link opens the form again')
+    t.ok(linksOf(page).includes('/login?returnTo=%2Fnote%2Fdelete'), 'the other link signs in again')
   },
 )
