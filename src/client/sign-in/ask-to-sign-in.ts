@@ -5,7 +5,7 @@ import type { NextStep } from '../errors.ts'
 import { callContext } from '../operations/request-log.ts'
 import { expire, setCookies } from '../web/cookies.ts'
 import { prefersJson } from '../web/error-pages.ts'
-import { sendContinuePage } from '../web/pages.ts'
+import { renderContinuePage } from '../web/pages.ts'
 import { isFromAnotherSite, localPath } from '../web/security.ts'
 import type { Portal } from './protocol/portal.ts'
 import { arrivedCookie, hasSignedOut } from './session/login-cookies.ts'
@@ -36,11 +36,11 @@ export async function askToSignIn(
     const nextStep = loginLink(form.pathOf(request), texts.signInAndContinue)
     return reply.send(await form.keepDraft(request, reply, nextStep))
   }
-  if (request.method !== 'GET' && request.method !== 'HEAD') return reply.send(await sendNothingDone(reply, home))
+  if (request.method !== 'GET' && request.method !== 'HEAD') return reply.send(await renderNothingDone(reply, home))
   const path = localPath(request.url) ?? home
-  if (mayWithholdCookies(request)) return reply.send(await sendContinuePage(reply, path))
-  if (arrivedCookie.name in request.cookies) return reply.send(await sendCouldNotStaySignedIn(request, reply, path))
-  if (hasSignedOut(request)) return reply.send(await sendSignedOutPage(request, reply, portal, path))
+  if (mayWithholdCookies(request)) return reply.send(await renderContinuePage(reply, path))
+  if (arrivedCookie.name in request.cookies) return reply.send(await renderCouldNotStaySignedIn(request, reply, path))
+  if (hasSignedOut(request)) return reply.send(await renderSignedOutPage(request, reply, portal, path))
   return reply.redirect(loginLink(path, texts.signIn).href, 302)
 }
 
@@ -56,13 +56,13 @@ export function mayWithholdCookies(request: FastifyRequest): boolean {
  * Answers a request whose method is not GET or HEAD. A login could not lead back to this request, so the visitor has to
  * start again on the home page.
  */
-function sendNothingDone(reply: FastifyReply, home: string): Promise<string> {
+function renderNothingDone(reply: FastifyReply, home: string): Promise<string> {
   const { sessionEnded, signIn } = reply.request.texts.signIn
   return reply.code(401).message({ ...sessionEnded, nextStep: loginLink(home, signIn) })
 }
 
 /** Answers a visitor who has just signed in, but has no session. Another login would lead to this page again. */
-function sendCouldNotStaySignedIn(request: FastifyRequest, reply: FastifyReply, path: string): Promise<string> {
+function renderCouldNotStaySignedIn(request: FastifyRequest, reply: FastifyReply, path: string): Promise<string> {
   setCookies(reply, [expire(arrivedCookie.name)])
   const { couldNotStaySignedIn: texts, signIn } = request.texts.signIn
   const message = hasSessionCookie(request.cookies) ? texts.refused : texts.noCookie
@@ -70,10 +70,10 @@ function sendCouldNotStaySignedIn(request: FastifyRequest, reply: FastifyReply, 
 }
 
 /**
- * Sends a page that asks the visitor to sign in again after a sign-out. A redirect to the login is not enough, because
+ * Renders a page that asks the visitor to sign in again after a sign-out. A redirect to the login is not enough, because
  * the portal could sign the visitor in without asking.
  */
-export async function sendSignedOutPage(
+export async function renderSignedOutPage(
   request: FastifyRequest,
   reply: FastifyReply,
   portal: Portal,

@@ -7,9 +7,9 @@ import { type NextStep, PublicError } from '../errors.ts'
 import { ExpiringMap } from '../expiring-map.ts'
 import { callContext, countLogin, logAsOwner, logEvent } from '../operations/request-log.ts'
 import { type Cookie, expire, setCookies } from '../web/cookies.ts'
-import { sendContinuePage } from '../web/pages.ts'
+import { renderContinuePage } from '../web/pages.ts'
 import { isOwnNavigation, localPath } from '../web/security.ts'
-import { loginLink, sendSignedOutPage } from './ask-to-sign-in.ts'
+import { loginLink, renderSignedOutPage } from './ask-to-sign-in.ts'
 import {
   authorizationUrl,
   type Callback,
@@ -39,7 +39,7 @@ type LoginOptions = {
   /** The path of the page that a login without `returnTo` leads to. */
   home: string
   /** Runs the product's hooks. `cookies` are the cookies that this response sets. Never throws. */
-  afterSignIn: (request: FastifyRequest, reply: FastifyReply, session: Session, cookies: Cookie[]) => Promise<void>
+  runSignInHooks: (request: FastifyRequest, reply: FastifyReply, session: Session, cookies: Cookie[]) => Promise<void>
   /**
    * Called after a login that `connect` began. Checks that the tokens belong to the user whose id has the hash
    * `connectsFor`, and passes the tokens to the product's `onConnected`. Throws PublicError if the check or
@@ -69,7 +69,7 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
     const { returnTo: given } = request.query as { returnTo?: unknown }
     const returnTo = localPath(given) ?? home
     if (hasSignedOut(request) && !isOwnNavigation(request, portal.redirectUri))
-      return sendSignedOutPage(request, reply, portal, returnTo)
+      return renderSignedOutPage(request, reply, portal, returnTo)
 
     return redirectToPortal(request, reply, { returnTo })
   }
@@ -118,7 +118,7 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
       setCookies(reply, [loginCookies.expire(state)])
       const callback = readCallback(query)
       await checkIssuer(callback, portal, context)
-      if (callback.error) return await sendPortalError(reply, callback, login)
+      if (callback.error) return await renderPortalError(reply, callback, login)
       checkCode(callback, portal)
 
       // The exchange goes from server to server, with the client secret. exchangeCode checks every field of the
@@ -127,7 +127,7 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
       if (login.connectsFor) {
         logEvent(request, 'connected')
         countLogin(request, 'connected')
-        return await sendContinuePage(reply, login.returnTo)
+        return await renderContinuePage(reply, login.returnTo)
       }
       const name = await portal.fetchName(tokens, context)
 
@@ -139,9 +139,9 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
       logAsOwner(request, session.owner)
       logEvent(request, 'login_succeeded')
       countLogin(request, 'login_succeeded')
-      await hooks.afterSignIn(request, reply, session, cookies)
+      await hooks.runSignInHooks(request, reply, session, cookies)
 
-      return await sendContinuePage(reply, login.returnTo)
+      return await renderContinuePage(reply, login.returnTo)
     } catch (error) {
       countLogin(request, error instanceof PublicError ? error.code : 'internal')
       if (error instanceof PublicError) error.nextStep ??= nextStepAfter(error, request, login)
@@ -197,15 +197,15 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
     const login = typeof state === 'string' ? loginCookies.find(request.cookies, state) : undefined
     if (typeof state === 'string' && login) setCookies(reply, [loginCookies.expire(state)])
     const newest = state === undefined ? loginCookies.findNewest(request.cookies) : undefined
-    return sendDeclinedPage(reply, login ?? newest)
+    return renderDeclinedPage(reply, login ?? newest)
   }
 
   /**
    * Answers a callback with an error from the portal (RFC 6749 4.1.2.1). The text of the error comes from the address,
    * and anyone can make a link with another text. So the page shows the text in quotation marks, and shortens it.
    */
-  function sendPortalError(reply: FastifyReply, { error, error_description }: Callback, login: PendingLogin) {
-    if (error === 'access_denied') return sendDeclinedPage(reply, login)
+  function renderPortalError(reply: FastifyReply, { error, error_description }: Callback, login: PendingLogin) {
+    if (error === 'access_denied') return renderDeclinedPage(reply, login)
     const known = /^[a-z_]{1,40}$/.test(error) ? error : 'other'
     logEvent(reply.request, 'login_refused', { error: known, level: 'warn' })
     countLogin(reply.request, 'login_refused')
@@ -221,7 +221,7 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
       })
   }
 
-  function sendDeclinedPage(reply: FastifyReply, login: PendingLogin | undefined) {
+  function renderDeclinedPage(reply: FastifyReply, login: PendingLogin | undefined) {
     logEvent(reply.request, 'login_declined')
     countLogin(reply.request, 'login_declined')
     const { web, signIn: texts } = reply.request.texts

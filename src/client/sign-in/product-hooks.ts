@@ -14,10 +14,10 @@ const maxHookMs = 3_000
 /** The returned functions never throw. */
 export function createProductHooks({ afterSignIn, beforeSignOut, loadSessionData }: ProductHooks) {
   return {
-    afterSignIn: (visitor: Visitor, request: FastifyRequest) =>
+    runAfterSignIn: (visitor: Visitor, request: FastifyRequest) =>
       runHook(request, async () => afterSignIn?.(visitor, request)),
 
-    beforeSignOut: (visitor: Visitor | undefined, request: FastifyRequest) =>
+    runBeforeSignOut: (visitor: Visitor | undefined, request: FastifyRequest) =>
       runHook(request, async () => beforeSignOut?.(visitor, request)),
 
     /** Returns undefined if there is no hook, or if the hook failed. */

@@ -136,8 +136,8 @@ export const signIn = fastifyPlugin<SignInOptions>(
       apiUpstream,
       onConnected: options.onConnected,
     })
-    const login = createLogin({ portal, loginCookies, sessions, clock, home, afterSignIn, keepConnection })
-    const signOut = createSignOut({ portal, sealer, loginCookies, sessions, beforeSignOut })
+    const login = createLogin({ portal, loginCookies, sessions, clock, home, runSignInHooks, keepConnection })
+    const signOut = createSignOut({ portal, sealer, loginCookies, sessions, runSignOutHook })
 
     app.decorateRequest('queuedCookies', undefined)
     app.decorateRequest('visitorIfAny', undefined)
@@ -174,7 +174,7 @@ export const signIn = fastifyPlugin<SignInOptions>(
     })
 
     /** Calls the product's hooks before the client answers the callback. The visitor already has the new session. */
-    async function afterSignIn(
+    async function runSignInHooks(
       request: FastifyRequest,
       reply: FastifyReply,
       session: Session,
@@ -183,12 +183,12 @@ export const signIn = fastifyPlugin<SignInOptions>(
       if (!options.afterSignIn && !options.loadSessionData) return
       request.visitorIfAny = visitors.createFixedVisitor(request, session, afterSetting(request.cookies, cookies))
       setCookies(reply, await visitors.addSessionData(request, () => session))
-      await hooks.afterSignIn(request.visitor, request)
+      await hooks.runAfterSignIn(request.visitor, request)
     }
 
-    async function beforeSignOut(request: FastifyRequest, session: Session | undefined): Promise<void> {
+    async function runSignOutHook(request: FastifyRequest, session: Session | undefined): Promise<void> {
       const visitor = session && visitors.createFixedVisitor(request, session, request.cookies)
-      await hooks.beforeSignOut(visitor, request)
+      await hooks.runBeforeSignOut(visitor, request)
     }
   },
   { name: 'sign-in', dependencies: ['@fastify/cookie', 'pages', 'forms'] },

@@ -15,17 +15,17 @@ type SignOutOptions = {
   loginCookies: LoginCookies
   sessions: Pick<Sessions, 'noteSignOut'>
   /** Runs the product's hook. Never throws. */
-  beforeSignOut: (request: FastifyRequest, session: Session | undefined) => Promise<void>
+  runSignOutHook: (request: FastifyRequest, session: Session | undefined) => Promise<void>
 }
 
-export function createSignOut({ portal, sealer, loginCookies, sessions, beforeSignOut }: SignOutOptions) {
+export function createSignOut({ portal, sealer, loginCookies, sessions, runSignOutHook }: SignOutOptions) {
   async function signOut(request: FastifyRequest, reply: FastifyReply) {
     const { cookies } = request
     const session = unsealSession(sealer, cookies)
     if (session) logAsOwner(request, session.owner)
     // The revocation starts before the product's hook, because the hook may use up the time limit of this request.
     const revoked = revokeTokens(request, session)
-    await beforeSignOut(request, session)
+    await runSignOutHook(request, session)
     setCookies(reply, [
       ...expireSessionCookies(sealer, cookies),
       ...loginCookies.expireAll(cookies),

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { callContext } from '../operations/request-log.ts'
 import { dropBody, hasBodyOtherThanForm } from '../web/bodies.ts'
 import { setCookies } from '../web/cookies.ts'
-import { sendContinuePage } from '../web/pages.ts'
+import { renderContinuePage } from '../web/pages.ts'
 import { localPath } from '../web/security.ts'
 import { SignInRequired } from './api.ts'
 import { askToSignIn, mayWithholdCookies } from './ask-to-sign-in.ts'
@@ -59,7 +59,7 @@ export function createVisitorHooks({ portal, sessions, visitors, home }: Visitor
    * portal.
    */
   async function recognise(request: FastifyRequest, reply: FastifyReply) {
-    if (mayWithholdCookies(request)) return reply.send(await sendContinuePage(reply, localPath(request.url) ?? '/'))
+    if (mayWithholdCookies(request)) return reply.send(await renderContinuePage(reply, localPath(request.url) ?? '/'))
     const { visitor, cookies } = sessions.identify(request.cookies)
     setCookies(reply, cookies)
     request.visitorIfAny = visitor

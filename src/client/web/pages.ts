@@ -186,7 +186,7 @@ function pathOf({ url }: FastifyRequest): string {
  * A redirect does not work here: after a redirect that began on another site, browsers do not send Strict cookies. This
  * is also true for the Strict cookies that the redirect itself sets (RFC 6265bis 5.2).
  */
-export function sendContinuePage(reply: FastifyReply, path: string): Promise<string> {
+export function renderContinuePage(reply: FastifyReply, path: string): Promise<string> {
   reply.code(200).headers({
     // The page loads only its icon and its style sheet.
     'content-security-policy':
