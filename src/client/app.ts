@@ -191,16 +191,19 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
 
   // Yours: the start page, for visitors with and without a session. The template of the start page is
   // views/client/home.eta, and the texts are in start-texts.ts.
-  app.get('/', { exposeHeadRoute: true, preHandler: app.signIn.recognise }, async (request, reply) => {
-    const hasSignedOut = !request.visitorIfAny && app.signIn.hasSignedOut(request)
-    const portalSignOut = hasSignedOut ? await app.signIn.findPortalSignOut(request) : undefined
-    return reply.page('home', {
-      title: request.texts.start.title,
-      hasSignedOut,
-      portalSignOut,
-      // The page that describes the application API for developers.
-      guideUrl: `${config.apiUrl}/apps/v1/docs`,
-    })
-  })
+  app.get('/', { exposeHeadRoute: true, preHandler: app.signIn.recognise }, (request, reply) =>
+    app.notices.take(request, reply, async notice => {
+      const hasSignedOut = !request.visitorIfAny && app.signIn.hasSignedOut(request)
+      const portalSignOut = hasSignedOut ? await app.signIn.findPortalSignOut(request) : undefined
+      return reply.page('home', {
+        title: request.texts.start.title,
+        notice,
+        hasSignedOut,
+        portalSignOut,
+        // The page that describes the application API for developers.
+        guideUrl: `${config.apiUrl}/apps/v1/docs`,
+      })
+    }),
+  )
   return app
 }

@@ -20,14 +20,27 @@ const changes: [line: string, bare: string][] = [
     'await signedIn.register(home)',
   ],
   [
-    `{
-      title: request.texts.start.title,
-      hasSignedOut,
-      portalSignOut,
-      // The page that describes the application API for developers.
-      guideUrl: \`\${config.apiUrl}/apps/v1/docs\`,
-    }`,
-    '{ title: request.texts.start.title, hasSignedOut, portalSignOut }',
+    `  app.get('/', { exposeHeadRoute: true, preHandler: app.signIn.recognise }, (request, reply) =>
+    app.notices.take(request, reply, async notice => {
+      const hasSignedOut = !request.visitorIfAny && app.signIn.hasSignedOut(request)
+      const portalSignOut = hasSignedOut ? await app.signIn.findPortalSignOut(request) : undefined
+      return reply.page('home', {
+        title: request.texts.start.title,
+        notice,
+        hasSignedOut,
+        portalSignOut,
+        // The page that describes the application API for developers.
+        guideUrl: \`\${config.apiUrl}/apps/v1/docs\`,
+      })
+    }),
+  )
+`,
+    `  app.get('/', { exposeHeadRoute: true, preHandler: app.signIn.recognise }, async (request, reply) => {
+    const hasSignedOut = !request.visitorIfAny && app.signIn.hasSignedOut(request)
+    const portalSignOut = hasSignedOut ? await app.signIn.findPortalSignOut(request) : undefined
+    return reply.page('home', { title: request.texts.start.title, hasSignedOut, portalSignOut })
+  })
+`,
   ],
 ]
 

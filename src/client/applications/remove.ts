@@ -3,7 +3,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { logEvent } from '../operations/request-log.ts'
 import type { ApplicationsOptions } from './applications.ts'
 import { checkConfirmation, loadConfirmation } from './confirmation.ts'
-import { apiPathOf, idOf } from './requested-application.ts'
+import { apiPathOf, getApplication, idOf } from './requested-application.ts'
 
 export const remove: FastifyPluginAsync<ApplicationsOptions> = async (app, { config }) => {
   const form = app.defineForm({
@@ -20,7 +20,8 @@ export const remove: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
     form.submit(async (request, reply, { fields, once }) => {
       const id = idOf(request)
       await once(async () => {
-        await checkConfirmation(config, request, fields)
+        // Without this condition, the client would read every application once more before it removes it (DO-14).
+        if (id === config.clientId) checkConfirmation(config, await getApplication(request), fields)
         await request.visitor.api.delete(apiPathOf(request))
         logEvent(request, 'application_removed', { application: id })
       })
@@ -28,10 +29,10 @@ export const remove: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
         app.notices.leave(reply, '/applications', 'removed')
         return reply.redirect('/applications', 303)
       }
-      // The removed application is this site. From now on, the API refuses all tokens of this site, so the visitor is
-      // no longer signed in.
-      const { title, message, link } = request.texts.applications.remove.done
-      return reply.message({ title, message, nextStep: { href: '/', text: link } })
+      // The removed application is this site. From now on, the platform refuses all tokens of this site.
+      app.signIn.endSession(request)
+      app.notices.leave(reply, '/', 'site-removed')
+      return reply.redirect('/', 303)
     }),
   )
 }

@@ -268,10 +268,10 @@ export const applicationsTexts = {
     atOnce: 'This takes effect at once, and you cannot undo it:',
     noSignIn: 'Nobody can sign in with this application any more.',
     secretsStop: 'The client secrets and all tokens of this application stop working, including its app access tokens.',
+    /** Shown once on the start page, after the application of this site was removed. */
     done: {
-      title: 'This site has been removed',
+      title: 'This site has been removed.',
       message: 'Nobody can sign in here until the operator registers this site again and sets the new credentials.',
-      link: 'Go to the start page',
     },
   },
 

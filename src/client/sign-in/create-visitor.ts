@@ -59,7 +59,7 @@ export function createVisitors(options: VisitorsOptions) {
         renewal ??= renew()
         return renewal
       },
-      endSession: () => queueCookies(request, expireSessionCookies(sealer, cookiesAfterResponse(request))),
+      endSession: () => endSession(request),
     })
     // If `event` is set, the client has tried to renew the session.
     const wasRenewalTried = event !== undefined
@@ -108,7 +108,13 @@ export function createVisitors(options: VisitorsOptions) {
     }
   }
 
-  return { createVisitor, createFixedVisitor, addSessionData }
+  /** From now on, the request has no visitor, and its response deletes the cookies of the session. */
+  function endSession(request: FastifyRequest): void {
+    queueCookies(request, expireSessionCookies(sealer, cookiesAfterResponse(request)))
+    request.visitorIfAny = undefined
+  }
+
+  return { createVisitor, createFixedVisitor, addSessionData, endSession }
 }
 
 /** Queues the cookies of a loaded session, and logs what has happened to the session. */

@@ -44,6 +44,11 @@ export type SignIn = {
   /** A preHandler for public pages that show the name of a signed-in visitor. Sets `request.visitorIfAny`. */
   recognise: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
+  /**
+   * Ends the session of this request in the signed-in scope, without a call to the portal. Use it if the platform
+   * already refuses the visitor's tokens.
+   */
+  endSession: (request: FastifyRequest) => void
   /** Whether the visitor has signed out, and has not yet chosen to sign in again. */
   hasSignedOut: (request: FastifyRequest) => boolean
   /** Returns the address of the portal's own sign-out page. Returns undefined if the portal has no such page. */
@@ -158,6 +163,7 @@ export const signIn = fastifyPlugin<SignInOptions>(
       signOut,
       protect,
       recognise,
+      endSession: visitors.endSession,
       hasSignedOut,
       findPortalSignOut: request => portal.findSignOutPage(callContext(request)),
       signInAgainLink(request, { signIn: { signInAgain } }, returnTo = home) {

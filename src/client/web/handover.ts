@@ -69,7 +69,10 @@ export function createNotices(sealer: Sealer, clock: () => Date) {
   }
 }
 
-/** The cookie is deleted only after the page has been rendered. So if an error occurs, the value is not lost. */
+/**
+ * The cookie is deleted only after the page has been rendered. So if an error occurs, the value is not lost. The answer
+ * to a HEAD request does not show the page, so it does not delete the cookie.
+ */
 async function takeFrom(
   cookieName: string,
   sealer: Sealer,
@@ -81,7 +84,7 @@ async function takeFrom(
   const isForThisPage =
     handover?.path === request.url.split('?', 1)[0] && handover?.sessionOwner === request.visitorIfAny?.sessionOwner
   const page = await render(isForThisPage ? handover?.value : undefined)
-  if (isForThisPage) setCookies(reply, [expire(cookieName)])
+  if (isForThisPage && request.method !== 'HEAD') setCookies(reply, [expire(cookieName)])
   return page
 }
 

@@ -55,10 +55,9 @@ for (const [action, call, words] of [
     }
     t.equal(platform.received(call).length, 0)
     const done = await browser.post(path, { ...form, confirmation: ' Reference client ' })
-    t.equal(done.statusCode, action === 'delete' ? 200 : 303)
+    t.equal(done.statusCode, 303)
     t.equal(platform.received(call).length, 1)
-    if (action === 'delete') t.match(textOf(done), applicationsTexts.remove.done.message)
-    else t.match(textOf(await browser.get(here)), applicationsTexts.credentials.ofThisSite)
+    if (action === 'secret') t.match(textOf(await browser.get(here)), applicationsTexts.credentials.ofThisSite)
   })
 
   t.test(`the ${action} page of another application asks for confirmation, but not for the name`, async t => {
@@ -74,6 +73,34 @@ for (const [action, call, words] of [
 }
 
 t.test(
+  'PG-16: after this site’s own application was removed, the session ends, and the start page says once what has happened',
+  async t => {
+    const { browser, platform } = await start(t)
+    const form = readForm(await browser.get(`${here}/delete`), `${here}/delete`)
+    const calls = platform.received().length
+    const done = await browser.post(`${here}/delete`, { ...form, confirmation: 'Reference client' })
+    t.equal(done.statusCode, 303)
+    t.equal(done.headers.location, '/')
+    t.equal(platform.received().length - calls, 2, 'the portal refuses all calls of this site from now on')
+    t.same(
+      browser.names().filter(name => /session|refresh/.test(name)),
+      [],
+    )
+    const headers = { cookie: browser.cookieHeader() }
+    const head = await browser.server.inject({ method: 'HEAD', url: '/', headers })
+    t.equal(head.headers['set-cookie'], undefined, 'an answer without a body must not use up the text')
+    const page = await browser.get('/', { site: 'same-origin' })
+    t.equal(page.statusCode, 200)
+    t.match(textOf(page), applicationsTexts.remove.done.message)
+    t.match(page.body, /<p class="warning" role="status" tabindex="-1" autofocus>/)
+    t.notMatch(page.body, 'action="/logout"')
+    const again = await browser.get('/', { site: 'same-origin' })
+    t.notMatch(textOf(again), applicationsTexts.remove.done.message)
+    t.notMatch(again.body, 'role="status"')
+  },
+)
+
+t.test(
   'F-41: if the form that removes this site’s own application is sent twice, the client removes it once',
   async t => {
     const { browser, platform } = await start(t)
@@ -81,8 +108,10 @@ t.test(
       ...readForm(await browser.get(`${here}/delete`), `${here}/delete`),
       confirmation: 'Reference client',
     }
-    t.equal((await browser.post(`${here}/delete`, form)).statusCode, 200)
-    t.equal((await browser.post(`${here}/delete`, form)).statusCode, 200)
+    // A browser that sends a form again has not received the first answer, so it still has its cookies.
+    const resending = browser.copy()
+    for (const sender of [browser, resending])
+      t.equal((await sender.post(`${here}/delete`, form)).headers.location, '/')
     t.equal(platform.received(`DELETE /apps/v1/${clientId}`).length, 1)
   },
 )
