@@ -36,18 +36,9 @@ export async function loadConfirmation(
   }
 }
 
-/**
- * Returns the application if the visitor has confirmed the action. Throws FieldError if the visitor had to type the
- * name of the application, but typed another name.
- */
-export async function checkConfirmation(
-  { clientId }: Config,
-  request: FastifyRequest,
-  fields: FormFields,
-): Promise<Application> {
-  const application = await getApplication(request)
-  const isConfirmed = toOneLine(fields.confirmation ?? '') === toOneLine(application.name)
-  if (application.id !== clientId || isConfirmed) return application
+/** Throws FieldError if the application is this site itself, but the visitor has not typed its name. */
+export function checkConfirmation({ clientId }: Config, { id, name }: Application, { confirmation = '' }: FormFields) {
+  if (id !== clientId || toOneLine(confirmation) === toOneLine(name)) return
   throw new FieldError(
     { confirmation: [texts => texts.applications.confirmation.differs] },
     texts => texts.applications.confirmation.nothingDone,

@@ -30,14 +30,12 @@ export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOp
 
   async function renderApplication(request: FastifyRequest, reply: FastifyReply, notice: string | undefined) {
     const { visitor } = request
-    // Checks the id before the two calls below start.
-    idOf(request)
+    // The two calls do not run at the same time: if the API refused the token of both, the client would repeat both
+    // (UP-14).
+    const application = await getApplication(request)
     // A page makes at most two calls, including the renewal of an expired access token (DO-14). So after such a renewal,
     // the groups are not loaded, and the page shows the last known name of the group.
-    const [application, groups = []] = await Promise.all([
-      getApplication(request),
-      visitor.wasRenewalTried ? undefined : loadGroups(visitor).then(loaded => loaded.groups),
-    ])
+    const { groups = [] } = visitor.wasRenewalTried ? {} : await loadGroups(visitor)
     const { groupId } = application
     const groupKey = `${visitor.sessionOwner} ${groupId}`
     const group = groups.find(({ id }) => id === groupId)

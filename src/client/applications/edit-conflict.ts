@@ -35,10 +35,12 @@ type Difference = { name: Name; typed: string; stored: string; choice: 'typed' |
 /** Nothing was saved. For each field that differs, the visitor has to choose the typed or the stored value. */
 export class EditConflict extends PublicError {
   readonly differences: Difference[]
+  readonly stored: Application
 
-  constructor(differences: Difference[]) {
+  constructor(differences: Difference[], stored: Application) {
     super('application_overtaken', 409, texts => texts.applications.conflict.message)
     this.differences = differences
+    this.stored = stored
   }
 }
 
@@ -62,12 +64,13 @@ export function withoutChoices(form: FormFields): FormFields {
 }
 
 /**
- * Returns the form. Throws EditConflict if the submission would overwrite a stored value that the form has not shown.
+ * Returns the form with the hidden fields of the stored application. Throws EditConflict if the submission would
+ * overwrite a stored value that the form has not shown.
  */
 export function refuseConflict(form: FormFields, stored: Application): FormFields {
   const differences = findDifferences(form, stored)
   const hasUnseen = differences.some(({ name, stored }) => !isSeen(form, name, stored))
-  if (!hasUnseen) return form
+  if (!hasUnseen) return { ...form, ...toHiddenFields(stored) }
   throw new EditConflict(
     differences.map(difference => {
       const isStoredChanged = !isSeen(form, difference.name, difference.stored)
@@ -76,6 +79,7 @@ export function refuseConflict(form: FormFields, stored: Application): FormField
       const changed = isStoredChanged ? 'stored' : 'typed'
       return { ...difference, choice: isStoredChanged && isTypedChanged ? undefined : changed }
     }),
+    stored,
   )
 }
 
@@ -91,15 +95,18 @@ export function readChoices(form: FormFields, stored: Application): Difference[]
   })
 }
 
-/** Returns the form with the values that the visitor chose. Throws EditConflict if a choice is missing. */
+/**
+ * Returns the form with the values that the visitor chose, and with the hidden fields of the stored application. Throws
+ * EditConflict if a choice is missing.
+ */
 export function applyChoices(form: FormFields, stored: Application): FormFields {
   const differences = readChoices(form, stored)
-  if (differences.some(({ choice }) => choice === undefined)) throw new EditConflict(differences)
+  if (differences.some(({ choice }) => choice === undefined)) throw new EditConflict(differences, stored)
   const chosen = differences.map(({ name, typed, stored, choice }) => {
     const value = choice === 'stored' ? stored : typed
     return [name, name === 'redirectUris' ? splitUris(value).join('\n') : value]
   })
-  return { ...form, ...Object.fromEntries(chosen), choosing: '' }
+  return { ...form, ...Object.fromEntries(chosen), ...toHiddenFields(stored), choosing: '' }
 }
 
 /** Finds the fields that the submission would change. A field that the API does not return cannot be compared. */

@@ -51,52 +51,37 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
     }),
   )
 
-  /** Throws EditConflict if the update would overwrite a change that somebody else has made in the meantime. */
+  /**
+   * Throws EditConflict if the update would overwrite a change that somebody else has made in the meantime. This
+   * function changes the object `fields` itself, because a refused form is shown again with the values in this object.
+   */
   async function save(request: FastifyRequest, fields: FormFields): Promise<void> {
-    let etag = strongEtag(fields.etag)
-    if (fields.choosing) etag = await compareWithStored(request, fields, applyChoices)
+    const isChoosing = Boolean(fields.choosing)
+    const hasEtag = !isChoosing && strongEtag(fields.etag) !== undefined
+    if (isChoosing) Object.assign(fields, applyChoices(fields, await getApplication(request)))
     checkFields(normalize(fields), ['name', 'redirectUris'])
-    // If the API does not send an ETag, somebody can still change the application between this comparison and the
-    // update.
-    etag ??= await compareWithStored(request, fields, refuseConflict)
+    if (!isChoosing && !hasEtag) Object.assign(fields, refuseConflict(fields, await getApplication(request)))
     try {
-      await update(request, fields, etag)
+      await update(request, fields)
     } catch (error) {
       if (!isChangedSince(error)) throw error
+      // The ETag is not older than this request, so the client does not try again (DO-14).
+      if (!hasEtag) throw changedJustNow()
       // If somebody has changed only values that are not in this form, such as the client secret, there is no conflict,
       // and the client sends the update again.
-      const newEtag = await compareWithStored(request, fields, refuseConflict)
-      await update(request, fields, newEtag).catch(secondError => {
-        if (!isChangedSince(secondError)) throw secondError
-        throw new PublicError('application_changed', 412, texts => texts.applications.form.changedJustNow)
+      Object.assign(fields, refuseConflict(fields, await getApplication(request)))
+      await update(request, fields).catch(secondError => {
+        throw isChangedSince(secondError) ? changedJustNow() : secondError
       })
     }
   }
 
-  async function update(request: FastifyRequest, fields: FormFields, ifMatch: string | undefined): Promise<void> {
+  /** If the form has no ETag, somebody can still change the application between the comparison and this update. */
+  async function update(request: FastifyRequest, fields: FormFields): Promise<void> {
     const changes = fieldsToUpdate(normalize(fields), fields.isClientKnown === 'yes')
     const body = { ...applicationEnvelope, data: changes }
+    const ifMatch = strongEtag(fields.etag)
     await request.visitor.api.put(apiPathOf(request), body, applicationSchema, { ifMatch })
-  }
-
-  /**
-   * Reads the stored application and calls `decide`, which applies the visitor's choices or refuses a conflict.
-   * Afterwards, the hidden fields record that the visitor has seen the stored values. This function changes the object
-   * `fields` itself, because a refused form is shown again with the values in this object. Returns the ETag of the
-   * stored application.
-   */
-  async function compareWithStored(
-    request: FastifyRequest,
-    fields: FormFields,
-    decide: (form: FormFields, stored: Application) => FormFields,
-  ): Promise<string | undefined> {
-    const stored = await getApplication(request)
-    try {
-      Object.assign(fields, decide(fields, stored))
-    } finally {
-      Object.assign(fields, toHiddenFields(stored))
-    }
-    return stored.etag
   }
 
   /**
@@ -112,10 +97,9 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
     if (problem || signInHref) return { fields: withoutChoices(fields) }
     const stored = await getApplication(request)
     const differences = readChoices(fields, stored)
-    const seen = { ...fields, ...toHiddenFields(stored) }
-    return differences.length > 0
-      ? showChoices(request, seen, new EditConflict(differences))
-      : { fields: { ...seen, choosing: '' } }
+    if (differences.length > 0) return showChoices(request, fields, new EditConflict(differences, stored))
+    const merged: FormFields = { ...fields, ...toHiddenFields(stored), choosing: '' }
+    return { fields: merged }
   }
 }
 
@@ -124,8 +108,13 @@ function isChangedSince(error: unknown): boolean {
   return error instanceof PublicError && error.code === 'api_changed'
 }
 
-function showChoices({ texts }: FastifyRequest, fields: FormFields, problem: EditConflict) {
-  const { differences } = problem
+function changedJustNow(): PublicError {
+  return new PublicError('application_changed', 412, texts => texts.applications.form.changedJustNow)
+}
+
+function showChoices({ texts }: FastifyRequest, typed: FormFields, problem: EditConflict) {
+  const { differences, stored } = problem
+  const fields: FormFields = { ...typed, ...toHiddenFields(stored) }
   const undecided = differences.filter(({ choice }) => choice === undefined)
   const errors = Object.fromEntries(undecided.map(({ name }) => [name, [texts.applications.conflict.choose]]))
   return { fields, problem, differences, errors }

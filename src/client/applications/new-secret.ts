@@ -5,7 +5,7 @@ import { type FormToken, FormUsed } from '../web/forms.ts'
 import type { ApplicationsOptions } from './applications.ts'
 import { checkConfirmation, loadConfirmation } from './confirmation.ts'
 import { sendCredentials } from './credentials.ts'
-import { apiPathOf, idOf } from './requested-application.ts'
+import { apiPathOf, getApplication, idOf } from './requested-application.ts'
 import { newSecretSchema } from './schemas.ts'
 
 export const newSecret: FastifyPluginAsync<ApplicationsOptions> = async (app, { config }) => {
@@ -26,12 +26,13 @@ export const newSecret: FastifyPluginAsync<ApplicationsOptions> = async (app, { 
     form.submit(async (request, reply, { fields, token, once }) => {
       const id = idOf(request)
       const credentials = await once(async () => {
-        const { name, secretTimes } = await checkConfirmation(config, request, fields)
-        refuseSecondSecret(token, describeSecrets(secretTimes))
+        const application = await getApplication(request)
+        checkConfirmation(config, application, fields)
+        refuseSecondSecret(token, describeSecrets(application.secretTimes))
         const path = `${apiPathOf(request)}/refreshSecret`
         const { clientSecret } = await request.visitor.api.post(path, undefined, newSecretSchema)
         logEvent(request, 'client_secret_renewed', { application: id })
-        return { name, isNew: false, clientId: id, clientSecret, appAccessTokens: [] }
+        return { name: application.name, isNew: false, clientId: id, clientSecret, appAccessTokens: [] }
       })
       return sendCredentials(config, request, reply, id, credentials)
     }),

@@ -12,7 +12,10 @@ import {
 } from '../upstream.ts'
 
 export type CallOptions = {
-  /** The deadline of the whole call, in milliseconds. The default is 10,000. */
+  /**
+   * The deadline of the call, in milliseconds. The default is 10,000. If the API refuses the access token, the second
+   * call must end before the same deadline. The renewal has its own deadline.
+   */
   deadlineMs?: number
   /** The maximum size of a response body, in bytes. The default is 8 MiB. */
   maxBytes?: number
@@ -88,9 +91,10 @@ export function createApi(options: ApiOptions): Api {
   const { upstream, apiUrl, context, compile, accessToken, renewAccessToken, endSession } = options
 
   async function sendWithToken(call: Omit<Call, 'context'>): Promise<Answer> {
+    const endsAt = performance.now() + call.deadlineMs
     const send = () => {
       const headers = { ...call.headers, authorization: `Bearer ${accessToken()}` }
-      return upstream.send({ ...call, headers, context })
+      return upstream.send({ ...call, headers, context, deadlineMs: endsAt - performance.now() })
     }
     const answer = await send()
     if (answer.status !== 401) return answer

@@ -705,7 +705,7 @@ export const failures = {
     'The client answers with 502, 503 or 504 when the platform fails, so that 500 always means a mistake in the client.',
   ),
   'DO-14': decision(
-    'A page or a form causes at most two calls to the platform, including a renewal. A login makes one exchange and at most two other calls to the portal. The page about the platform lists the exceptions.',
+    'A page causes at most two calls to the platform, including a renewal. A form causes at most two calls to the API, and a renewal if it is due. A login makes one exchange and at most two other calls to the portal. The page about the platform lists the exceptions.',
   ),
   'unknown-members': decision('The client ignores unknown fields in an answer of the API.'),
   'stays-up': decision('The client answers every request with a page and keeps running.'),

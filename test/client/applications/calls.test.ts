@@ -1,7 +1,7 @@
 // Tests how many API calls the pages for applications make, and what these calls contain. The addresses of the calls
 // come only from the settings.
 import t, { type Test } from 'tap'
-import { clientSecret, signIn, TestClock } from '../support/build-test-client.ts'
+import { clientId, clientSecret, signIn, TestClock } from '../support/build-test-client.ts'
 import { readForm } from '../support/read-form.ts'
 import { startListener } from '../support/start-listener.ts'
 import { applicationRecord, collection } from './support/application-record.ts'
@@ -47,18 +47,105 @@ t.test(
   },
 )
 
+/** Returns a function that sends a form, and returns the calls that the client then makes. */
+function countCalls(t: Test, { browser, platform }: Awaited<ReturnType<typeof buildApplicationsClient>>) {
+  return async (action: string, form: Record<string, string>, status = 303) => {
+    const before = platform.received().length
+    const answer = await browser.post(action, form)
+    t.equal(answer.statusCode, status, action)
+    return platform
+      .received()
+      .slice(before)
+      .filter(({ url }) => !url.startsWith('/.well-known/'))
+      .map(({ method, url }) => `${method} ${url}`)
+  }
+}
+
+t.test('DO-14: a form about one application makes at most two API calls, and a renewal if it is due', async t => {
+  const clock = new TestClock()
+  const api = rememberingApi(clock, [clientId, 'app-1', 'app-2'])
+  const test = await buildApplicationsClient(t, { clock, scripts: api.scripts })
+  const { browser, platform } = test
+  const send = countCalls(t, test)
+  await signIn(browser)
+  const renewal = 'POST /api/exchangeToken'
+  const open = async (path: string) => {
+    for (const id of [clientId, 'app-1']) api.records.set(id, applicationRecord(id))
+    const form = readForm(await browser.get(path), path)
+    clock.advance(3_601)
+    return form
+  }
+  platform.answer('PUT /apps/v1/app-1', { body: applicationRecord('app-1') })
+
+  const secret = '/applications/app-1/secret'
+  t.same(await send(secret, await open(secret)), [renewal, 'GET /apps/v1/app-1', 'POST /apps/v1/app-1/refreshSecret'])
+  await browser.get('/applications/app-1', { site: 'same-origin' })
+  const removal = '/applications/app-1/delete'
+  t.same(await send(removal, await open(removal)), [renewal, 'DELETE /apps/v1/app-1'])
+  const edit = '/applications/app-1/edit'
+  const changes = { redirectUris: 'https://a.test/' }
+  t.same(await send(edit, { ...(await open(edit)), ...changes }), [renewal, 'GET /apps/v1/app-1', 'PUT /apps/v1/app-1'])
+  t.same(await send(edit, { ...(await open(edit)), ...changes, etag: '"1"' }), [renewal, 'PUT /apps/v1/app-1'])
+  const ownRemoval = `/applications/${clientId}/delete`
+  t.same(await send(ownRemoval, { ...(await open(ownRemoval)), confirmation: 'Weather' }), [
+    renewal,
+    `GET /apps/v1/${clientId}`,
+    `DELETE /apps/v1/${clientId}`,
+  ])
+})
+
+for (const hasTags of [true, false]) {
+  t.test(
+    `DO-14: after the visitor has chosen between two changes, the client reads the application, and updates it once (${hasTags ? 'with' : 'without'} an ETag)`,
+    async t => {
+      const test = await buildApplicationsClient(t)
+      const { browser, platform } = test
+      const send = countCalls(t, test)
+      const path = '/applications/app-1/edit'
+      const headers: Record<string, string> = hasTags ? { etag: '"1"' } : {}
+      platform.answer('GET /apps/v1/app-1', { headers, body: applicationRecord('app-1') })
+      await signIn(browser)
+      const form = { ...readForm(await browser.get(path), path), redirectUris: 'https://a.test/', choosing: 'yes' }
+      const choices = { 'keep-redirectUris': 'typed', 'keep-name': 'stored' }
+      const calls = ['GET /apps/v1/app-1', 'PUT /apps/v1/app-1']
+      platform.answer('PUT /apps/v1/app-1', { status: 412, body: {} })
+      t.same(await send(path, { ...form, ...choices }, 412), calls)
+      platform.answer('PUT /apps/v1/app-1', { body: applicationRecord('app-1') })
+      t.same(await send(path, { ...form, ...choices }), calls)
+    },
+  )
+}
+
 t.test(
-  'DO-14: to create an application, the client makes two calls, and up to three more if similar applications exist',
+  'DO-14: if an application has changed since the form was shown, the client reads it, and sends the update at most once more',
+  async t => {
+    const test = await buildApplicationsClient(t)
+    const { browser, platform } = test
+    const path = '/applications/app-1/edit'
+    platform.answer('GET /apps/v1/app-1', { headers: { etag: '"1"' }, body: applicationRecord('app-1') })
+    platform.answer('PUT /apps/v1/app-1', { status: 412, body: {} })
+    await signIn(browser)
+    const form = { ...readForm(await browser.get(path), path), redirectUris: 'https://a.test/' }
+    t.same(await countCalls(t, test)(path, form, 412), [
+      'PUT /apps/v1/app-1',
+      'GET /apps/v1/app-1',
+      'PUT /apps/v1/app-1',
+    ])
+  },
+)
+
+t.test(
+  'DO-14: to create an application, the client makes two calls, up to three more if similar applications exist, and two more for a new group',
   async t => {
     const clock = new TestClock()
     const api = rememberingApi(clock)
-    const { browser, platform } = await buildApplicationsClient(t, { clock, scripts: api.scripts })
+    const test = await buildApplicationsClient(t, { clock, scripts: api.scripts })
+    const { browser, platform } = test
     await signIn(browser)
-    const create = async () => {
+    const create = async (more: Record<string, string> = {}) => {
+      browser.cookies.delete('__Host-handover')
       const form = readForm(await browser.get('/applications/new'), '/applications')
-      const before = platform.received().length
-      await browser.post('/applications', { ...form, ...typed })
-      return platform.received().length - before
+      return (await countCalls(t, test)('/applications', { ...form, ...typed, ...more })).length
     }
     t.equal(await create(), 2)
 
@@ -70,6 +157,41 @@ t.test(
     platform.answer('GET /apps/v1', { body: collection(alike.map(record => ({ ...record, client: undefined }))) })
     for (const record of alike) platform.answer(`GET /apps/v1/${record['@id']}`, { body: record })
     t.equal(await create(), 5)
+    platform.answer('GET /identities/v1/visitor-1/links', { body: collection([]) })
+    platform.answer('POST /identities/v1', { status: 201, body: { '@id': 'group-1' } })
+    t.equal(await create({ groupId: '', groupName: 'Weather people' }), 7)
+  },
+)
+
+t.test(
+  'UP-14: if the API always answers 401, a page or a form makes two API calls and one renewal, and then offers the login',
+  async t => {
+    const clock = new TestClock()
+    const api = rememberingApi(clock)
+    const { browser, platform } = await buildApplicationsClient(t, { clock, scripts: api.scripts })
+    api.records.set('app-1', applicationRecord('app-1'))
+    await signIn(browser)
+    clock.advance(31)
+    const about = ['edit', 'secret', 'delete'].map(action => `/applications/app-1/${action}`)
+    const forms = new Map<string, Record<string, string>>()
+    for (const path of about) forms.set(path, readForm(await browser.get(path), path))
+    forms.set('/applications', { ...readForm(await browser.get('/applications/new'), '/applications'), ...typed })
+    for (const call of Object.keys(api.scripts)) platform.answer(call, { status: 401, body: {} })
+    platform.answer('PUT /apps/v1/app-1', { status: 401, body: {} })
+    const judge = async (what: string, send: (jar: typeof browser) => ReturnType<typeof browser.get>) => {
+      const before = platform.received().length
+      const answer = await send(browser.copy())
+      t.ok([302, 401].includes(answer.statusCode), what)
+      const calls = platform.received().slice(before)
+      t.equal(calls.filter(({ url }) => url.startsWith('/api/')).length, 1, `${what}: one renewal`)
+      t.equal(calls.filter(({ url }) => /^\/(apps|identities)\//.test(url)).length, 2, `${what}: two API calls`)
+      // For ten seconds, the client shares the result of a renewal.
+      clock.advance(11)
+    }
+    for (const path of ['/applications', '/applications/new', '/applications/app-1', ...about])
+      await judge(`GET ${path}`, jar => jar.get(path))
+    for (const [path, form] of forms)
+      await judge(`POST ${path}`, jar => jar.post(path, { ...form, redirectUris: 'https://a.test/' }))
   },
 )
 

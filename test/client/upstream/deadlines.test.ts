@@ -13,7 +13,8 @@ import { rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
 import { readForm, textOf } from '../support/read-form.ts'
 import { setCookieLine } from '../support/read-response.ts'
 import { giveTokens, type Received, type Script, send } from '../support/scripted-platform.ts'
-import { smallApi } from '../support/small-product.ts'
+import { smallApi, smallProduct } from '../support/small-product.ts'
+import type { TestProduct } from '../support/test-product.ts'
 import { startUnacceptingPort } from '../support/unaccepting-port.ts'
 
 // The tests only wait, so they run at the same time. Together they take as long as the longest test.
@@ -109,6 +110,27 @@ t.test('UP-03: one deadline limits the total time of all calls of a request', as
     2,
     'the call must be sent twice: refused once, and cut off at the deadline',
   )
+})
+
+t.test('UP-03: if the API refuses a token, the second call must end before the deadline of the first call', async t => {
+  const product: TestProduct = {
+    ...smallProduct,
+    async pages(app) {
+      app.get('/page', async (request, reply) => {
+        await request.visitor.api.get('/things', {}, { deadlineMs: 1_000 })
+        return reply.message({ title: 'Page', message: 'Things', nextStep: { href: '/', text: 'Start' } })
+      })
+    },
+  }
+  const { browser, platform } = await buildTestClient(t, { product })
+  await signIn(browser)
+  platform.answer('GET /things', async (_request, response) => {
+    const { length } = platform.received('GET /things')
+    await wait(600)
+    send(response, length === 1 ? { status: 401, body: {} } : { body: [] })
+  })
+  t.equal((await browser.get('/page')).statusCode, 504)
+  t.equal(platform.received('GET /things').length, 2)
 })
 
 t.test('UP-03: the deadline of a request is shorter than the timeout of its socket', async t => {
