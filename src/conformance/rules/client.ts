@@ -33,6 +33,10 @@ export const start = {
   'no-extra-fields': decision(
     "If the metadata of the portal does not list S256, the client uses no PKCE, and sends only parameters that are in the platform's specification.",
   ),
+  // Only advice: RFC 6749, 3.1 says "The authorization server MUST ignore unrecognized request parameters."
+  'start-known-parameters': advice(
+    'The redirect to the portal contains only parameters of the specification and of PKCE. The portal ignores all others.',
+  ),
   'CL-22': should(
     rfc(
       9700,
@@ -217,8 +221,8 @@ export const callback = {
   ),
   'only-supported-methods': asvs(
     '4.1.4',
-    'The login path and the callback answer every method except GET with 405.',
-    'only HTTP methods that are explicitly supported by the application or its API',
+    'At the login path and the callback, the client accepts only GET, and refuses every method that it does not use.',
+    'only HTTP methods that are explicitly supported by the application or its API (including OPTIONS during preflight requests) can be used and that unused methods are blocked.',
   ),
   'CL-25': rfc(
     9700,
@@ -382,11 +386,8 @@ export const cookies = {
     ),
   ),
   'CK-05': decision('Nobody can read or change the data of a session in a cookie.'),
-  'session-unguessable': rfc(
-    6749,
-    '10.10',
-    'Nobody can guess the value of a session cookie.',
-    'The probability of an attacker guessing generated tokens (and other credentials not intended for handling by end-users) MUST be less than or equal to 2^(-128)',
+  'session-unguessable': decision(
+    'Nobody can guess the value of a session cookie. (OWASP ASVS 5.0, V7.2.3 recommends 128 random bits.)',
   ),
   'CK-06': decision('The client accepts a sealed value only for the purpose for which it was sealed.'),
   'CK-07': decision(

@@ -6,7 +6,7 @@ import { checks } from '../../../src/conformance/checks.ts'
 import type { Result } from '../../../src/conformance/run-checks.ts'
 import { openStage, type Stage } from '../support/stage.ts'
 import { type Behaviour, correct } from './behaviour.ts'
-import { crashIf } from './changes.ts'
+import { answerWith, crashIf } from './changes.ts'
 import { buildClient } from './client.ts'
 import { buildFaultyClient } from './faulty-client.ts'
 import { metadataReader } from './mistakes/metadata.ts'
@@ -109,6 +109,20 @@ t.test('if a client does not encode the slash of an id in a link, no check of a 
   )
 })
 
+t.test('if a client answers a method without a route with 404, the check `start-methods-405` passes', async t => {
+  const stage = await openStage()
+  t.teardown(stage.close)
+  const results = await stage.judge(
+    settings =>
+      buildClient(settings, {
+        ...correct,
+        ...answerWith(answer => (answer.status === 405 ? { ...answer, status: 404, headers: {} } : answer)),
+      }),
+    checks.filter(({ id }) => id === 'start-methods-405'),
+  )
+  t.same(results.filter(isBlamed).map(tell), [])
+})
+
 t.test('if a client closes the connection after an invalid request target, no check fails', async t => {
   const stage = await openStage()
   t.teardown(stage.close)
@@ -137,6 +151,17 @@ t.test(
     )
   },
 )
+
+t.test('at a name that ends with .localhost, a correct client fails no check', async t => {
+  const stage = await openStage([], { hasBrowser: false, host: 'app.localhost' })
+  t.teardown(stage.close)
+  const groups = ['starting-a-login', 'exchange', 'raw-requests', 'signing-out']
+  const results = await stage.judge(
+    buildFaultyClient,
+    checks.filter(({ group }) => groups.includes(group)),
+  )
+  t.same(results.filter(isBlamed).map(tell), [])
+})
 
 for (const [what, change] of Object.entries(groupFields))
   t.test(`if visitors choose the group of a new application in ${what}, no check of the form fails`, async t => {

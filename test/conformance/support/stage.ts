@@ -22,6 +22,8 @@ export type Stage = Awaited<ReturnType<typeof openStage>>
 export interface StageSettings {
   hasReplica?: boolean
   hasBrowser?: boolean
+  /** The name of the client's host. */
+  host?: string
   /** Returns a running Chromium. By default, the stage starts its own Chromium, as the command does. */
   shareChromium?: (() => Promise<Browser>) | undefined
 }
@@ -29,11 +31,11 @@ export interface StageSettings {
 /** Opens a stage. `options`: options of the conformance command, without the addresses. */
 export async function openStage(
   options: string[] = [],
-  { hasReplica = true, hasBrowser = true, shareChromium }: StageSettings = {},
+  { hasReplica = true, hasBrowser = true, host = 'localhost', shareChromium }: StageSettings = {},
 ) {
   // Chooses the ports only once, because the clients listen on them one after the other.
   const [port, replicaPort] = [await findFreePort(), await findFreePort()]
-  const [client, replica] = [`http://localhost:${port}`, `http://localhost:${replicaPort}`]
+  const [client, replica] = [`http://${host}:${port}`, `http://${host}:${replicaPort}`]
   // patienceMs is longer than the four seconds after which the small clients end a call.
   const settings = {
     ...readSettings([

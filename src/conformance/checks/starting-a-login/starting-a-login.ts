@@ -154,8 +154,8 @@ export const startingALogin: CheckDefinition[] = [
   {
     id: 'start-no-further-parameters',
     title: 'The redirect to the portal contains only parameters of the specification',
-    rule: 'no-extra-fields',
-    why: 'A portal may refuse a login with an unknown parameter. Many libraries for OpenID Connect add parameters such as scope or nonce.',
+    rule: 'start-known-parameters',
+    why: 'An unknown parameter has no effect at the portal. Many libraries for OpenID Connect add scope, nonce or prompt, and the developer may believe that the portal acts on them.',
     fix: 'Send only grant_type, response_type, client_id, redirect_uri, cancel_url, state, and the two parameters of PKCE.',
     async run(context) {
       const known = [...parameters.map(([name]) => name), 'code_challenge', 'code_challenge_method']
@@ -431,18 +431,20 @@ export const startingALogin: CheckDefinition[] = [
   },
   {
     id: 'start-methods-405',
-    title: 'The login path and the callback answer PUT, PATCH, DELETE and POST with 405',
+    title: 'The login path and the callback refuse PUT, PATCH, DELETE and POST',
     rule: 'only-supported-methods',
-    why: 'With 405, a program learns that it used the wrong method. Another status hides the mistake, or means that the client has done something.',
-    fix: 'Accept only GET at both paths, and answer every other method with 405 and the header Allow.',
+    why: 'If the client answers with a page or a redirect, it has done something for a method that nobody needs there.',
+    fix: 'Accept only GET at both paths. The best answer to every other method is 405 with the header Allow. Another status from 400 to 499, or 501, is enough.',
     async run(context) {
       const { login, callback } = context.settings
       for (const path of [login, callback])
         for (const method of ['PUT', 'PATCH', 'DELETE', 'POST']) {
           const answer = await sendTo(context, path, method)
-          // A client may refuse every form without a token before it looks at the path.
-          const isRefused = [400, 403, 405, 415, 501].includes(statusOf(answer))
-          expect(isRefused, `${method} ${path} was answered with status ${statusOf(answer)}.`, answer)
+          // Many frameworks answer a method without a route with 404. A client may also refuse every form without a token
+          // before it looks at the path.
+          const status = statusOf(answer)
+          const isRefused = (status >= 400 && status < 500) || status === 501
+          expect(isRefused, `${method} ${path} was answered with status ${status}.`, answer)
         }
     },
   },

@@ -439,10 +439,10 @@ export const startingALogin: Mistake[] = [
   }),
   mistake('login-by-options', 'start-other-methods', { startMethods: ['GET', 'OPTIONS'] }),
   mistake(
-    'post-to-the-login-is-not-found',
+    'post-to-the-login-shows-a-page',
     'start-methods-405',
     answerWith((answer, visit) =>
-      isLogin(visit) && answer.status === 405 ? { ...answer, status: 404, headers: {} } : answer,
+      isLogin(visit) && answer.status === 405 ? { ...answer, status: 200, headers: {} } : answer,
     ),
   ),
   mistake(
