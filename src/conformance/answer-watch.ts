@@ -2,7 +2,7 @@
 // pages, but not for some, such as the page after a failed renewal.
 import type { HttpExchange } from './browser/browser.ts'
 import { readReferrerPolicy } from './browser/referrer.ts'
-import { bodyOf, headerOf, isRedirect, setCookiesOf, statusOf } from './findings.ts'
+import { bodyOf, headerOf, headersOf, isRedirect, setCookiesOf, statusOf } from './findings.ts'
 import { describeHttpExchange } from './report/describe.ts'
 import { whyKept } from './steps/caching.ts'
 import { isNotFramed } from './steps/frames.ts'
@@ -112,12 +112,11 @@ export function watchAnswers(known: Known) {
 
   function noteContent(exchange: HttpExchange): void {
     const body = bodyOf(exchange)
-    const headers = 'headers' in exchange.response ? [...exchange.response.headers] : []
     const isFile = /css|javascript|font|image/i.test(headerOf(exchange, 'content-type') ?? '')
     const allowed = headerOf(exchange, 'access-control-allow-origin')
     if (allowed !== undefined && !isFile && !known.clients.includes(allowed))
       add('cors', exchange, `has Access-Control-Allow-Origin: ${allowed}`)
-    for (const [name, value] of headers) {
+    for (const [name, value] of headersOf(exchange)) {
       if (namesVersion(name, value)) add('version', exchange, `has the header ${name}: ${value}`)
       if (!name.startsWith('content-security-policy') && saysInside(value, known.apiUrl))
         add('inside', exchange, `has the header ${name}: ${value}`)

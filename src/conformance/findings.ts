@@ -84,6 +84,10 @@ export function headerOf({ response }: HttpExchange, name: string): string | und
   return 'headers' in response ? (response.headers.get(name) ?? undefined) : undefined
 }
 
+export function headersOf({ response }: HttpExchange): [name: string, value: string][] {
+  return 'headers' in response ? [...response.headers] : []
+}
+
 export function setCookiesOf({ response }: HttpExchange): string[] {
   return 'setCookies' in response ? response.setCookies : []
 }

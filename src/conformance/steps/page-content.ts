@@ -185,6 +185,8 @@ const headersOfServers = ['server', 'x-powered-by', 'x-generator', 'x-aspnet-ver
 
 /** Whether the header names the version of a server or of a framework. */
 export function namesVersion(name: string, value: string): boolean {
+  // Every Via header contains the version of HTTP. Only the comment in parentheses names a program with its version.
+  if (name === 'via' && /\(.*\d.*\)/.test(value)) return true
   return versions.test(`${name}: ${value}`) || (headersOfServers.includes(name) && /\d\.\d|\/\s*v?\d/i.test(value))
 }
 

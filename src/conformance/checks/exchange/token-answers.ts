@@ -567,6 +567,7 @@ export const tokenAnswers: CheckDefinition[] = [
             `The cookie ${cookie.name} has ${cookie.name.length + cookie.value.length} bytes.`,
             exchange,
           )
+        expect(!isBareFailure(page), 'The answer is the default error page of a server.', page)
         const isRefusedAloud = page.trail.some(({ response }) => 'status' in response && response.status >= 400)
         expect(
           isRefusedAloud || (await context.isSignedIn(browser)),

@@ -10,7 +10,8 @@ import { redirectAway, requestAtTrap } from '../../steps/redirect-trap.ts'
 import { expectBack, isCall, type Renewing, renewNow, renewUnder } from '../../steps/renewals.ts'
 import { asksToSignIn, expiredSession, isSession, renewalIn, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, readableTextsIn, readSetCookie, wrongAgeOf } from '../../steps/set-cookies.ts'
-import { fieldsOf, isRenewal, tokensOf } from '../../tokens.ts'
+import { expectUnprinted } from '../../steps/unprinted.ts'
+import { fieldsOf, isRenewal, tokensIssuedIn, tokensOf } from '../../tokens.ts'
 import { answers } from './answers.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
@@ -666,22 +667,13 @@ const kept: CheckDefinition[] = [
     fix: 'Log the path and the status of a call. From headers and bodies, log only the fields in a fixed list.',
     needs: ['page', 'process'],
     async run(context) {
-      const { browser, person } = await expiredSession(context)
+      const { browser } = await expiredSession(context)
       await context.order('refresh-400', { times: 1, options: { error: 'temporarily_unavailable' } })
       renewalIn(context, await visitPage(context, browser))
       await context.dropFaults()
       await visitPage(context, browser)
-      const tokens = context
-        .arrived('exchange', 'refresh')
-        .flatMap(step => [tokensOf(step)?.access_token, tokensOf(step)?.refresh_token])
-      const secrets = [...tokens, context.platform.clientSecret.reveal(), person.password].filter(
-        (one): one is string => typeof one === 'string' && one.length >= 16,
-      )
-      const line = context
-        .clientProcess!.output()
-        .split('\n')
-        .find(one => secrets.some(secret => one.includes(secret)))
-      expect(line === undefined, 'The output of the client contains a token or the secret.')
+      await expectUnprinted(context, 'a token', context.arrived().flatMap(tokensIssuedIn))
+      await expectUnprinted(context, 'the client secret', [context.platform.clientSecret.reveal()])
     },
   },
 ]

@@ -188,31 +188,6 @@ export const cookie: Mistake[] = [
     'cookie-kept-by-browsers',
     sessionWith(text => text.replace(' Secure;', '')),
   ),
-  mistake(
-    'cookie-over-4096',
-    [
-      'cookie-size-9-kb',
-      'cookie-size-3-kb',
-      'cookie-size-5-kb',
-      'token-answer-3-kb',
-      'token-answer-5-kb',
-      'token-answer-9-kb',
-    ],
-    {
-      setCookie(visit, name, value, attributes) {
-        visit.setCookies.push(`${name}=${visit.behaviour.seal(visit, name, value)}; ${attributes}`)
-      },
-    },
-  ),
-  mistake('login-refuses-large-tokens-with-a-crash', 'cookie-size-9-kb', {
-    setCookie(visit, name, value, attributes) {
-      try {
-        correct.setCookie(visit, name, value, attributes)
-      } catch (error) {
-        throw error instanceof Refusal ? new RangeError('cookie too large') : error
-      }
-    },
-  }),
   mistake('session-id-counted', 'cookie-unguessable', {
     seal(visit, name, value) {
       const id = keepInMemory(visit, name, value)

@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto'
 import { deflateSync, inflateSync } from 'node:zlib'
 import { correct } from '../behaviour.ts'
-import { exchangeWith, readable } from '../changes.ts'
+import { answerWith, exchangeWith, readable } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { callPortal, isRecord } from '../platform.ts'
 import { PlatformError, Refusal, type Visit } from '../visit.ts'
@@ -400,6 +400,21 @@ export const exchange: Mistake[] = [
     async send(visit, request) {
       const [status, answer] = await correct.send(visit, request)
       return [request.url.endsWith('/api/exchangeToken') ? 200 : status, answer]
+    },
+  }),
+  mistake('cookie-over-4096', ['token-answer-3-kb', 'token-answer-5-kb', 'token-answer-9-kb'], {
+    setCookie(visit, name, value, attributes) {
+      visit.setCookies.push(`${name}=${visit.behaviour.seal(visit, name, value)}; ${attributes}`)
+    },
+  }),
+  mistake('login-refuses-large-tokens-with-a-crash', 'token-answer-9-kb', {
+    ...answerWith(answer => (answer.status === 500 ? { status: 500, body: 'Internal Server Error' } : answer)),
+    setCookie(visit, name, value, attributes) {
+      try {
+        correct.setCookie(visit, name, value, attributes)
+      } catch (error) {
+        throw error instanceof Refusal ? new RangeError('cookie too large') : error
+      }
     },
   }),
 ]

@@ -64,7 +64,7 @@ export const callback: Mistake[] = [
   mistake('callback-kept-in-caches', 'callback-no-store', afterLoginWith({ 'cache-control': 'private, max-age=600' })),
   mistake(
     'callback-for-every-cache',
-    ['callback-not-cached', 'cookie-not-cached'],
+    ['callback-not-cached', 'cookie-answers-not-kept'],
     afterLoginWith({ 'cache-control': 'public, max-age=300' }),
   ),
   mistake('callback-shows-the-code', 'callback-nothing-foreign', {
