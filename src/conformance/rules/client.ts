@@ -435,10 +435,15 @@ export const renewal = {
     'When two replicas renew at the same time, the replica whose renewal is refused does not delete the cookies that the other replica has set.',
   ),
   'RF-05': decision(
-    'A renewal that the portal refuses with invalid_grant ends the session. After any other failure of a renewal, the session continues, except in the cases of `refused-for-good`.',
+    'A renewal that the portal refuses with invalid_grant ends the session. After any other failure of a renewal, the session continues, except in the cases of `refused-for-good` and `no-renewals`.',
   ),
   'refused-for-good': decision(
-    'If the portal refuses a renewal with unsupported_grant_type or unauthorized_client, or answers it with status 404, 405 or 501, the session ends, as after invalid_grant.',
+    'If the portal refuses a renewal with unsupported_grant_type or unauthorized_client, the session ends, as after invalid_grant.',
+  ),
+  'no-renewals': should(
+    decision(
+      'If the portal answers a renewal with status 404, 405 or 501, it offers no renewals. The session ends, as after invalid_grant.',
+    ),
   ),
   'RF-08': decision(
     'If the answer to a renewal contains no refresh token, the client keeps the old refresh token. The answer to a renewal needs no state.',

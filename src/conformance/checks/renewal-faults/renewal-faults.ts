@@ -496,7 +496,7 @@ const refusals: CheckDefinition[] = [
     (status): CheckDefinition => ({
       id: `refresh-dropped-on-${status}`,
       title: `If the portal answers a renewal with status ${status}, the client offers to sign in, and the login works`,
-      rule: 'refused-for-good',
+      rule: 'no-renewals',
       why: `A portal without renewals may answer with ${status}, so no later renewal can succeed. If the client shows an error each time, the visitor cannot sign in again.`,
       fix: 'After status 404, 405 or 501, delete the refresh token and offer to sign in. The body may be a web page, so check the status before you read the body.',
       needs,

@@ -108,7 +108,7 @@ const final: Record<string, Script> = {
 
 for (const [what, renewal] of Object.entries(final)) {
   t.test(
-    `RF-05, refused-for-good: ${what} deletes the refresh cookie immediately, and the session ends when its access token expires`,
+    `RF-05, refused-for-good, no-renewals: ${what} deletes the refresh cookie immediately, and the session ends when its access token expires`,
     async t => {
       const { browser, clock, renewals, logged } = await newVisitor(renewal)
       clock.advance(3600 - 30)
@@ -125,7 +125,7 @@ for (const [what, renewal] of Object.entries(final)) {
   )
 
   t.test(
-    `RF-05, refused-for-good: if the access token has expired, ${what} ends the session, and the client redirects the visitor to the login`,
+    `RF-05, refused-for-good, no-renewals: if the access token has expired, ${what} ends the session, and the client redirects the visitor to the login`,
     async t => {
       const { browser, clock, renewals } = await newVisitor(renewal)
       clock.advance(3601)
