@@ -387,7 +387,7 @@ export const cookies = {
   ),
   'CK-05': decision('Nobody can read or change the data of a session in a cookie.'),
   'session-unguessable': decision(
-    'Nobody can guess the value of a session cookie. (OWASP ASVS 5.0, V7.2.3 recommends 128 random bits.)',
+    'Nobody can guess the value of a session cookie. OWASP ASVS 5.0, V7.2.3, recommends 128 random bits.',
   ),
   'CK-06': decision('The client accepts a sealed value only for the purpose for which it was sealed.'),
   'CK-07': decision(
