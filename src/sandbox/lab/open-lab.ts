@@ -47,7 +47,8 @@ export async function openLab(
     enlargeToken: (accessToken, bytes) => enlargeAccessToken(services, accessToken, bytes),
     endTokenIn: (accessToken, seconds) => endAccessTokenIn(services, accessToken, seconds),
     makeOpaque: opaqueTokens.make,
-    tokenBehind: opaqueTokens.find,
+    acceptOpaqueToken: opaqueTokens.acceptIn,
+    authorizationIn: opaqueTokens.sentIn,
     noteFault: stepFaults.note,
     noteTrap: stepFaults.noteTrap,
   }
@@ -57,7 +58,7 @@ export async function openLab(
   const { server, mailbox, faults, urlOf } = lab
   const observer: Observer = {
     onStep(step, request) {
-      const labStep = stepFaults.addTo(step, request)
+      const labStep = stepFaults.addTo(opaqueTokens.showIn(step, request), request)
       lab.record(labStep)
       onStep?.(labStep)
     },

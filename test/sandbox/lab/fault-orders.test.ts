@@ -302,6 +302,25 @@ t.test(
   },
 )
 
+t.test('calls with an opaque access token belong to the login that got this token, also for a fault', async t => {
+  const { sandbox, order, call } = await buildFaultLab(t)
+  const state = 'a-state-of-enough-characters'
+  await order('exchange-opaque-access-token')
+  const { access_token: token } = (await exchange(sandbox, { code: await getCode(sandbox, { state }), state })).json()
+  const listStatus = async () =>
+    (await sandbox.api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${token}` } })).statusCode
+  t.equal(await listStatus(), 200)
+  await order('list-503', { state })
+  t.equal(await listStatus(), 503)
+  const { logins } = (await call('GET', '/lab/v1/logins')).json()
+  t.equal(logins.length, 1, 'the calls are not in an entry of their own')
+  const { steps } = (await call('GET', `/lab/v1/logins/${logins[0].id}`)).json()
+  t.same(
+    steps.slice(-2).map(({ route }: { route: string }) => route),
+    ['/apps/v1', '/apps/v1'],
+  )
+})
+
 t.test(
   'if an order contains a state value, its fault happens only to the login with this state, and also to later calls of this login, which no longer carry the state',
   async t => {

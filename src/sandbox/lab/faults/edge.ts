@@ -28,8 +28,10 @@ export interface PlatformAccess {
   enlargeToken: FaultContext['enlargeToken']
   endTokenIn: FaultContext['endTokenIn']
   makeOpaque: FaultContext['makeOpaque']
-  /** Returns the access token that `makeOpaque` has replaced with this text. */
-  tokenBehind(opaque: string): string | undefined
+  /** If the request contains a text of `makeOpaque`, the platform reads the access token that this text has replaced. */
+  acceptOpaqueToken(request: FastifyRequest): void
+  /** The Authorization header as the client has sent it. */
+  authorizationIn(request: FastifyRequest): string | undefined
   noteFault(request: FastifyRequest, fault: StepFault): void
   noteTrap(request: FastifyRequest, fault: StepFault): void
 }
@@ -52,15 +54,12 @@ export function actAtEdge(
   listener: Listener,
   { orderedFaults, traps, platform, ...recorded }: EdgeOptions,
 ): void {
-  const isOfState = stateReader(recorded)
+  const isOfState = stateReader({ ...recorded, platform })
   const connections = trackConnections()
   /** The requests that a fault has affected. A request has at most one fault. */
   const withFault = new WeakSet<FastifyRequest>()
 
-  server.addHook('onRequest', async ({ headers }) => {
-    const token = platform.tokenBehind(headers.authorization?.replace(/^Bearer +/i, '') ?? '')
-    if (token !== undefined) headers.authorization = `Bearer ${token}`
-  })
+  server.addHook('onRequest', async request => platform.acceptOpaqueToken(request))
 
   server.addHook('preHandler', async (request, reply) => {
     if (orderedFaults.isEmpty()) return
@@ -151,11 +150,11 @@ export function actAtEdge(
  * Returns a function that says whether a request belongs to the login whose state has this hash. Such a request
  * contains the state, or a token of the login.
  */
-function stateReader({ logins, hide }: Pick<EdgeOptions, 'logins' | 'hide'>) {
+function stateReader({ platform, logins, hide }: Pick<EdgeOptions, 'platform' | 'logins' | 'hide'>) {
   return (request: FastifyRequest, state: string, addressBack?: string): boolean => {
     const back = addressBack === undefined ? {} : Object.fromEntries(new URL(addressBack).searchParams)
     const { state: sent, refresh_token: refreshToken, token } = (request.body ?? {}) as Record<string, unknown>
-    const bearer = request.headers.authorization?.replace(/^\S+\s+/, '')
+    const bearer = platform.authorizationIn(request)?.replace(/^\S+\s+/, '')
     const { state: started } = request.query as Record<string, unknown>
     const isSent = [back.state, sent, started].some(one => typeof one === 'string' && hide.hash(one) === state)
     return (

@@ -103,6 +103,8 @@ function opaqueText(form: OpaqueForm): string {
 /** Replaces access tokens with opaque strings. A platform without JWTs would issue such tokens. */
 export function createOpaqueTokens() {
   const tokens = new Map<string, string>()
+  /** The Authorization headers that `acceptIn` has replaced. */
+  const sent = new WeakMap<FastifyRequest, string>()
   return {
     make(token: string, form: OpaqueForm): string {
       const opaque = opaqueText(form)
@@ -110,6 +112,24 @@ export function createOpaqueTokens() {
       if (tokens.size > mostOpaqueTokens) tokens.delete(tokens.keys().next().value!)
       return opaque
     },
-    find: (opaque: string): string | undefined => tokens.get(opaque),
+
+    /** If the request contains an opaque token, the platform reads the access token that this text has replaced. */
+    acceptIn(request: FastifyRequest): void {
+      const { authorization = '' } = request.headers
+      const token = tokens.get(authorization.replace(/^Bearer +/i, ''))
+      if (token === undefined) return
+      sent.set(request, authorization)
+      request.headers.authorization = `Bearer ${token}`
+    },
+
+    /** Returns the Authorization header as the client has sent it. */
+    sentIn: (request: FastifyRequest): string | undefined => sent.get(request) ?? request.headers.authorization,
+
+    /** Returns the step with the header that the client has sent, because the login is found by the opaque token. */
+    showIn(step: Step, request: FastifyRequest): Step {
+      const authorization = sent.get(request)
+      if (authorization === undefined) return step
+      return { ...step, request: { ...step.request, headers: { ...step.request.headers, authorization } } }
+    },
   }
 }
