@@ -169,6 +169,28 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
+    `a fault in the connection waits for a browser, and does not happen to a login that the laboratory finishes (${database.name})`,
+    async t => {
+      const { sandbox, lab } = await start(t)
+      const { clientId, person } = (await lab('POST', 'applications', { redirectUri })).json()
+      const finish = (state: string) =>
+        lab('POST', 'sign-in', { userId: person.userId, url: `${portalUrl}${startOf(clientId, { state })}` })
+      for (const kind of ['reset', 'cut', 'late', 'never', 'drip', 'endless-body', 'endless-header', 'slow-header'])
+        await lab('POST', 'faults', { place: 'start', kind, clientId })
+      t.match((await finish('one')).json(), { redirectUrl: /[?&]code=/ })
+      const { faults } = (await lab('GET', 'faults')).json()
+      t.same(new Set(faults.map(({ status }: { status: string }) => status)), new Set(['waiting']))
+      await lab('POST', 'faults', { fault: 'start-503', clientId })
+      t.match(await finish('two'), { statusCode: 422 }, 'other faults happen')
+      const sessions = sandbox.store.read
+        .selectFrom('portal_sessions')
+        .select('id_hash')
+        .where('user_id', '=', person.userId)
+      t.same(await sessions.execute(), [], 'the session for the login is deleted')
+    },
+  )
+
+  t.test(
     `if the laboratory lets an access token expire, the API refuses the token like any expired token, and the refresh token of the login stays valid (${database.name})`,
     async t => {
       const { sandbox, lab } = await start(t)

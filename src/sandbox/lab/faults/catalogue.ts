@@ -27,6 +27,7 @@ export interface Fault {
   fixed: Record<string, unknown>
   /** The options that an order may set. */
   options: Options
+  needsConnection: NonNullable<Kind['needsConnection']>
   run: Kind['run']
 }
 
@@ -66,6 +67,7 @@ function faultsAt(place: Place): Fault[] {
         goodClient: adviceFor({ place, kind, when: time, fixed }),
         fixed,
         options: Object.fromEntries(options),
+        needsConnection: definition.needsConnection ?? (() => false),
         run: definition.run,
       }))
     }),

@@ -73,6 +73,7 @@ export const connectionKinds: Kinds = {
   reset: {
     does: 'The connection is reset before the first byte.',
     when: both,
+    needsConnection: () => true,
     run({ connection }) {
       connection.reset()
       return noAnswer
@@ -81,11 +82,13 @@ export const connectionKinds: Kinds = {
   cut: {
     does: 'The connection is reset in the middle of the body.',
     when: bothWithOwnBody,
+    needsConnection: () => true,
     run: ({ answer, connection }) => stream(answer, cut(half(answer.body), connection), Buffer.byteLength(answer.body)),
   },
   late: {
     does: 'The answer comes late. With `before`, the platform waits first and then acts. With `after`, it acts first. If the client closes the connection during the delay, the platform does not act.',
     when: both,
+    needsConnection: () => true,
     options: {
       seconds: numberFrom(0, longestSeconds, { about: 'The delay in seconds.', default: 5, unit: 'seconds' }),
     },
@@ -97,6 +100,7 @@ export const connectionKinds: Kinds = {
   never: {
     does: `The platform sends no answer. The connection ends when the client closes it, or after ${longestSeconds} seconds.`,
     when: both,
+    needsConnection: () => true,
     async run({ connection }): Promise<FaultResult> {
       await connection.wait(longestSeconds)
       connection.reset()
@@ -106,6 +110,7 @@ export const connectionKinds: Kinds = {
   drip: {
     does: 'The body arrives one byte at a time.',
     when: after,
+    needsConnection: () => true,
     options: {
       seconds: numberFrom(0.001, 30, { about: 'The seconds between two bytes.', default: 0.05, unit: 'seconds' }),
     },
@@ -161,11 +166,13 @@ export const connectionKinds: Kinds = {
   'endless-body': {
     does: `The body does not end until the client closes the connection, or until ${longestSeconds} seconds have passed.`,
     when: both,
+    needsConnection: () => true,
     run: ({ answer, connection }) => stream(answer, endless('{"endless":"', connection)),
   },
   'endless-header': {
     does: `A header of the answer does not end until the client closes the connection, or until ${longestSeconds} seconds have passed.`,
     when: both,
+    needsConnection: () => true,
     async run({ connection }): Promise<FaultResult> {
       for await (const piece of endless('HTTP/1.1 200 OK\r\nx-endless: ', connection)) await connection.write(piece)
       return noAnswer
@@ -174,6 +181,7 @@ export const connectionKinds: Kinds = {
   'slow-header': {
     does: `A header of the answer comes one byte at a time. It does not end until the client closes the connection, or until ${longestSeconds} seconds have passed.`,
     when: both,
+    needsConnection: () => true,
     options: {
       seconds: numberFrom(0.001, 30, { about: 'The seconds between two bytes.', default: 0.5, unit: 'seconds' }),
     },

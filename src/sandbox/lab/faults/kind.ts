@@ -11,6 +11,8 @@ export interface Kind {
   /** When faults of this kind can happen. If the calls of a place only read data, the second entry does not apply. */
   when: readonly [When, ...When[]]
   options?: Options
+  /** Whether the fault delays or breaks the network connection. A request within the process has no connection. */
+  needsConnection?(options: Record<string, unknown>): boolean
   /** Short names for this kind with fixed options: `exchange-503` is the kind `status` with the status 503. */
   presets?: Record<string, Preset>
   run(context: FaultContext): FaultResult | Promise<FaultResult>

@@ -71,6 +71,7 @@ export function statusKinds(dialect: Dialect): Kinds {
     answer: {
       does: 'The answer has the status, the body and the content type that you give. You can also give a delay and more headers, make the answer large, or let it arrive slowly.',
       when: ['before', 'after'],
+      needsConnection: ({ seconds, byteSeconds }) => Number(seconds) > 0 || Number(byteSeconds) > 0,
       options: {
         status: wholeNumberFrom(200, 599, { about: 'The status.' }),
         body: bodyText({ about: 'The body. Answers with the status 204 or 304 have no body.', default: '' }),

@@ -28,7 +28,7 @@ const signInBody = {
     }),
     url: storableText(1, 8192, {
       description:
-        'The portal address to which a client redirected the browser to begin a login. The answer contains the address to which the portal then redirects. The laboratory records this login, and faults can happen to it.',
+        'The portal address to which a client redirected the browser to begin a login. The answer contains the address to which the portal then redirects. The laboratory records this login, and faults can happen to it. Faults that delay or break a connection, such as start-reset, wait for a browser.',
     }),
   },
 } as const satisfies JSONSchema
@@ -138,8 +138,9 @@ async function finishLogin(
     if (isId(clientId)) await rememberConsent(db, userId, clientId, now)
   })
   const headers = { cookie: `${sessionCookieName}=${sessionId}`, 'x-request-id': requestId }
-  const { location } = await askPortal({ url: path, headers })
-  await store.write(db => deletePortalSession(db, idHash))
+  const { location } = await askPortal({ url: path, headers }).finally(() =>
+    store.write(db => deletePortalSession(db, idHash)),
+  )
   if (location) return { redirectUrl: location }
   throw new LabError(422, {
     url: [explain(requestId) ?? 'The portal does not redirect the browser from this address back to a client.'],
