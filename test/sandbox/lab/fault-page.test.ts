@@ -279,6 +279,33 @@ t.test('a visitor can cancel one fault or all faults of a client, and the faults
   t.match(await ordered(), [{ fault: 'list-500' }])
 })
 
+t.test('a fault that has already happened cannot be cancelled, and stays in the list', async t => {
+  const { sandbox, order, post, ordered, list } = await openFaultPage(t)
+  const { access_token: token } = await getTokens(sandbox)
+  await order('list-503')
+  await order('get-503')
+  t.equal((await list(token)).statusCode, 503)
+  const [{ id }] = await ordered()
+  t.match((await post('/faults/cancel', { id })).headers.location, 'cancelled=0')
+  t.match((await post('/faults/cancel', {})).headers.location, 'cancelled=1')
+  t.match(await ordered(), [{ fault: 'list-503', status: 'used up' }])
+})
+
+t.test('the list of faults names a fault for one login, and says how many requests will still pass', async t => {
+  const { sandbox, order, get, list, call } = await openFaultPage(t)
+  const { access_token: token } = await getTokens(sandbox)
+  await call('POST', '/lab/v1/faults', { fault: 'refresh-503', state: 'of-one-login' })
+  await call('POST', '/lab/v1/faults', { fault: 'refresh-500', state: 'of-one-login', clientId: seeded.clientId })
+  const confirmation = await get((await order('list-503', { skip: '3' })).headers.location!)
+  t.match(confirmation.body, /waits for the next matching request, after 3 requests\. /)
+  await list(token)
+  await list(token)
+  const { body } = await get('/faults')
+  t.match(body, /list-503<\/code> for all clients: <strong>1 use remains<\/strong>, after 1 request\./)
+  t.match(body, /refresh-503<\/code> for one login: /)
+  t.match(body, /refresh-500<\/code> for one login of <bdi>/)
+})
+
 t.test(
   'a search on the page of faults finds all faults that contain all of the words, and says if only the first 100 are shown',
   async t => {

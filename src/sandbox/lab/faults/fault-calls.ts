@@ -178,6 +178,10 @@ export const faultSchemas: Record<string, Schema> = {
       times: { anyOf: [count, only('always')] },
       options: anyFields,
       status: only('waiting', 'used up', 'dropped'),
+      skipped: {
+        ...count,
+        description: 'How many matching requests have passed without the fault, because of `skip`.',
+      },
       consumed: { ...count, description: 'How many times the fault has happened.' },
       requestIds: { ...listOf(text), description: 'The ids of the latest steps that the fault affected.' },
       orderedAt: time,

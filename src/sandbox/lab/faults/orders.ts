@@ -143,7 +143,7 @@ function isMeant({ clientId, state }: Order, source: RequestSource): boolean {
 
 /** Describes a fault as JSON. The JSON says whether the order has a state, but does not contain the state. */
 export function describeOrdered({ id, fault, clientId, state, skip, times, options, status, ...rest }: OrderedFault) {
-  const { orderedAt, since, consumed, requestIds } = rest
+  const { orderedAt, since, skipped, consumed, requestIds } = rest
   return {
     id,
     fault: fault.name,
@@ -156,6 +156,7 @@ export function describeOrdered({ id, fault, clientId, state, skip, times, optio
     times,
     options,
     status,
+    skipped,
     consumed,
     requestIds,
     orderedAt,

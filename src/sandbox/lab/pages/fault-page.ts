@@ -91,7 +91,10 @@ export function faultPage({ logins, orderedFaults, namesOf }: Sources) {
       const sent = textsIn(request.body)
       const view = readView(sent)
       const isShown = shownTo(view)
-      const removed = orderedFaults.remove(one => (sent.id === undefined ? isShown(one) : one.id === sent.id))
+      // A fault that has ended cannot be cancelled, so it stays in the list.
+      const removed = orderedFaults.remove(
+        one => one.status === 'waiting' && (sent.id === undefined ? isShown(one) : one.id === sent.id),
+      )
       return reply.redirect(`${addressOf(view, { cancelled: String(removed) })}#ordered`, 303)
     },
   }
