@@ -1,23 +1,33 @@
 // The laboratory's live list of logins in Chromium. New logins must not disturb a visitor, and the list must count
 // every new login.
 import { randomBytes } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
+import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { findFreePort } from '../../support/free-port.ts'
 import { skip } from '../../support/launch-chromium.ts'
 import { openPage } from '../../support/open-page.ts'
 import { exchange, logIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { getTokens } from '../support/tokens.ts'
 
 const random = () => randomBytes(16).toString('base64url')
 
-async function openLab(t: Test): Promise<{ sandbox: TestSandbox; labUrl: string }> {
+async function openLab(t: Test, clock = () => new Date()): Promise<{ sandbox: TestSandbox; labUrl: string }> {
   const port = await findFreePort()
   const labUrl = `http://127.0.0.1:${port}`
   const lab = { host: '127.0.0.1', port, urls: [labUrl], token: undefined }
-  const sandbox = await buildTestSandbox(t, { lab, clock: () => new Date() })
+  const sandbox = await buildTestSandbox(t, { lab, clock })
   await sandbox.lab!.listen({ host: '127.0.0.1', port })
   return { sandbox, labUrl }
 }
+
+/** Says to the page that its tab was hidden or shown, because a browser without a window never hides a tab. */
+const setHidden = (page: Page, isHidden: boolean) =>
+  page.evaluate(`
+    Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true })
+    document.dispatchEvent(new Event('visibilitychange'))
+  `)
 
 const start = ({ portal }: TestSandbox, state = random()) => portal.inject(startUrl({ state }))
 
@@ -181,3 +191,94 @@ t.test(
     t.match(await page.locator('#logins time').first().innerText(), 'just now')
   },
 )
+
+t.test('if the first login arrives on an empty list, the list shows it and offers nothing', { skip }, async t => {
+  const { sandbox, labUrl } = await openLab(t)
+  const { page } = await openPage(t)
+  await page.goto(labUrl)
+  await page.getByText('Live', { exact: true }).waitFor()
+  await startMany(sandbox, 1)
+  await page.locator('#logins > li').waitFor()
+  t.equal(await page.locator('#show-new').isVisible(), false)
+  await page.locator('#live-news').getByText('1 new login').waitFor({ state: 'attached' })
+  await startMany(sandbox, 1)
+  await page.getByRole('button', { name: '1 new: show' }).waitFor()
+})
+
+t.test('two minutes after the last request, an open page shows that nobody continued a login', { skip }, async t => {
+  let laterMs = 0
+  const { sandbox, labUrl } = await openLab(t, () => new Date(Date.now() + laterMs))
+  await startMany(sandbox, 1)
+  const { page } = await openPage(t)
+  await page.clock.install()
+  await page.goto(labUrl)
+  await page.getByText('Live', { exact: true }).waitFor()
+  await page.locator('.outcome').getByText('under way').waitFor()
+  laterMs = 121_000
+  await page.clock.fastForward(121_000)
+  await page.locator('.outcome').getByText('abandoned').waitFor()
+})
+
+t.test('a row that no longer matches the filter says so, and stays in its place', { skip }, async t => {
+  const { sandbox, labUrl } = await openLab(t)
+  const state = random()
+  await startMany(sandbox, 1)
+  const code = (await logIn(sandbox, { state })).get('code') ?? ''
+  await startMany(sandbox, 1)
+  const { page } = await openPage(t)
+  await page.goto(`${labUrl}/?outcome=under+way`)
+  await page.getByText('Live', { exact: true }).waitFor()
+  await exchange(sandbox, { code, state })
+  const outcomes = page.locator('#logins .outcome')
+  await outcomes.getByText('no longer matches the filter').waitFor()
+  t.same(await outcomes.allInnerTexts(), ['under way', 'no longer matches the filter', 'under way'])
+})
+
+t.test('if the results of a search are no longer kept, its open page says so', { skip }, async t => {
+  const { sandbox, labUrl } = await openLab(t)
+  await startMany(sandbox, 1)
+  const { page } = await openPage(t)
+  await page.goto(labUrl)
+  await page.getByLabel('Search').fill('under')
+  await page.getByRole('button', { name: 'Search' }).click()
+  await page.getByText('Live', { exact: true }).waitFor()
+  const headers = { origin: labUrl, host: new URL(labUrl).host, 'content-type': 'application/x-www-form-urlencoded' }
+  for (let count = 0; count < 50; count++)
+    await sandbox.lab!.inject({ method: 'POST', url: '/search', headers, payload: 'text=other' })
+  await startMany(sandbox, 1)
+  await page.getByText('The results of this search are no longer kept.').waitFor()
+})
+
+t.test('a hidden page of faults closes its connection, and a shown page connects again', { skip }, async t => {
+  const { sandbox, labUrl } = await openLab(t)
+  const { context, page } = await openPage(t)
+  await page.addInitScript(`
+    streams = []
+    const Stream = EventSource
+    EventSource = function (url) {
+      const stream = new Stream(url)
+      streams.push(stream)
+      return stream
+    }
+  `)
+  const states = () => page.evaluate('streams.map(({ readyState }) => readyState)')
+  const untilConnected = async () => {
+    while (!(await page.evaluate('streams.at(-1)?.readyState === 1'))) await setImmediate()
+  }
+  const { access_token: token } = await getTokens(sandbox)
+  sandbox.faults!.order({ fault: 'list-503' })
+  await page.goto(`${labUrl}/faults`)
+  await untilConnected()
+  await setHidden(page, true)
+  t.same(await states(), [2])
+  // The laboratory refuses the next connection, for example because too many pages are open.
+  await context.route('**/live', route => route.fulfill({ status: 503 }))
+  const refused = page.waitForResponse(response => response.status() === 503)
+  await setHidden(page, false)
+  await refused
+  await context.unroute('**/live')
+  await untilConnected()
+  const headers = { authorization: `Bearer ${token}` }
+  t.equal((await sandbox.api.inject({ url: '/apps/v1', headers })).statusCode, 503)
+  await page.locator('#ordered').getByText('Happened once').waitFor()
+})

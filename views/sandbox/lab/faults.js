@@ -116,14 +116,13 @@ document.addEventListener('submit', event => {
  */
 async function refresh() {
   const ordered = document.getElementById('ordered')
-  if (ordered.contains(document.activeElement)) return
+  if (document.hidden || ordered.contains(document.activeElement)) return
   const { page } = await load(`/faults?${new URLSearchParams(new FormData(finder))}`)
   if (!ordered.contains(document.activeElement)) replace('ordered', page)
 }
 
 let isWaiting = false
-const events = new EventSource('/live')
-events.addEventListener('changes', () => {
+function refreshSoon() {
   if (isWaiting || !document.querySelector('#ordered form.cancel')) return
   isWaiting = true
   // Wait, so that a client with many requests does not make the page load all the time.
@@ -131,4 +130,34 @@ events.addEventListener('changes', () => {
     isWaiting = false
     refresh().catch(() => {})
   }, 1000)
+}
+
+const reconnectMs = 2000
+let events
+let reconnection
+
+/** The laboratory sends a first event at once, so the list is also refreshed after an interruption. */
+function connect() {
+  disconnect()
+  events = new EventSource('/live')
+  events.addEventListener('changes', refreshSoon)
+  events.addEventListener('error', () => {
+    disconnect()
+    // After an error such as 503, the browser itself does not connect again.
+    reconnection = setTimeout(connect, reconnectMs)
+  })
+}
+
+function disconnect() {
+  clearTimeout(reconnection)
+  events?.close()
+}
+
+// A hidden page does not need updates. It closes its connection, so that other pages can connect: a browser opens only
+// six connections to a host.
+document.addEventListener('visibilitychange', () => {
+  if (document.hidden) disconnect()
+  else connect()
 })
+
+if (!document.hidden) connect()

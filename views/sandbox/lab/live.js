@@ -14,6 +14,8 @@ const shortestWaitMs = 1000
 const reconnectMs = 2000
 // The shortest time between two announcements to screen readers.
 const newsMs = 10_000
+/** A login is over if nothing happens for two minutes (explain/login-status.ts). */
+const quietMs = 121_000
 /** The number of rows on a page (pages/list.ts). */
 const mostRows = 50
 
@@ -63,9 +65,11 @@ function hear({ changed, dropped, isRestarted, cursor }) {
   if (dropped > 0) reports.push(`${inWords(dropped, 'login')} began and were dropped, because there were too many.`)
   say(reports.length > 0 ? `Live. ${reports.join(' ')}` : statusLine.textContent || 'Live')
   // When the visitor ends a pause, new rows are also shown at once, because the visitor has just asked for them.
-  if (!isOurs) return
   if (since === 'pause') load({ showsNew: true })
-  else loadSoon()
+  else if (isOurs) loadSoon()
+  if (!isOurs) return
+  if (loginId) tellNews('This login has a new step.')
+  loadWhenQuiet()
 }
 
 function inWords(count, thing) {
@@ -88,6 +92,8 @@ function tellNews(text) {
   }, wait)
 }
 
+const loginIsGone = 'This login is no longer kept. The laboratory keeps only the last thousand.'
+
 /**
  * Loads this page again, and updates the document. With `showsNew`, the function also adds rows that are not on the
  * page yet.
@@ -98,7 +104,7 @@ async function load({ showsNew }) {
     const html = await response.text()
     if (isPaused && !showsNew) return
     if (response.ok) update(new DOMParser().parseFromString(html, 'text/html').getElementById('main'), { showsNew })
-    else if (response.status === 404) say('This login is no longer kept. The laboratory keeps only the last thousand.')
+    else if (response.status === 404) say(loginId ? loginIsGone : 'The results of this search are no longer kept.')
   } catch {
     // Do nothing: the event stream also notices that the connection is lost, and connects again.
   }
@@ -127,7 +133,18 @@ async function loadSoon() {
   }, waitMs)
 }
 
+let quiet
+/** A login that nobody continues changes its status without an event, so the page is loaded once more. */
+function loadWhenQuiet() {
+  clearTimeout(quiet)
+  quiet = setTimeout(() => {
+    if (!isPaused && !document.hidden) loadSoon()
+  }, quietMs)
+}
+
 function update(next, wish) {
+  // The first logins are shown at once, because no row is there that they could move.
+  const isFirstList = !document.getElementById('logins')
   const known = new Set([...main.querySelectorAll('[id]')].map(({ id }) => id))
   // Count the new rows first, because the update may move rows out of `next`.
   const newRows = [...next.querySelectorAll('#logins[data-held] > li')].filter(({ id }) => !known.has(id)).length
@@ -135,8 +152,8 @@ function update(next, wish) {
   patchChildren(main, next, wish)
   // An element loses the focus when it is moved.
   if (focused !== document.activeElement && main.contains(focused)) focused.focus({ preventScroll: true })
-  if (loginId) tellNews('This login has a new step.')
-  else offerNew(wish.showsNew ? 0 : newRows)
+  if (!isFirstList) offerNew(wish.showsNew ? 0 : newRows)
+  else if (newRows > 0) tellNews(inWords(newRows, 'new login'))
 }
 
 /** Shows a button with the number of new logins. Only this button adds the rows of new logins, so that no row moves by itself. */
@@ -212,7 +229,18 @@ function isHeld(element) {
 
 function patchKnown(old, next, wish) {
   const byId = new Map([...next.children].map(row => [row.id, row]))
-  for (const row of [...old.children]) if (byId.has(row.id)) patch(row, byId.get(row.id), wish)
+  // If the new page is full, a missing row may only be on the next page.
+  const isComplete = next.children.length < mostRows
+  for (const row of [...old.children]) {
+    if (byId.has(row.id)) patch(row, byId.get(row.id), wish)
+    else if (isComplete && 'filtered' in next.dataset) markAsOther(row)
+  }
+}
+
+/** Marks a row that no longer matches the filter. The row stays in its place, so that no row moves by itself. */
+function markAsOther(row) {
+  row.className = 'open'
+  row.querySelector('.outcome').textContent = 'no longer matches the filter'
 }
 
 // The visitor's own actions.
@@ -243,10 +271,15 @@ pauseButton.addEventListener('click', () => {
 // six connections to a host.
 document.addEventListener('visibilitychange', () => {
   if (isPaused) return
-  if (document.hidden) disconnect()
-  else connect()
+  if (document.hidden) {
+    disconnect()
+    return
+  }
+  connect()
+  loadSoon()
 })
 
 pauseButton.hidden = false
 reloadLink.hidden = true
+loadWhenQuiet()
 if (!document.hidden) connect()
