@@ -1,4 +1,5 @@
 // Tests of verdicts. A verdict is the sentence at the top of a login's page, with a status.
+import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { verdictOf } from '../../../src/sandbox/lab/explain/verdict.ts'
 import { markDifference, nearestOf } from '../../../src/sandbox/lab/pages/marked-value.ts'
@@ -7,6 +8,7 @@ import type { RecordedLogin } from '../../../src/sandbox/lab/record/recorded.ts'
 import { exchange, locationOf, logIn, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { seeded } from '../support/build-test-sandbox.ts'
 import { buildTestLab } from '../support/call-lab.ts'
+import { getTokens } from '../support/tokens.ts'
 import { login, type More, random, start, step } from './support/recorded-steps.ts'
 
 const missing = 'Missing data for required field.'
@@ -487,4 +489,13 @@ t.test('a login without a new step counts as abandoned after two minutes of the 
   t.equal(await read(), 'under way')
   sandbox.passTime(121_000)
   t.equal(await read(), 'abandoned')
+})
+
+t.test('the log names a refused call once, however many calls follow', async t => {
+  const { sandbox } = await buildTestLab(t)
+  const headers = { authorization: `Bearer ${(await getTokens(sandbox)).access_token}` }
+  await sandbox.api.inject({ url: `/apps/v1/${randomUUID()}`, headers })
+  for (let count = 0; count < 80; count++) await sandbox.api.inject({ url: '/apps/v1', headers })
+  const verdicts = sandbox.logLines.filter(line => line.includes('"lab-verdict"'))
+  t.equal(verdicts.length, 1)
 })

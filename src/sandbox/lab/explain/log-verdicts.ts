@@ -12,9 +12,14 @@ const lookMs = 1_000
 /** The log levels that show these lines. At other levels the laboratory does not compute the lines. */
 const levels = ['trace', 'debug', 'info']
 
+/** What the log already says about a login: its last verdict, and the ids of its notices. */
+interface Written {
+  verdict: { outcome: string; isLoop: boolean; stepId: string | undefined; refusedCalls: number } | undefined
+  notices: Set<string>
+}
+
 export function createVerdictLog({ logins, addresses, clock }: LoginReader, logger: FastifyBaseLogger) {
-  /** What the log already says about a login: its last sentence, and the ids of its notices. */
-  const written = new WeakMap<RecordedLogin, { sentence: string; notices: Set<string> }>()
+  const written = new WeakMap<RecordedLogin, Written>()
   /** Logins whose code no client has exchanged yet. Only these logins can fail without another request. */
   const withCode = new Set<RecordedLogin>()
 
@@ -25,8 +30,8 @@ export function createVerdictLog({ logins, addresses, clock }: LoginReader, logg
     }
   }, lookMs).unref()
 
-  function writtenOf(login: RecordedLogin): { sentence: string; notices: Set<string> } {
-    const found = written.get(login) ?? { sentence: '', notices: new Set() }
+  function writtenOf(login: RecordedLogin): Written {
+    const found = written.get(login) ?? { verdict: undefined, notices: new Set() }
     written.set(login, found)
     return found
   }
@@ -36,8 +41,14 @@ export function createVerdictLog({ logins, addresses, clock }: LoginReader, logg
     const { outcome, isLoop, refusedCalls, sentence, fix, step } = verdictOf(login, logins.othersOf(login), clock())
     const isWrong = outcome === 'refused' || outcome === 'never exchanged' || isLoop || refusedCalls > 0
     const before = writtenOf(login)
-    if (isWrong && sentence !== before.sentence) {
-      before.sentence = sentence
+    // The sentences are not compared, because the number of a step changes when the laboratory leaves out other steps.
+    const isNew =
+      outcome !== before.verdict?.outcome ||
+      isLoop !== before.verdict.isLoop ||
+      step?.id !== before.verdict.stepId ||
+      refusedCalls > before.verdict.refusedCalls
+    if (isWrong && isNew) {
+      before.verdict = { outcome, isLoop, stepId: step?.id, refusedCalls }
       logger.info({ code: 'lab-verdict', ...nameLogin(login, step), sentence, fix }, 'a login went wrong')
     }
     return outcome
