@@ -105,7 +105,10 @@ function toCreatedJson({ application, clientSecret, tokens }: CreatedApplication
   }
 }
 
-/** A strong ETag (RFC 9110 8.8.3): two answers with the same ETag are equal byte for byte. */
+/**
+ * A strong ETag (RFC 9110 8.8.3): two answers to Get with the same ETag are equal byte for byte. The answer to Create
+ * has the ETag of the new application (RFC 9110 15.3.2), although this answer also contains the secret and the tokens.
+ */
 function entityTagOf({ version }: Pick<Application, 'version'>): string {
   return `"${version}"`
 }

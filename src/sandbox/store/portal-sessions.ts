@@ -2,7 +2,7 @@
 // has only the hash of this id.
 import { revokeAllGrantsOf } from './grants.ts'
 import type { Db } from './schema.ts'
-import { type User, userColumns } from './users.ts'
+import { lockUser, type User, userColumns } from './users.ts'
 
 export interface NewPortalSession {
   idHash: string
@@ -88,9 +88,11 @@ export async function deletePortalSession(db: Db, idHash: string): Promise<void>
 
 /**
  * Ends every session of the user, and every grant for any application (RFC 9700 4.14.2). Call this in a transaction,
- * because it runs two statements.
+ * because it runs several statements. It locks the user first, and therefore waits for a sign-in that has already
+ * checked the password (lockProof).
  */
 export async function signOutEverywhere(db: Db, userId: string, now: Date): Promise<void> {
+  await lockUser(db, userId)
   await db.deleteFrom('portal_sessions').where('user_id', '=', userId).execute()
   await revokeAllGrantsOf(db, userId, now)
 }

@@ -8,8 +8,9 @@ export interface Database {
   /** Use this for one statement that changes something. When the promise resolves, the change is on the disk. */
   write<T>(statement: (db: Db) => Promise<T>): Promise<T>
   /**
-   * Use this for several statements that must take effect together or not at all. If another process holds a lock,
-   * `work` runs again, so `work` may do nothing except send queries.
+   * Use this for several statements that must take effect together or not at all. On SQLite, `work` runs again if
+   * another process holds a lock, so `work` may do nothing except send queries. On PostgreSQL, `work` runs once: if it
+   * waits too long for a lock, the transaction fails.
    */
   transaction<T>(work: (db: Db) => Promise<T>): Promise<T>
   close(): Promise<void>

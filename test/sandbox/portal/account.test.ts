@@ -690,6 +690,22 @@ for (const database of databases) {
         t.match((await ended)?.statusCode, /200|303/)
         t.match((await exchange(sandbox, { code })).json(), { error: 'invalid_grant' })
       }
+
+      // The same for a sign-in: its session is stored, but its transaction has not ended yet.
+      const [here, elsewhere] = [openBrowser(sandbox), await open()]
+      const form = await here.get(startUrl())
+      let ended: Promise<LightMyRequestResponse> | undefined
+      store.transaction = work =>
+        transaction(async db => {
+          const result = await work(db)
+          store.transaction = transaction
+          ended = signOutEverywhere(elsewhere)
+          if (database.name === 'PostgreSQL') await untilSomebodyWaits(store)
+          return result
+        })
+      await here.submit(form, { ...seeded, password })
+      await ended
+      t.match((await here.get('/account')).body, '<h1>Sign in</h1>')
     },
   )
 
