@@ -2,6 +2,7 @@
 // read these pages, because they contain no secrets.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Addresses } from '../services.ts'
+import { appTokenLifetime } from '../tokens/access-token.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
 import { contexts } from './schemas.ts'
 
@@ -50,7 +51,7 @@ const samples = {
   clientSecret: exampleSecret,
   token: 'eyJhbGciOiJFUzI1NiIs…',
   access_token: 'eyJhbGciOiJFUzI1NiIs…',
-  expires_in: 86400,
+  expires_in: appTokenLifetime,
 }
 
 /** The title, texts and links of the page that describes the calls. */

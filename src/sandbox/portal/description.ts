@@ -43,9 +43,9 @@ export function portalCallsPage({ portalUrl, apiUrl, labUrl }: Addresses) {
       'Errors of OAuth calls have this format. All other errors have the field “message”. If the status is 422, “message” is an object with a list of problems for each field. Otherwise, it is a string.',
     errorExample: { error: 'invalid_grant', error_description: 'The code is not valid, or not for this request.' },
     samples: {
-      access_token: 'eyJhbGciOiJhdCtqd3Qi…',
-      refresh_token: 'v3Jm0Qh7sWc5Tz9rLb3NfYp8GdVa1Ue6Ro4Ai_0HskX',
-      expires_in: 3600,
+      access_token: 'eyJhbGciOiJFUzI1NiIs…',
+      refresh_token: 'v3Jm0Qh7sWc5Tz9rLb3NfYp8GdVa1U',
+      expires_in: 86_400,
       state: 'af0ifjsldkj',
       '@context': 'https://standards.oftrust.net/v2/Context/Identity/LegalParty/Person/',
       '@id': userId,

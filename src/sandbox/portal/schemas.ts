@@ -85,7 +85,7 @@ const oauthError = {
   type: 'object',
   required: ['error', 'error_description'],
   properties: {
-    error: { type: 'string', description: 'An error code from RFC 6749 5.2.' },
+    error: { type: 'string', description: 'An error code from RFC 6749 4.1.2.1 or 5.2.' },
     error_description: text,
     error_uri: { type: 'string', format: 'uri', description: 'The page of the laboratory that says what happened.' },
     state: { type: 'string', description: 'The state from the request.' },
