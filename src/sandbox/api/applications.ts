@@ -84,7 +84,7 @@ export function applicationRoutes(services: Pick<Services, 'addresses' | 'store'
 }
 
 function logChange(request: FastifyRequest, code: string, appId: string): void {
-  request.log.info({ code, userId: callerOf(request).userId, appId }, 'an application was changed')
+  request.log.info({ code, user: callerOf(request).userId, appId }, 'an application was changed')
 }
 
 function toAppWithClient(application: Application) {

@@ -21,7 +21,7 @@ export function groupRoutes(services: Pick<Services, 'store' | 'clock'>) {
     const { name } = readData<FromSchema<typeof newGroup>>(request, findNameProblems)
     const { userId } = callerOf(request)
     const group = await makeGroup(services, { name, userId })
-    request.log.info({ code: 'group-created', userId, groupId: group.id }, 'created')
+    request.log.info({ code: 'group-created', user: userId, groupId: group.id }, 'created')
     return reply.status(201).send(toGroupJson(group))
   }
 
@@ -31,11 +31,11 @@ export function groupRoutes(services: Pick<Services, 'store' | 'clock'>) {
     const callerId = callerOf(request).userId
     if (userId === callerId) {
       const membership = await acceptInvitation(services, { userId, groupId })
-      request.log.info({ code: 'invitation-accepted', userId, groupId }, 'a new member of a group')
+      request.log.info({ code: 'invitation-accepted', user: userId, groupId }, 'a new member of a group')
       return reply.status(201).send(toMembershipJson(membership))
     }
     const invitation = await inviteUser(services, { userId, groupId, inviterId: callerId })
-    request.log.info({ code: 'user-invited', userId, groupId, callerId }, 'invited to a group')
+    request.log.info({ code: 'user-invited', user: userId, groupId, caller: callerId }, 'invited to a group')
     return reply.status(201).send(toInvitationJson(invitation))
   }
 
@@ -43,7 +43,7 @@ export function groupRoutes(services: Pick<Services, 'store' | 'clock'>) {
     const { user_id: userId, group_id: groupId } = request.params
     const callerId = callerOf(request).userId
     const ended = await endLink(services, { userId, groupId, callerId })
-    request.log.info({ code: `${ended}-ended`, userId, groupId, callerId }, 'a link to a group was ended')
+    request.log.info({ code: `${ended}-ended`, user: userId, groupId, caller: callerId }, 'a link to a group was ended')
     return reply.status(204).send()
   }
 

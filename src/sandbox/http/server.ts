@@ -1,6 +1,6 @@
 // Makes the servers of the sandbox. All servers have the same limits and deadlines. They give every request an id, and
 // write one log line per request.
-import { randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
@@ -53,6 +53,11 @@ const longestUrl = 2048
  */
 const buildValidator = AjvCompiler()
 
+/** The client logs the same hash for the same user. */
+function hashUser(userId: string): string {
+  return hash('sha256', userId, 'base64url').slice(0, 12)
+}
+
 /**
  * Makes a Fastify instance without routes. Every option that matters is set here. If a request fails before Fastify has
  * found a route, `toBody` makes the body of the answer. Such a request has, for example, a broken percent-encoding in
@@ -60,7 +65,8 @@ const buildValidator = AjvCompiler()
  */
 export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?: 'api' | 'call'): FastifyInstance {
   const server = Fastify({
-    loggerInstance: logger,
+    // The log distinguishes users, but does not contain their ids (LG-04).
+    loggerInstance: logger.child({}, { serializers: { user: hashUser, caller: hashUser } }),
     // Do not let Fastify log requests: its lines contain the query string, which can contain codes and state values.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: request => requestIdOf(request.headers['x-request-id']),

@@ -103,7 +103,7 @@ export function resetPasswordRoutes(
     // By opening the mail, the owner has just proved that the account is theirs. Strangers' failed sign-ins must not
     // lock the owner out.
     markBrowser(services, changed, reply)
-    request.log.info({ code: 'password-reset', userId: changed.userId }, 'a password was reset')
+    request.log.info({ code: 'password-reset', user: changed.userId }, 'a password was reset')
     return reply.viewAsync('password-reset', { title: 'Your password has been changed', email })
   }
 

@@ -83,7 +83,7 @@ export function signInRoutes(services: SignInServices) {
     const signedIn = await catchRefusal(checkAndSignIn(services, { email, password }, reply))
     if (!(signedIn instanceof Refusal)) {
       noteAbout(request, { userId: signedIn.userId })
-      request.log.info({ code: 'signed-in', userId: signedIn.userId }, 'a visitor signed in')
+      request.log.info({ code: 'signed-in', user: signedIn.userId }, 'a visitor signed in')
       // The status must be 303, never 307. After a 307 answer, the browser would also send the password to the next
       // address (RFC 9700 4.12).
       return reply.redirect(purpose.returnTo, 303)
@@ -110,7 +110,7 @@ export function signInRoutes(services: SignInServices) {
       const { userId } = registered
       noteAbout(request, { userId })
       await signBrowserIn(services, registered, reply)
-      request.log.info({ code: 'signed-up', userId }, 'a visitor signed up')
+      request.log.info({ code: 'signed-up', user: userId }, 'a visitor signed up')
       return reply.redirect(purpose.returnTo, 303)
     }
     const { retryAfterSeconds, problems = {} } = registered.details

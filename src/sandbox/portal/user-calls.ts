@@ -58,7 +58,7 @@ export function userCallRoutes(services: CallServices) {
     const { userId } = await registerUser(services, requireBodyFields(request), services.sourceOf(request))
     const user = await findUser(store.read, userId)
     if (!user) throw new Error('the user was removed at the moment they signed up')
-    request.log.info({ code: 'signed-up', userId }, 'a user signed up')
+    request.log.info({ code: 'signed-up', user: userId }, 'a user signed up')
     return reply.status(201).send(toPersonJson(user))
   }
 

@@ -49,7 +49,7 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
     if (nameProblem !== undefined) return showList(reply.status(422), { name, nameProblem })
     const groups = await listGroupsOf(store.read, userId)
     const { accessToken, expiresAt } = await makePortalToken(services, { id, userId, proof, tokenName: name })
-    request.log.info({ code: 'token-made', userId }, 'a user made an access token')
+    request.log.info({ code: 'token-made', user: userId }, 'a user made an access token')
     // The example command contains a group only if the visitor has made this group, because the command must not create
     // an application in another person's group.
     const group = groups.find(({ isMaker }) => isMaker)
@@ -107,7 +107,10 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
     if (isAll) await store.write(db => revokeGrantsOf(db, userId, null, clock()))
     else if (isId(tokenId)) await store.write(db => revokePortalGrant(db, userId, tokenId, clock()))
     else return reply.redirect(path, 303)
-    request.log.info({ code: 'tokens-ended', userId, grantId: isAll ? 'all' : tokenId }, 'a user ended access tokens')
+    request.log.info(
+      { code: 'tokens-ended', user: userId, grantId: isAll ? 'all' : tokenId },
+      'a user ended access tokens',
+    )
     const notice = { about: isAll ? 'tokens ended' : 'token ended' } as const
     return redirectWithNotice(services, reply, { path, userId, notice })
   }

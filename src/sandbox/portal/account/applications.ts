@@ -84,7 +84,10 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'addresses' |
     const form = { id, expiresAt: new Date(clock().getTime() + accountFormLifetimeMs) }
     const { made, clientSecret } = await renewMadeByClient(services, { userId, ids: fields, form })
     const { applicationId, clientId } = made
-    request.log.info({ code: 'made-by-client-renewed', userId, appId: applicationId, clientId }, 'a secret was renewed')
+    request.log.info(
+      { code: 'made-by-client-renewed', user: userId, appId: applicationId, clientId },
+      'a secret was renewed',
+    )
     return showAccountPage(reply, 'account/secret-shown', { title: 'New client secret', made, clientSecret })
   }
 
@@ -106,7 +109,7 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'addresses' |
     const { fields } = readAccountForm(services, request, 'remove')
     const userId = visitorOf(request).id
     const { applicationId, clientId, what } = await removeMadeByClient(services, { userId, ids: fields })
-    request.log.info({ code: 'made-by-client-removed', userId, appId: applicationId, clientId, what }, 'removed')
+    request.log.info({ code: 'made-by-client-removed', user: userId, appId: applicationId, clientId, what }, 'removed')
     return reply.redirect(madePath, 303)
   }
 

@@ -95,7 +95,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
           ['link-unknown'],
         )
     if (invitationProblem !== undefined) return showList(reply.status(422), { invitationProblem })
-    request.log.info({ code: 'invitation-answered', userId, groupId, isAccepted }, 'an invitation was answered')
+    request.log.info({ code: 'invitation-answered', user: userId, groupId, isAccepted }, 'an invitation was answered')
     const notice: PageNotice = isAccepted ? { about: 'joined', groupId } : { about: 'declined', groupName }
     return redirectWithNotice(services, reply, { path: listPath, userId, notice })
   }
@@ -150,7 +150,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
     const userId = (fields.userId ?? '').trim()
     const groupPath = `${listPath}/${encodeURIComponent(groupId)}`
     const log = (what: string) =>
-      request.log.info({ code: `group-${what}`, userId, groupId, callerId }, 'a group was changed')
+      request.log.info({ code: `group-${what}`, user: userId, groupId, caller: callerId }, 'a group was changed')
     const goTo = (path: string, notice: PageNotice) =>
       redirectWithNotice(services, reply, { path, userId: callerId, notice })
 

@@ -41,7 +41,7 @@ export function passwordRoutes(services: Pick<Services, 'store' | 'keyRing' | 'p
     if (newPasswordProblem !== undefined) return showForm(reply.status(422), { newPassword: newPasswordProblem })
     const changed = await changePassword(services, checked, { password: newPassword, source })
     await signBrowserIn(services, changed, reply)
-    request.log.info({ code: 'password-changed', userId: changed.userId }, 'a password was changed')
+    request.log.info({ code: 'password-changed', user: changed.userId }, 'a password was changed')
     return showAccountPage(reply, 'account/password-changed', {
       title: 'Your password has been changed',
       width: 'narrow',

@@ -57,7 +57,7 @@ export function profileRoutes(services: Pick<Services, 'store' | 'keyRing' | 'cl
     readAccountForm(services, request, 'sign out everywhere')
     const userId = visitorOf(request).id
     await store.transaction(db => signOutEverywhere(db, userId, clock()))
-    request.log.info({ code: 'signed-out-everywhere', userId }, 'a user signed out everywhere')
+    request.log.info({ code: 'signed-out-everywhere', user: userId }, 'a user signed out everywhere')
     // The browser can keep its cookie, because the session that this cookie names has ended.
     return redirectWithNotice(services, reply, { path: signedOutPath, notice: { about: 'signed out everywhere' } })
   }
