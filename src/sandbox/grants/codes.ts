@@ -156,7 +156,8 @@ async function explainRefusal(
     received: received.code_verifier,
   })
   if (grant.redeemedAt) {
-    const isSame = isSameUri && isSameState && isSameChallenge
+    // If the login had no challenge, the verifier does not count.
+    const isSame = isSameUri && isSameState && (isSameChallenge || grant.codeChallenge === '')
     // Another instance may have redeemed the code. Its clock may be ahead, so the difference can be negative. Because
     // of Math.abs, the exchange does not count as a retry if that clock is days ahead.
     const isReplay = isSame && Math.abs(clock().getTime() - grant.redeemedAt.getTime()) <= graceMs

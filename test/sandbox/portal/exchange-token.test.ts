@@ -62,17 +62,25 @@ for (const database of await openDatabases(t)) {
     `TK-10: if a used code is sent again with another state, redirect URI or verifier, its tokens end at once (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const code_verifier = 'v'.repeat(43)
+      const code_challenge = createHash('sha256').update(code_verifier).digest('base64url')
+      const bound = { code_challenge, code_challenge_method: 'S256' }
       for (const other of [
         { state: 'another' },
         { state: undefined },
         { redirect_uri: 'https://other.example.test/' },
-        { code_verifier: 'v'.repeat(43) },
+        { code_verifier: 'w'.repeat(43) },
+        { code_verifier: undefined },
       ]) {
-        const code = await getCode(sandbox)
-        const { access_token: accessToken } = (await exchange(sandbox, { code })).json()
-        t.match((await exchange(sandbox, { code, ...other })).json(), { error: 'invalid_grant' })
+        const code = await getCode(sandbox, bound)
+        const { access_token: accessToken } = (await exchange(sandbox, { code, code_verifier })).json()
+        t.match((await exchange(sandbox, { code, code_verifier, ...other })).json(), { error: 'invalid_grant' })
         t.equal(await isAccepted(sandbox, accessToken), false, JSON.stringify(other))
       }
+      const code = await getCode(sandbox)
+      const { access_token: accessToken } = (await exchange(sandbox, { code })).json()
+      t.match((await exchange(sandbox, { code, code_verifier })).json(), { error: 'invalid_grant' })
+      t.ok(await isAccepted(sandbox, accessToken), 'a verifier counts only if the login had a challenge')
     },
   )
 
