@@ -5,14 +5,16 @@ import { Refusal } from '../observe/refusal.ts'
 
 /**
  * Checks the Sec-Fetch-Site header, or the Origin header if the browser does not send Sec-Fetch-Site. If a request has
- * neither header, it is refused. The value `same-site` is also refused, because another port of this host may belong to
- * somebody else.
+ * neither header, it is refused. The value `none` means that no page has sent the request: for example, the browser was
+ * started again and loads a page that was the answer to a form. The value `same-site` is refused, because another port of
+ * this host may belong to somebody else.
  */
 export function refuseCrossSitePosts(portalUrl: string) {
   return async (request: FastifyRequest): Promise<void> => {
     if (request.method === 'GET' || request.method === 'HEAD') return
     const site = request.headers['sec-fetch-site']
-    const isOwn = site === undefined ? request.headers.origin === portalUrl : site === 'same-origin'
+    const isOwn =
+      site === undefined ? request.headers.origin === portalUrl : ['none', 'same-origin'].includes(String(site))
     if (!isOwn) throw new Refusal('cross-site')
   }
 }
