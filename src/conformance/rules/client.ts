@@ -675,7 +675,7 @@ export const pages = {
   'no-server-version': decision('No answer names the version of the server or of a framework.'),
   'DO-10': should(
     decision(
-      'If a visitor does not finish a login, the client soon frees the memory and the connections of that login.',
+      'If a visitor does not finish a login, the client and the portal soon free the memory, the connections and the records of that login.',
     ),
   ),
   'head-as-get': should(

@@ -47,7 +47,7 @@ export const portalStart = {
   'AZ-13': rfc(
     9700,
     '2.6',
-    'The portal accepts a login request only as a GET request, and does not allow other origins to read the answer (CORS).',
+    'The portal starts a login with a GET request. It redirects a POST request to the same login request with GET, and refuses all other methods. It does not allow other origins to read the answer (CORS).',
   ),
   'AZ-15': should(rfc(8414, '3', 'The portal publishes metadata at `/.well-known/oauth-authorization-server`.')),
   'AZ-16': decision(
@@ -214,7 +214,9 @@ export const api = {
   'AP-16': decision(
     'When several changes arrive at the same time, no change with If-Match is lost. When several secrets are made at the same time, the two latest secrets stay valid.',
   ),
-  'AP-17': decision('The API stores and returns every text exactly as it was sent.'),
+  'AP-17': decision(
+    'The API stores and returns every text exactly as it was sent. Only in the list of redirect URIs, it leaves out repeated addresses, and spaces around an address.',
+  ),
   'AP-18': decision('When an application is removed, its codes, secrets and tokens become invalid at once.'),
   'AP-19': rfc(9700, '4.15', 'The API chooses the ids of clients, and never uses the id of a user.'),
   'AP-20': rfc(9110, '15.5.6', 'The API answers an unsupported method with 405 or 404. HEAD has no body.'),

@@ -6,7 +6,7 @@ export const portalPages = {
   'PS-01': rfc(
     9700,
     '4.7',
-    'The portal accepts a form only from its own page, and only from the browser that got the page.',
+    'The portal accepts a form only if the browser says that a page of the portal sent the form, and only with a token that the portal made for this form.',
   ),
   'PS-02': decision(
     'A password has at least 8 and at most 1,000 characters. All characters are allowed. The portal does not shorten or change a password.',
@@ -25,7 +25,7 @@ export const portalPages = {
   'PS-08': rfc(9700, '4.16', 'Other sites cannot show a page of the portal in a frame.'),
   'PS-09': rfc(9700, '4.12', 'The portal answers a form with 303, never with 307.'),
   'PS-10': decision(
-    "The form-action of a portal page allows the portal itself and the origin of the login's redirect URI, and no other origin.",
+    "The form-action of a portal page allows the portal itself and the origins of the login's redirect URI and cancel URL, and no other origin.",
   ),
   'PS-11': rfc(
     9700,

@@ -233,7 +233,7 @@ t.test(
 )
 
 t.test(
-  'AZ-13: the portal accepts a login request only by GET or POST, and no script of another origin can read the answer',
+  'AZ-13: the portal starts a login by GET, redirects a POST to it, and lets no script of another origin read an answer',
   async t => {
     const { portal } = await buildTestSandbox(t)
     for (const method of ['PUT', 'DELETE', 'HEAD', 'OPTIONS'] as const) {
@@ -243,6 +243,12 @@ t.test(
       t.equal(answer.headers.allow, 'GET, POST')
       t.notOk(Object.keys(answer.headers).some(name => name.startsWith('access-control-')))
     }
+    const payload = startUrl().slice('/?'.length)
+    const headers = { origin: 'https://evil.test', 'content-type': 'application/x-www-form-urlencoded' }
+    const sent = await portal.inject({ method: 'POST', url: '/', headers, payload })
+    t.match([sent.statusCode, locationOf(sent)], [303, startUrl()])
+    for (const answer of [sent, await portal.inject({ url: startUrl(), headers: { origin: 'https://evil.test' } })])
+      t.notOk(Object.keys(answer.headers).some(name => name.startsWith('access-control-')))
   },
 )
 
@@ -257,8 +263,11 @@ t.test('DO-10: if 200 visitors open the sign-in page and do nothing else, the st
 t.test(
   'PS-08, PS-10: no page of the portal can be framed, and its forms lead only to the portal and to the client of the login',
   async t => {
-    const browser = openBrowser(await buildTestSandbox(t))
-    const pages = [await browser.get(startUrl()), await signIn(browser), await browser.get('/no-such-page')]
+    const cancelUrl = 'http://localhost:3001/cancelled'
+    const redirectUris = [seeded.redirectUri, 'http://localhost:3001/', 'http://localhost:3002/']
+    const browser = openBrowser(await buildTestSandbox(t, { redirectUris }))
+    const login = { cancel_url: cancelUrl }
+    const pages = [await browser.get(startUrl(login)), await signIn(browser, login), await browser.get('/no-such-page')]
     const [, , missing] = pages
     for (const page of pages) {
       t.match(page.headers['content-security-policy'], /frame-ancestors 'none'/)
@@ -270,7 +279,10 @@ t.test(
       })
     }
     for (const page of pages.slice(0, 2))
-      t.match(page.headers['content-security-policy'], /form-action 'self' http:\/\/localhost:3000;/)
+      t.match(
+        page.headers['content-security-policy'],
+        /form-action 'self' http:\/\/localhost:3000 http:\/\/localhost:3001;/,
+      )
     t.equal(missing?.statusCode, 404)
     t.match(missing?.headers['content-security-policy'], /form-action 'self';/)
   },

@@ -33,16 +33,19 @@ t.test(
   },
 )
 
-t.test('PS-05: if a sign-up has a used e-mail address, the answer does not say that the account exists', async t => {
-  const browser = openBrowser(await buildTestSandbox(t))
-  const page = await browser.get(startUrl())
-  const answer = await submitForm(browser, page, '/sign-up', { ...newcomer, email: seeded.email })
-  t.equal(answer.statusCode, 422)
-  t.match(answer.body, 'You cannot use this address for a new account.')
-  const switches = /<p class="switch">(New here|Already have an account)\?.*<\/p>/g
-  t.equal(answer.body.match(switches)?.length, 2, 'everybody sees the links between sign-in and sign-up')
-  t.notMatch(answer.body.replaceAll(switches, ''), /exists|taken|already|Sandbox Developer/i)
-})
+t.test(
+  'if a sign-up has a used e-mail address, the page refuses the address, and shows nothing of its account',
+  async t => {
+    const browser = openBrowser(await buildTestSandbox(t))
+    const page = await browser.get(startUrl())
+    const answer = await submitForm(browser, page, '/sign-up', { ...newcomer, email: seeded.email })
+    t.equal(answer.statusCode, 422)
+    t.match(answer.body, 'You cannot use this address for a new account.')
+    const switches = /<p class="switch">(New here|Already have an account)\?.*<\/p>/g
+    t.equal(answer.body.match(switches)?.length, 2, 'everybody sees the links between sign-in and sign-up')
+    t.notMatch(answer.body.replaceAll(switches, ''), /exists|taken|already|Sandbox Developer/i)
+  },
+)
 
 t.test(
   'PS-04: the portal stores each password as an argon2id hash with 19 MiB, two passes and its own salt',
