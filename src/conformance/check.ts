@@ -4,9 +4,14 @@ import type { RuleId } from './rules/rules.ts'
 
 /**
  * If a client breaks a rule, the verdict depends on the level of the rule: `failed` for a MUST, `warned` for a SHOULD,
- * and `not followed` for advice.
+ * and `not followed` for advice. `not run`: the check needs a login, but a plain login does not work.
  */
-export type Verdict = 'passed' | 'failed' | 'warned' | 'not followed' | 'not applicable' | 'undecided'
+export type Verdict = 'passed' | 'failed' | 'warned' | 'not followed' | 'not applicable' | 'undecided' | 'not run'
+
+/** Whether the check has not found out if the client follows the rule. Checks that were not run count as undecided. */
+export function isOpen({ verdict }: { verdict: Verdict }): boolean {
+  return verdict === 'undecided' || verdict === 'not run'
+}
 
 /**
  * A feature or option without which a check cannot run. `process` means that the suite started the client (--start), so

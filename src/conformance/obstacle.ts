@@ -142,19 +142,19 @@ function provesNothing({ stage }: Obstacle, { verdict, group }: Result): boolean
  * such check failed, for example because of --only, the first check that did not run counts as failed.
  */
 export function nameCause(results: Result[], obstacle: Obstacle): Result[] {
-  const notRun = results.filter(({ isNotRun }) => isNotRun)
+  const notRun = results.filter(({ verdict }) => verdict === 'not run')
   if (notRun.length === 0 || obstacle.isCauseUnclear) return results
   const failed = (id: string) => results.find(one => one.id === id && one.verdict === 'failed')
   const found = obstacle.causes.map(failed).find(one => one !== undefined)
   const cause = found ?? notRun.find(({ id }) => id === 'login-works') ?? notRun[0]!
   const message = hide(obstacle.message)
   return results.map(result => {
-    if (!result.isNotRun && !provesNothing(obstacle, result)) return result
+    if (result.verdict !== 'not run' && !provesNothing(obstacle, result)) return result
     if (result !== cause) {
       const reason = `Not run, because of the check ${cause.id}: ${message}`
-      return { ...result, verdict: 'undecided', isNotRun: true, reason, notRunBecause: cause.id }
+      return { ...result, verdict: 'not run', reason, notRunBecause: cause.id }
     }
-    const { isNotRun, isApart, ...own } = result
+    const { isApart, ...own } = result
     return {
       ...own,
       rule: 'login-works',

@@ -41,9 +41,7 @@ export interface Result {
    * exit code.
    */
   isApart?: boolean
-  /** True if the check needs a login, but a plain login does not work. The verdict is then `undecided`. */
-  isNotRun?: boolean
-  /** The id of the check that reports the cause. */
+  /** If the check was not run: the id of the check that reports the cause. */
   notRunBecause?: string
 }
 
@@ -105,7 +103,7 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
       const missing = check.needs?.map(need => whyMissing(settings, need)).find(why => why !== undefined)
       if (missing) report(check, resultOf(check, settings, 'not applicable', missing))
       else if (obstacle && mustWait(obstacle, check))
-        report(check, { ...resultOf(check, settings, 'undecided', hide(obstacle.message)), isNotRun: true })
+        report(check, resultOf(check, settings, 'not run', hide(obstacle.message)))
       return !results.has(check)
     })
   }
@@ -116,7 +114,7 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
     const runOne = async (check: Check) => {
       const first = await tryBesideOthers(check)
       const { verdict } = first.result
-      if (verdict === 'passed' || verdict === 'not applicable' || first.result.isNotRun) report(check, first.result)
+      if (verdict === 'passed' || verdict === 'not applicable' || verdict === 'not run') report(check, first.result)
       else suspects.push({ check, first })
     }
     // Checks with a long time limit begin first, so that they do not delay the end.
@@ -229,10 +227,7 @@ async function attempt(
   if (whyNotReady !== undefined)
     return {
       // If a plain login does not work, the report says why (nameCause).
-      result: {
-        ...resultOf(check, options.settings, 'undecided', whyNotReady),
-        ...(options.obstacle && { isNotRun: true }),
-      },
+      result: resultOf(check, options.settings, options.obstacle ? 'not run' : 'undecided', whyNotReady),
       isLost: false,
       isGone: true,
       beside: new Set(),
@@ -249,7 +244,6 @@ async function attempt(
   let result: Result = {
     ...resultOf(check, options.settings, outcome.verdict, outcome.reason),
     ...(outcome.isError && { isError: true }),
-    ...(outcome.isNotRun && { isNotRun: true }),
     ...(outcome.fix && { fix: outcome.fix }),
   }
   if (isBlamed(outcome)) result.evidence = outcome.evidence.length > 0 ? outcome.evidence : context.evidence()
@@ -284,7 +278,6 @@ interface CheckOutcome {
   evidence: string[]
   fix?: string
   isError?: boolean
-  isNotRun?: boolean
 }
 
 async function findOutcome(check: Check, context: CheckContext): Promise<CheckOutcome> {
@@ -315,7 +308,7 @@ function judge(error: unknown, check: Check, settings: Settings): CheckOutcome {
     // `portal`, however, the check may only have seen that the portal refused the login. Then another check reports the
     // cause.
     if (stage !== 'portal' && causes.includes(check.id)) return judge(error.failure, check, settings)
-    return { verdict: 'undecided', reason: error.message, evidence: [], isNotRun: true }
+    return { verdict: 'not run', reason: error.message, evidence: [] }
   }
   const broken = { MUST: 'failed', SHOULD: 'warned', advice: 'not followed' } as const
   if (error instanceof Failed) {

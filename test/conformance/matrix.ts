@@ -49,7 +49,7 @@ async function judgeRight(
   const results = await judge(stage)
   await stage.close()
   judged++
-  const failed = results.filter(({ verdict }) => verdict === 'failed' || verdict === 'undecided')
+  const failed = results.filter(({ verdict }) => ['failed', 'undecided', 'not run'].includes(verdict))
   if (failed.length > 0) missed.push(name)
   const warned = results.filter(({ verdict }) => verdict === 'warned' || verdict === 'not followed').map(({ id }) => id)
   print(`${name}: ${failed.map(({ id, reason }) => `${id} (${reason})`).join(', ') || 'not blamed'}`)

@@ -26,7 +26,7 @@ export function showProgress(total: number, isTerminal: boolean, say: (text: str
     result(result) {
       results.push(result)
       if (isTerminal) say(`\r\x1b[K${results.length} of ${total}: ${result.id}`)
-      else if (!result.isNotRun && !['passed', 'not applicable'].includes(result.verdict))
+      else if (!['passed', 'not applicable', 'not run'].includes(result.verdict))
         say(`${result.verdict}: ${result.id}\n`)
     },
     end() {

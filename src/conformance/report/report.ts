@@ -1,5 +1,5 @@
 // Defines what every report contains, and how reports count each result.
-import type { Verdict } from '../check.ts'
+import { isOpen, type Verdict } from '../check.ts'
 import type { Outcome } from '../expected-failures.ts'
 import type { Result } from '../run-checks.ts'
 
@@ -28,18 +28,13 @@ export interface Report {
  *
  * - `known failure`: a listed check failed.
  * - `no longer fails`: a listed check passed.
- * - `not run`: the check did not run, because a plain login does not work.
  * - `undecided advice`: a check of advice is undecided in a run without --strict. This does not change the exit code.
  * - `crashed`: the check crashed because of a mistake in this suite.
  */
-export type Standing = Verdict | 'known failure' | 'no longer fails' | 'undecided advice' | 'not run' | 'crashed'
+export type Standing = Verdict | 'known failure' | 'no longer fails' | 'undecided advice' | 'crashed'
 
-export function standingOf(
-  { id, verdict, isError, isApart, isNotRun }: Result,
-  { outcome, expected }: Report,
-): Standing {
+export function standingOf({ id, verdict, isError, isApart }: Result, { outcome, expected }: Report): Standing {
   if (isError) return 'crashed'
-  if (isNotRun) return 'not run'
   if (isApart && verdict === 'undecided') return 'undecided advice'
   if (verdict === 'failed' && expected.has(id)) return 'known failure'
   return outcome.nowPassing.includes(id) ? 'no longer fails' : verdict
@@ -57,11 +52,13 @@ export function reasonOf(result: Result, report: Report): string {
   return standing === 'known failure' ? `${result.reason} Known: ${report.expected.get(result.id)}` : result.reason
 }
 
+const countedAs = (result: Result): Verdict => (isOpen(result) ? 'undecided' : result.verdict)
+
 const order: Verdict[] = ['passed', 'failed', 'warned', 'not applicable', 'undecided']
 
 /**
  * Returns a line such as `N passed, N failed, N warned, N not applicable, N undecided`. `isShort` leaves out counts of
- * 0. Known failures do not count as failed.
+ * 0. Known failures do not count as failed. Checks that were not run count as undecided.
  */
 export function countLine(results: Result[], known: Iterable<string> = [], isShort = false): string {
   const ids = new Set(known)
@@ -69,7 +66,7 @@ export function countLine(results: Result[], known: Iterable<string> = [], isSho
   const counted = own.filter(({ id, verdict }) => !(verdict === 'failed' && ids.has(id)))
   const isKnown = own.length - counted.length
   const counts = order
-    .map(verdict => [verdict, counted.filter(result => result.verdict === verdict).length] as const)
+    .map(verdict => [verdict, counted.filter(result => countedAs(result) === verdict).length] as const)
     .filter(([, count]) => !isShort || count > 0)
     .map(([verdict, count]) => `${count} ${verdict}`)
   return [...counts, ...(isShort && isKnown > 0 ? [`${isKnown} known to fail`] : [])].join(', ')
@@ -80,7 +77,7 @@ export function countLine(results: Result[], known: Iterable<string> = [], isSho
  */
 export function adviceLine(results: Result[]): string[] {
   const own = results.filter(({ isApart }) => isApart)
-  const count = (verdict: Verdict) => own.filter(result => result.verdict === verdict).length
+  const count = (verdict: Verdict) => own.filter(result => countedAs(result) === verdict).length
   if (own.length === 0) return []
   return [
     `Advice: ${count('passed')} followed, ${count('not followed')} not followed, ${count('not applicable')} not applicable, ${count('undecided')} undecided`,
@@ -90,7 +87,7 @@ export function adviceLine(results: Result[]): string[] {
 /** Returns one line for each reason why checks did not run. */
 export function notRunLines(results: Result[]): string[] {
   const groups = Map.groupBy(
-    results.filter(({ isNotRun }) => isNotRun),
+    results.filter(({ verdict }) => verdict === 'not run'),
     ({ reason }) => reason,
   )
   return [...groups].map(([reason, { length }]) => `${length} ${length === 1 ? 'check' : 'checks'}: ${reason}`)
