@@ -36,7 +36,7 @@ t.test('without a real browser, a client that needs JavaScript fails no check', 
   const results = await stage.judgeRun(buildScriptClient, [...new Set([loginWorks, ...inChromium, ...quarter(0)])])
   t.same(results.filter(isBlamed).map(tell), [], again)
   const login = results.find(({ id }) => id === loginWorks.id)!
-  t.equal(login.verdict, 'undecided')
+  t.equal(login.verdict, 'not run')
   t.match(login.reason, /has a script that may redirect the browser, .* Run the suite with --browser chromium/)
   t.ok(inChromium.every(({ id }) => results.find(one => one.id === id)?.verdict === 'not applicable'))
 })

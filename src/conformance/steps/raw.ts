@@ -13,7 +13,8 @@ export interface Odd extends RawBytes {
   isNoHttp?: boolean
 }
 
-export interface OddAnswer extends RawAnswer {
+/** The answer of the client to an odd request. */
+export interface AnswerToOdd extends RawAnswer {
   odd: Odd
 }
 
@@ -59,12 +60,12 @@ export async function expectStillThere(
  * Sends all requests. Fails if the client does not answer one of the requests, or if it does not answer a normal
  * request afterwards. If a request is not valid HTTP, the client may close the connection without an answer.
  */
-export async function sendOdd(context: CheckContext, all: Odd[]): Promise<OddAnswer[]> {
+export async function sendOdd(context: CheckContext, all: Odd[]): Promise<AnswerToOdd[]> {
   const { client } = context.settings
   const plain = await context.request(context.settings.login, { headers: typedAddress, timeoutMs: longestPlainMs })
   if ('error' in plain.response)
     throw new Undecided(`The client did not answer a normal request: ${plain.response.error}.`)
-  const answers: OddAnswer[] = []
+  const answers: AnswerToOdd[] = []
   for (const odd of all) {
     const answer = await sendBytes(client, odd)
     if (answer.status === 0) {

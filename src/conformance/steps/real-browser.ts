@@ -20,7 +20,7 @@ export const placeOf = ({ page }: Window): string => page.url().replace(/[?#].*$
 /**
  * Begins a login and fills in the portal's form. `isAtRest` is false if the page after the login does not stop loading.
  */
-export async function signIn(context: CheckContext): Promise<Visitor & { isAtRest: boolean }> {
+export async function signInWithChromium(context: CheckContext): Promise<Visitor & { isAtRest: boolean }> {
   const person = await context.person()
   const window = await context.window()
   const { login } = context.settings
@@ -77,8 +77,8 @@ export async function isSignedIn(context: CheckContext, visitor: Visitor): Promi
  * Signs in and opens the page behind the login. If nobody is signed in, the check is undecided, because the check
  * `chromium-login` reports the failure.
  */
-export async function signedIn(context: CheckContext): Promise<Visitor> {
-  const visitor = await signIn(context)
+export async function signedInWithChromium(context: CheckContext): Promise<Visitor> {
+  const visitor = await signInWithChromium(context)
   if (!(await isSignedIn(context, visitor)))
     throw new Undecided('In Chromium, nobody is signed in after a login. The check `chromium-login` reports this.')
   return visitor
@@ -165,7 +165,7 @@ const mostPages = 8
  * Signs out as a visitor does, with a form or link to --logout, or with a control whose text says that it signs out.
  * Looks on the open page first, and then on other pages of the client.
  */
-export async function signOut(context: CheckContext, { window }: Visitor): Promise<void> {
+export async function signOutWithChromium(context: CheckContext, { window }: Visitor): Promise<void> {
   const { logout, create, login } = context.settings
   const address = context.url(logout!.path)
   const seen = new Set([address, context.url(login), placeOf(window)])

@@ -14,9 +14,9 @@ import {
   issuedTokens,
   placeOf,
   readableByScripts,
-  signedIn,
-  signIn,
-  signOut,
+  signedInWithChromium,
+  signInWithChromium,
+  signOutWithChromium,
 } from '../../steps/real-browser.ts'
 
 const strictCookie =
@@ -26,7 +26,7 @@ const strictCookie =
  * Fills in the form for a new application, and sends it with its button. Returns how many applications the API created.
  */
 async function createBy(context: CheckContext, press: (button: Locator) => Promise<void>): Promise<number> {
-  const visitor = await signedIn(context)
+  const visitor = await signedInWithChromium(context)
   const button = await fillCreateForm(context, visitor, 'Created in Chromium')
   await visitor.window.act(() => press(button))
   return (await created(context, visitor.person)).length
@@ -41,7 +41,7 @@ const definitions: CheckDefinition[] = [
     fix: "Sign in yourself with the browser's developer tools open, and look at the requests after the callback.",
     needs: ['page', 'browser'],
     async run(context) {
-      const visitor = await signIn(context)
+      const visitor = await signInWithChromium(context)
       const { window, isAtRest } = visitor
       const { length: callbacks } = callbacksIn(context, window)
       expectWithFix(
@@ -69,7 +69,7 @@ const definitions: CheckDefinition[] = [
     needs: ['page', 'browser'],
     async run(context) {
       const before = context.platform.steps.length
-      const visitor = await signIn(context)
+      const visitor = await signInWithChromium(context)
       const { window, person } = visitor
       await context.platform.settle()
       const isCalled = context.platform.steps
@@ -94,7 +94,7 @@ const definitions: CheckDefinition[] = [
     fix: 'Answer the callback with a redirect, or with a page that calls location.replace or has a meta refresh. These replace the callback in the browser history.',
     needs: ['page', 'browser'],
     async run(context) {
-      const { window } = await signIn(context)
+      const { window } = await signInWithChromium(context)
       const { searchParams, pathname } = new URL(window.page.url())
       const left = ['code', 'state'].filter(name => searchParams.has(name))
       expect(left.length === 0, `After the login, the address is ${pathname} with ${left.join(' and ')}.`)
@@ -109,7 +109,7 @@ const definitions: CheckDefinition[] = [
     fix: 'Answer the callback with a redirect, or with a page that calls location.replace or has a meta refresh. The address of the callback then does not stay in the browser history.',
     needs: ['page', 'browser'],
     async run(context) {
-      const visitor = await signIn(context)
+      const visitor = await signInWithChromium(context)
       const { window } = visitor
       const isKept = await isServed(context, visitor, () =>
         window.act(() => window.page.reload({ waitUntil: 'commit' })),
@@ -132,7 +132,7 @@ const definitions: CheckDefinition[] = [
     fix: 'If a navigation comes from another site and has no session, answer it once with a meta refresh to the same path.',
     needs: ['page', 'browser'],
     async run(context) {
-      const visitor = await signedIn(context)
+      const visitor = await signedInWithChromium(context)
       const { window } = visitor
       const { otherSite } = context.platform
       await window.goTo(otherSite.url(otherSite.page(`<a href="${context.url(context.settings.page)}">Go</a>`)))
@@ -148,7 +148,7 @@ const definitions: CheckDefinition[] = [
     fix: 'Keep tokens in HttpOnly cookies or on the server, and call the API from the server.',
     needs: ['page', 'browser'],
     async run(context) {
-      const visitor = await signIn(context)
+      const visitor = await signInWithChromium(context)
       const { window } = visitor
       const places = [await readableByScripts(window)]
       if (!(await isSignedIn(context, visitor)))
@@ -173,7 +173,7 @@ const definitions: CheckDefinition[] = [
     fix: 'Set the session cookie with HttpOnly, Secure and SameSite=Strict or SameSite=Lax.',
     needs: ['page', 'browser'],
     async run(context) {
-      const visitor = await signedIn(context)
+      const visitor = await signedInWithChromium(context)
       const { window } = visitor
       const cookies = await window.cookies(context.settings.client)
       for (const cookie of cookies) {
@@ -200,7 +200,7 @@ const definitions: CheckDefinition[] = [
     fix: 'Open the page with the browser console, and fix the errors that the console lists.',
     needs: ['page', 'browser'],
     async run(context) {
-      const { window } = await signedIn(context)
+      const { window } = await signedInWithChromium(context)
       if (context.settings.create) await window.goTo(context.url(context.settings.create))
       expect(window.errors.length === 0, `The console says: ${window.errors[0]}`)
     },
@@ -213,7 +213,7 @@ const definitions: CheckDefinition[] = [
     fix: 'Serve scripts, styles and images from the client itself, and call the API from the server.',
     needs: ['page', 'browser'],
     async run(context) {
-      const { window } = await signedIn(context)
+      const { window } = await signedInWithChromium(context)
       if (context.settings.create) await window.goTo(context.url(context.settings.create))
       const own = [context.settings.client, context.platform.portalUrl]
       const foreign = window.asked.find(({ url }) => /^https?:/.test(url) && !own.includes(new URL(url).origin))
@@ -253,8 +253,8 @@ const definitions: CheckDefinition[] = [
     fix: 'Send a request that ends the session on the server and deletes the session cookies. Only then say that the visitor is signed out.',
     needs: ['page', 'logout', 'browser'],
     async run(context) {
-      const visitor = await signedIn(context)
-      await signOut(context, visitor)
+      const visitor = await signedInWithChromium(context)
+      await signOutWithChromium(context, visitor)
       expect(
         !(await isSignedIn(context, visitor)),
         `After signing out, ${context.settings.page} still calls the API on the visitor's behalf.`,
@@ -269,7 +269,7 @@ const definitions: CheckDefinition[] = [
     fix: 'Send Cache-Control: no-store with every page behind the login, and with every answer from which a script takes data for a page.',
     needs: ['page', 'logout', 'browser'],
     async run(context) {
-      const visitor = await signedIn(context)
+      const visitor = await signedInWithChromium(context)
       const { window, person } = visitor
       const mark = 'Weather of conformance'
       await makeApplication(context, person, { name: mark })
@@ -277,7 +277,7 @@ const definitions: CheckDefinition[] = [
       await window.goTo(context.url(context.settings.page))
       if (!(await shows()))
         throw new Undecided(`${context.settings.page} does not show the application of its visitor.`)
-      await signOut(context, visitor)
+      await signOutWithChromium(context, visitor)
       if (await shows()) fail(`After signing out, ${placeOf(window)} still shows the visitor's data.`)
       const isAtPortal = () => window.asked.some(({ url }) => url.startsWith(context.platform.portalUrl))
       window.asked.length = 0
