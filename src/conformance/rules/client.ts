@@ -363,7 +363,7 @@ export const exchange = {
 
 export const cookies = {
   'CK-01': decision(
-    'The cookie of a session is HttpOnly, Secure and SameSite, and has no Domain. If the cookie contains the access token, its Max-Age equals expires_in.',
+    'The cookie of a session is HttpOnly, Secure and SameSite, and has no Domain. If the cookie contains the access token, its Max-Age equals expires_in, but is at most 400 days.',
   ),
   'cookie-strict': should(platform('The cookie of a session is SameSite=Strict.')),
   'cookie-host-prefix': asvs(

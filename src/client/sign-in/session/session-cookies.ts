@@ -12,7 +12,7 @@ export type Session = {
   owner: string
   /** The visitor's name; may be empty. */
   name: string
-  /** When the session cookie and the access token expire. */
+  /** When the session cookie and the access token expire (CK-01). The session may end earlier, at `signInEndsAt`. */
   expiresAt: Date
   /** After this time, the client renews the access token before using it. */
   renewAt: Date

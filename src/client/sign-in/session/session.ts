@@ -83,6 +83,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
       if (refreshToken) return renewWith(refreshToken, cookies, context, {})
       return hasSessionCookie(cookies) ? end(cookies, 'session_unreadable') : { session: undefined, cookies: [] }
     }
+    if (session.signInEndsAt <= clock()) return end(cookies, 'session_ended')
 
     const outdated = expireOtherRefreshCookies(sealer, cookies, session)
     if (clock() < session.renewAt) return { session, cookies: outdated }
@@ -190,15 +191,15 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     if (refreshToken && !refreshCookie)
       log.warn({ event: 'refresh_token_too_long', reqId: context.requestId, characters: refreshToken.length })
     const tokenEndMs = now.getTime() + expiresIn * 1000
-    const endMs = Math.min(tokenEndMs, signInEndsAt.getTime())
+    const renewMs = tokenEndMs - Math.min(renewBeforeMs, expiresIn * 100)
     // A session that ends at `signInEndsAt` cannot be renewed.
-    const renewMs = endMs < tokenEndMs ? endMs : endMs - Math.min(renewBeforeMs, expiresIn * 100)
+    const isLonger = tokenEndMs > signInEndsAt.getTime()
     const session: Session = {
       accessToken,
       owner,
       name,
-      expiresAt: new Date(endMs),
-      renewAt: new Date(renewMs),
+      expiresAt: new Date(tokenEndMs),
+      renewAt: isLonger ? signInEndsAt : new Date(renewMs),
       refreshCookieName: refreshCookie ? refreshCookie.name : '',
       signInEndsAt,
       data,
@@ -227,6 +228,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   /** Reads the visitor from the cookies, without a call to the portal. Used for public pages. */
   function identify(cookies: Cookies): { visitor: VisitorInfo | undefined; cookies: Cookie[] } {
     const session = unsealSession(sealer, cookies)
+    if (session && session.signInEndsAt <= clock()) return { visitor: undefined, cookies: [] }
     if (session) {
       const outdated = expireOtherRefreshCookies(sealer, cookies, session)
       return { visitor: toVisitorInfo(session, cookies), cookies: outdated }
@@ -257,6 +259,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
  */
 export function toVisitorInfo(session: Session, cookies: Cookies): VisitorInfo {
   const { accessToken, owner, name, refreshCookieName, signInEndsAt, data = {} } = session
-  const expiresAt = refreshCookieName in cookies ? signInEndsAt : session.expiresAt
+  const isLonger = session.expiresAt > signInEndsAt
+  const expiresAt = refreshCookieName in cookies || isLonger ? signInEndsAt : session.expiresAt
   return { userId: readSubject(accessToken), sessionOwner: owner, name, expiresAt, data }
 }

@@ -22,11 +22,13 @@ const pages = [
 t.test(
   'CK-01: the name of the session cookie begins with __Host-; the cookie is HttpOnly, Secure and Strict, and lives as long as the token',
   async t => {
-    const { browser, platform } = await buildTestClient(t)
-    platform.answer('POST /api/exchangeToken', giveTokens({ expires_in: 1234 }))
-    const [pair, ...attributes] = setCookieLine(await signIn(browser), '__Host-session=')!.split('; ')
-    t.same(attributes.toSorted(), ['HttpOnly', 'Max-Age=1234', 'Path=/', 'SameSite=Strict', 'Secure'])
-    t.match(pair, /^__Host-session=[\w-]+$/)
+    for (const expires_in of [1, 1234, 86_400, 31 * 86_400, 400 * 86_400]) {
+      const { browser, platform } = await buildTestClient(t)
+      platform.answer('POST /api/exchangeToken', giveTokens({ expires_in }))
+      const [pair, ...attributes] = setCookieLine(await signIn(browser), '__Host-session=')!.split('; ')
+      t.same(attributes.toSorted(), ['HttpOnly', `Max-Age=${expires_in}`, 'Path=/', 'SameSite=Strict', 'Secure'])
+      t.match(pair, /^__Host-session=[\w-]+$/)
+    }
   },
 )
 

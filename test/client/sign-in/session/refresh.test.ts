@@ -77,21 +77,39 @@ t.test(
     clock.advance(20 * day)
     const page = await openPage(browser)
     t.equal(page.statusCode, 200)
-    t.equal(page.cookies.find(({ name }) => name === '__Host-session')?.maxAge, 10 * day - 3601)
+    t.equal(page.cookies.find(({ name }) => name === '__Host-session')?.maxAge, 20 * day, 'CK-01')
     clock.advance(10 * day - 3601 - 1)
     t.equal((await openPage(browser)).statusCode, 200)
     t.equal(renewals().length, 2, 'a session that ends with its refresh token must not be renewed')
     clock.advance(1)
+    t.ok(browser.cookie('__Host-session'))
     t.equal((await openPage(browser)).statusCode, 302)
+    t.notOk(browser.cookie('__Host-session'))
   },
 )
 
-t.test('RF-07: a session that was never renewed ends after thirty days', async t => {
-  const { browser, platform } = await buildSignedIn(t)
-  platform.answer(tokenRoute, giveTokens({ expires_in: 60 * 24 * 3600, refresh_token: undefined }))
-  const page = await signIn(browser)
-  t.equal(page.cookies.find(({ name }) => name === '__Host-session')?.maxAge, 30 * 24 * 3600)
-})
+t.test(
+  'CK-01, RF-07: a session that was never renewed ends after thirty days, although its cookie lives as long as its token',
+  async t => {
+    const day = 24 * 3600
+    const { browser, clock, platform, renewals, log } = await buildSignedIn(t)
+    platform.answer(tokenRoute, giveTokens({ expires_in: 60 * day, refresh_token: undefined }))
+    const page = await signIn(browser)
+    t.equal(page.cookies.find(({ name }) => name === '__Host-session')?.maxAge, 60 * day)
+    const shown = (await browser.get('/', { site: 'same-origin' })).body
+    t.match(shown, '<time datetime="2026-03-31T12:00:00.000Z"')
+    clock.advance(30 * day - 1)
+    t.equal((await openPage(browser)).statusCode, 200)
+    clock.advance(1)
+    t.notMatch((await browser.get('/', { site: 'same-origin' })).body, 'action="/logout"')
+    t.equal((await openPage(browser)).statusCode, 302)
+    t.notOk(browser.cookie('__Host-session'))
+    t.equal(renewals().filter(({ form }) => form.get('grant_type') === 'refresh_token').length, 0)
+    const events = log.map(line => JSON.parse(line).event)
+    t.ok(events.includes('session_ended'))
+    t.notOk(events.includes('session_unreadable'))
+  },
+)
 
 t.test('if the client knows when the visitor has to sign in again, every page shows this time', async t => {
   const { browser, clock } = await buildSignedIn(t)
