@@ -8,8 +8,11 @@ import type { applicationsTexts } from './texts.ts'
 type Label = (texts: Texts) => string
 
 type FormField = {
-  /** The maximum number of characters of the value. The application API counts characters in the same way. */
-  maxlength: number
+  /**
+   * The maximum number of characters of the value. The application API counts characters in the same way. If the value
+   * is undefined, only the size of the whole form is limited.
+   */
+  maxlength?: number
   /**
    * Called only if the value is not empty. Returns a sentence for each problem of the value. `all` contains the values
    * of all fields.
@@ -40,10 +43,7 @@ const formFields = {
   webPageUrl: webUrlField,
   iconUrl: webUrlField,
   privacyPolicyUrl: webUrlField,
-  redirectUris: {
-    maxlength: 8_000,
-    findProblems: value => splitUris(value).flatMap(findRedirectUriProblem).slice(0, maxProblems),
-  },
+  redirectUris: { findProblems: value => splitUris(value).flatMap(findRedirectUriProblem).slice(0, maxProblems) },
   defaultRedirectUri: {
     maxlength: maxUrlLength,
     findProblems: (value, { redirectUris = '' }) =>
@@ -89,7 +89,7 @@ export function checkFields(fields: TypedFields, required: readonly RequiredName
 }
 
 function checkField(name: FieldName, fields: TypedFields, required: readonly RequiredName[]): Sentence[] {
-  const { maxlength, findProblems = () => [] }: FormField = formFields[name]
+  const { maxlength = Number.POSITIVE_INFINITY, findProblems = () => [] }: FormField = formFields[name]
   const value = fields[name]
   const label = ({ applications }: Texts) => applications.form.labels[name]
   // Counts characters as the API does: an emoji is one character.
@@ -106,9 +106,8 @@ function checkField(name: FieldName, fields: TypedFields, required: readonly Req
 /** Returns the label and the maximum length of each field, for the templates. */
 export function describeFields({ applications }: Texts) {
   const { labels } = applications.form
-  return Object.fromEntries(
-    fieldNames.map(name => [name, { label: labels[name], maxlength: formFields[name].maxlength }]),
-  )
+  const limits: Record<FieldName, FormField> = formFields
+  return Object.fromEntries(fieldNames.map(name => [name, { label: labels[name], maxlength: limits[name].maxlength }]))
 }
 
 /** Replaces the API's field names in error messages with the labels of the form. */
