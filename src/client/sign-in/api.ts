@@ -162,7 +162,7 @@ function errorFor({ status, json }: Answer): PublicError | undefined {
     case 404:
       return new PublicError('api_not_found', 404, texts => texts.signIn.api.notFound)
     case 409:
-      return new PublicError('api_conflict', 409, texts => texts.signIn.api.changed)
+      return new PublicError('api_conflict', 409, texts => texts.signIn.api.conflict)
     case 412:
       return new PublicError('api_changed', 412, texts => texts.signIn.api.changed)
     case 422:
@@ -172,6 +172,9 @@ function errorFor({ status, json }: Answer): PublicError | undefined {
   }
 }
 
+// An answer can have 8 MiB. These limits bound the size of the page that shows its reasons.
+const maxRefusedFields = 50
+const maxReasons = 20
 const maxReasonLength = 500
 
 /**
@@ -183,14 +186,21 @@ function toFieldError(json: unknown): FieldError {
   const { error, error_description: description } = isRecord(json) ? json : {}
   const message = isRecord(error) ? error.message : description
   if (isRecord(message) && Object.keys(message).length > 0) {
-    const fields = Object.entries(message).map(([field, reasons]) => [field, toReasons(reasons)])
-    return new FieldError(Object.fromEntries(fields))
+    const fields = Object.entries(message).slice(0, maxRefusedFields)
+    return new FieldError(
+      Object.fromEntries(fields.map(([field, reasons]) => [field.slice(0, maxReasonLength), toReasons(reasons)])),
+    )
   }
-  const reason = typeof message === 'string' ? message.trim().slice(0, maxReasonLength) : ''
+  const reason = typeof message === 'string' ? shorten(message) : ''
   return new FieldError({}, ({ signIn: { api } }) => (reason ? api.refused(reason) : api.refusedWithoutReason))
 }
 
 function toReasons(reasons: unknown): Sentence[] {
   const known = [reasons].flat().filter((reason): reason is string => typeof reason === 'string' && reason !== '')
-  return known.length > 0 ? known : [texts => texts.signIn.api.fieldRefused]
+  return known.length > 0 ? known.slice(0, maxReasons).map(shorten) : [texts => texts.signIn.api.fieldRefused]
+}
+
+function shorten(reason: string): string {
+  const text = reason.trim()
+  return text.length > maxReasonLength ? `${text.slice(0, maxReasonLength - 1)}…` : text
 }

@@ -369,7 +369,12 @@ for (const [what, answer, status, words] of [
     upstreamTexts.api.unexpected,
   ],
   ['answers 200, without a client', { status: 200, body: { '@id': 'app-1' } }, 502, upstreamTexts.api.unexpected],
-  ['reports a conflict', { status: 409, body: { error: { status: 409, message: 'x' } } }, 409, signInTexts.api.changed],
+  [
+    'reports a conflict',
+    { status: 409, body: { error: { status: 409, message: 'x' } } },
+    409,
+    signInTexts.api.conflict,
+  ],
 ] as const) {
   t.test(`if the API ${what}, the form keeps the typed text`, async t => {
     const { browser, platform, form } = await openForm(t)

@@ -288,6 +288,29 @@ t.test(
   },
 )
 
+for (const [what, known, document] of [
+  ['the client has read the document before, and the portal is down', withPkce, { status: 503, body: {} }],
+  ['the portal has no document', { status: 404, body: {} }, { status: 404, body: {} }],
+] as const) {
+  t.test(
+    `metadata-kept: if ${what}, the client waits 30 seconds between two attempts to read the document`,
+    async t => {
+      const { browser, platform, clock } = await buildWith(t, known)
+      platform.answer(route, document)
+      clock.advance(61 * 60)
+      const before = platform.received(route).length
+      for (const seconds of [0, 29]) {
+        clock.advance(seconds)
+        await beginLogin(browser)
+        t.equal(platform.received(route).length, before + 1)
+      }
+      clock.advance(1)
+      await beginLogin(browser)
+      t.equal(platform.received(route).length, before + 2)
+    },
+  )
+}
+
 t.test('metadata-kept: simultaneous logins read the metadata document only once', async t => {
   const { browser, platform } = await buildWith(t, { status: 503, body: {} })
   const { script, asked, release } = holdAnswer(withPkce)

@@ -116,7 +116,7 @@ t.test(
 for (const [status, message] of [
   [403, signInTexts.api.forbidden],
   [404, signInTexts.api.notFound],
-  [409, signInTexts.api.changed],
+  [409, signInTexts.api.conflict],
   [412, signInTexts.api.changed],
 ] as const) {
   t.test(
@@ -161,7 +161,7 @@ t.test(
     platform.answer('POST /things', { status: 422, body: { error: { message: 'x'.repeat(501) } } })
     t.match(
       (await browser.post('/note', form)).body,
-      /\bx{500}(?!x)/,
+      /\bx{499}…/,
       'the page must show at most 500 characters of the message',
     )
     for (const page of [fieldRefused, formRefused]) {
@@ -169,6 +169,28 @@ t.test(
       t.equal(readForm(page, '/note').note, 'typed')
     }
     t.notMatch(log.join(''), new RegExp(`${canary}|dull|five notes`))
+  },
+)
+
+t.test(
+  'UP-04: if the API answers 422 with very many or very long reasons, the page shows only a part of them',
+  async t => {
+    const { browser, platform } = await start(t)
+    const form = { ...readForm(await browser.get('/note'), '/note'), note: 'typed' }
+    const refusals: Record<string, string[]>[] = [
+      { note: ['x'.repeat(4_000_000)] },
+      { note: Array(100_000).fill('Too dull.') },
+      Object.fromEntries(Array.from({ length: 100_000 }, (_, number) => [`field${number}`, ['Too dull.']])),
+      { ['n'.repeat(4_000_000)]: ['Too dull.'] },
+    ]
+    for (const [index, message] of refusals.entries()) {
+      platform.answer('POST /things', { status: 422, body: { error: { message } } })
+      const page = await browser.post('/note', form)
+      t.equal(page.statusCode, 422)
+      t.ok(page.body.length < 40_000, `${index}: ${page.body.length} characters`)
+      t.match(textOf(page, 'problem'), index === 0 ? `${'x'.repeat(499)}…` : 'Too dull.')
+      t.equal(readForm(page, '/note').note, 'typed')
+    }
   },
 )
 
