@@ -355,6 +355,37 @@ export const tokenAnswers: CheckDefinition[] = [
     }),
   ),
   {
+    id: 'token-answer-no-refresh-token-expires-in',
+    title:
+      'If the token response has a very large expires_in and no refresh token, the client sets no cookie with a wrong lifetime',
+    rule: 'CL-19',
+    why: 'Without a refresh token, many clients end the session together with the access token. The lifetime of the session cookie is then expires_in, even if the lifetime is usually fixed.',
+    fix: 'Limit expires_in to a maximum, such as 400 days, before you use it. The limit must also apply to a session without a refresh token.',
+    async run(context) {
+      for (const seconds of [4_000_000_000, 1e21, 1e300]) {
+        const { browser, start, callback } = await beginLogin(context)
+        const fields = {
+          access_token: await context.platform.tokenOf(await context.person()),
+          expires_in: seconds,
+          token_type: 'Bearer',
+          state: start.state,
+        }
+        await context.order('exchange-answer', {
+          options: { status: 200, body: JSON.stringify(fields), type: 'application/json; charset=utf-8' },
+        })
+        const page = await followCallback(context, browser, callback)
+        await context.dropFaults()
+        const when = `After a token response with the expires_in ${seconds} and without a refresh token`
+        expect(page.status !== 0, `${when}, there was no answer: ${page.error}.`, page)
+        expect(!isBareFailure(page), `${when}, the answer is the default error page of a server.`, page)
+        for (const { cookie, exchange } of cookiesOf(page.trail)) {
+          const wrong = wrongAgeOf(cookie)
+          expect(wrong === undefined, `${when}, the cookie ${cookie.name} ${wrong}.`, exchange)
+        }
+      }
+    },
+  },
+  {
     id: 'token-answer-expires-in-converted',
     title: 'If expires_in is the JSON value true, the client does not read it as one second',
     rule: 'CL-19',

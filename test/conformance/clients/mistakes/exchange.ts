@@ -352,6 +352,12 @@ export const exchange: Mistake[] = [
       },
     },
   ),
+  mistake('session-without-refresh-token-as-long-as-the-token', 'token-answer-no-refresh-token-expires-in', {
+    readTokens(visit, answer) {
+      const tokens = correct.readTokens(visit, answer)
+      return tokens.refreshToken ? tokens : { ...tokens, seconds: Number(answer.expires_in) }
+    },
+  }),
   mistake('expires-in-true-is-a-number', 'token-answer-expires-in-converted', {
     lifetime: value => correct.lifetime(value === true ? 1 : value),
   }),
