@@ -29,6 +29,8 @@ const otherForms: [form: string, what: string][] = [
 interface Options {
   browser?: Browser
   person?: Person
+  /** The user whose id replaces the subject of the callback. */
+  subject?: Person
   /** How long the check waits between the login and the next page. */
   waitMs?: number
 }
@@ -40,10 +42,11 @@ interface Options {
 async function signInWith(
   context: CheckContext,
   form: string,
-  { browser = context.browser(), person, waitMs = 0 }: Options = {},
+  { browser = context.browser(), person, subject, waitMs = 0 }: Options = {},
 ) {
   const visitor = person ?? (await context.person())
   const callback = await context.authorize(await context.startLogin(browser), visitor)
+  if (subject) callback.searchParams.set('subject', subject.id)
   const before = new Set(context.arrived())
   await context.order('exchange-opaque-access-token', { options: { form } })
   const landed = await followCallback(context, browser, callback)
@@ -171,6 +174,32 @@ const apart: CheckDefinition[] = [
   },
 ]
 
+const identity: CheckDefinition = {
+  id: 'opaque-token-subject-other',
+  title: 'If the access token contains no id, the client does not use the subject parameter of the callback',
+  rule: 'CL-12',
+  why: 'Anybody can change the address of a callback. A client that takes the id of the visitor from the token may use the subject when the token contains no id. Then an attacker decides whose id the client uses.',
+  fix: 'If the token contains no id, continue without an id, or make a random id at the login.',
+  needs: ['page'],
+  async run(context) {
+    const { settings } = context
+    const other = await context.otherPerson()
+    for (const [form, what] of [...forms, ['no-claims', 'a JWT whose content is {}']] as const) {
+      const person = await context.otherPerson()
+      const { browser, landed, page, steps } = await signInWith(context, form, { person, subject: other })
+      const pages = [landed, page]
+      if (settings.create && steps.some(isCall))
+        pages.push(await browser.newTab().visit(context.url(settings.create), context.beforePortal))
+      await context.platform.settle()
+      const said = `The access token was ${what}, and the callback contained the id of another user as subject.`
+      const calls = context.arrived('api').filter(({ request }) => request.url.includes(other.id))
+      expect(calls.length === 0, `${said} The client asked the API about the other user.`, ...calls.slice(0, 1))
+      for (const one of pages)
+        expect(!one.body.includes(other.id), `${said} The page contains the id of the other user.`, one)
+    }
+  },
+}
+
 export const opaqueTokens: CheckDefinition[] = [
   ...forms.flatMap(([id, what]): CheckDefinition[] => [
     {
@@ -223,5 +252,6 @@ export const opaqueTokens: CheckDefinition[] = [
       for (const [form, what] of otherForms) expectNoCrash(what, await signInWith(context, form))
     },
   },
+  identity,
   ...apart,
 ]

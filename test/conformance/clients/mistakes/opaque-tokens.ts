@@ -74,6 +74,12 @@ export const opaqueTokens: Mistake[] = [
       return Number.isNaN(exp) ? tokens : { ...tokens, seconds: Math.max(1, Math.floor(exp - Date.now() / 1000)) }
     },
   }),
+  mistake('subject-of-the-callback-if-the-token-has-no-sub', 'opaque-token-subject-other', {
+    visitorOf({ accessToken }, { query }) {
+      const sub = claimsIn(accessToken)?.sub
+      return typeof sub === 'string' ? sub : (query.get('subject') ?? '')
+    },
+  }),
   mistake('name-kept-under-the-sub-of-the-token', 'opaque-token-visitors-apart', {
     async exchange(visit, callback, login) {
       const tokens = await correct.exchange(visit, callback, login)
