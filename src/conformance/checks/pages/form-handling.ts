@@ -442,6 +442,42 @@ export const formHandling: CheckDefinition[] = [
     },
   },
   {
+    id: 'edit-overtaken-without-etag',
+    title:
+      'If the API sends no ETag and somebody changes the description of an application while a visitor has its form for changes open, sending the form does not overwrite that change',
+    rule: 'edit-overtaken',
+    why: 'Another installation of the platform may send no ETag. A client that relies only on If-Match, or compares only some fields, then overwrites the changes of other people, and nobody notices.',
+    fix: 'If an application came without an ETag, keep the values of all fields in the form, or a hash of them. Read the application again before you change it, and compare all these fields.',
+    needs: ['page'],
+    async run(context) {
+      const application = await openWithApplication(context, { description: 'Described by conformance' })
+      await leaveOutEtag(context, application)
+      const others = 'Described by somebody else'
+      const { page, form } = await openEditForm(context, application)
+      const field = form.controls.find(({ name, type }) => /desc/i.test(name) && type !== 'hidden')?.name
+      if (field === undefined) throw new NotApplicable('the form for changes has no field for the description')
+      const save = (from: Page, one: Form, name: string) =>
+        application.browser.newTab().submit(from, one, { [nameField(one)]: name })
+      await change(context, application, { name: 'Weather of conformance', description: others })
+      await leaveOutEtag(context, application)
+      const late = await save(page, form, 'Late change of an old form')
+      await context.platform.settle()
+      const stored = await readData(context, application)
+      await leaveOutEtag(context, application)
+      // A new form must still work. Otherwise the client may have refused the old form for another reason.
+      const fresh = await openEditForm(context, application)
+      await save(fresh.page, fresh.form, 'Changed by a new form')
+      await context.platform.settle()
+      if ((await readData(context, application)).name !== 'Changed by a new form')
+        throw new NotApplicable('the form for changes saves nothing if the API sends no ETag')
+      expect(
+        stored.name === 'Weather of conformance' && stored.description === others,
+        `The API sent no ETag. Somebody else changed the description, and the older form then saved the name “${stored.name}” and the description “${stored.description}”.`,
+        late,
+      )
+    },
+  },
+  {
     id: 'edit-refused-kept',
     title: 'When the API refuses a change, the client shows the form again with the typed values',
     rule: 'form-kept',
@@ -544,15 +580,36 @@ async function expectLongAddresses(context: CheckContext, browser: Browser, pers
   )
 }
 
-async function changeName(context: CheckContext, { person, id }: OwnApplication, name: string): Promise<void> {
+async function changeName(context: CheckContext, application: OwnApplication, name: string): Promise<void> {
+  await change(context, application, { name })
+}
+
+async function change(
+  context: CheckContext,
+  { person, id }: OwnApplication,
+  fields: { name: string; description?: string },
+): Promise<void> {
   const token = await context.platform.tokenOf(person)
-  const data = { name, redirectUris: 'https://made.example/callback' }
+  const data = { ...fields, redirectUris: 'https://made.example/callback' }
   const { statusCode } = await context.platform.callApi(token, 'PUT', `/apps/v1/${id}`, data)
   if (statusCode !== 200) throw new Error('The API refused the change.')
 }
 
-async function readName(context: CheckContext, { person, id }: OwnApplication): Promise<string> {
+/** From now on, the API answers the client's reads of this application with its present values and without an ETag. */
+async function leaveOutEtag(context: CheckContext, { person, id }: OwnApplication): Promise<void> {
+  await context.dropFaults()
+  const token = await context.platform.tokenOf(person)
+  const { body } = await context.platform.callApi(token, 'GET', `/apps/v1/${id}`)
+  const type = 'application/json; charset=utf-8'
+  await context.order('get-answer', { times: 'always', options: { status: 200, body, type } })
+}
+
+async function readName(context: CheckContext, application: OwnApplication): Promise<string> {
+  return (await readData(context, application)).name
+}
+
+async function readData(context: CheckContext, { person, id }: OwnApplication) {
   const token = await context.platform.tokenOf(person)
   const answer = await context.platform.callApi(token, 'GET', `/apps/v1/${id}`)
-  return answer.json<{ data: { name: string } }>().data.name
+  return answer.json<{ data: { name: string; description: string } }>().data
 }
