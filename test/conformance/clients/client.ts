@@ -358,7 +358,8 @@ const createGroup: Handler = async visit => {
   try {
     await ask(visit, session, 'POST', '/identities/v1', { context, type: 'Group', data })
   } catch (error) {
-    return visit.behaviour.groupFailed(visit, error)
+    if (!(error instanceof Refusal) || error.status !== 422) return visit.behaviour.groupFailed(visit, error)
+    return groupsPage(visit, [], newForm(visit, session.visitor, 'group'), data.name, error.message)
   }
   return visit.behaviour.groupCreated(visit)
 }

@@ -45,14 +45,16 @@ export function listPage(visit: Visit, applications: Application[], made: string
   return page(visit, 200, 'Applications', `${news}<ul>${items.join('')}</ul>${links}${signOutForm}`)
 }
 
-export function groupsPage(visit: Visit, groups: Group[], token: string): Answer {
+/** `name` and `problem`: the name that the visitor typed, and why it was refused. */
+export function groupsPage(visit: Visit, groups: Group[], token: string, name = '', problem = ''): Answer {
   const { html } = visit.behaviour
   const main = [
+    problem && `<p role="alert">${html(problem)}</p>`,
     `<ul>${groups.map(visit.behaviour.groupItem).join('')}</ul>`,
     `<form method="post" action="/groups"><input type="hidden" name="form" value="${html(token)}">`,
-    `<label>name <input name="name"></label><button>Create</button></form>${signOutForm}`,
+    `<label>name <input name="name" value="${html(name)}"></label><button>Create</button></form>${signOutForm}`,
   ]
-  return page(visit, 200, 'Groups', main.join(''))
+  return page(visit, problem ? 422 : 200, 'Groups', main.join(''))
 }
 
 export function formPage(visit: Visit, status: number, { token, groups, values, problem }: FormView): Answer {

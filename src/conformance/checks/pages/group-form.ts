@@ -60,6 +60,31 @@ export const groupForm: CheckDefinition[] = [
     },
   },
   {
+    id: 'group-form-refused-kept',
+    title: 'When the API refuses a new group (422), the client shows the form again with the typed name',
+    rule: 'form-kept',
+    why: 'A visitor who has to type everything again makes mistakes, or gives up.',
+    fix: 'Show the form again with status 422, and with the name that the visitor sent. Use the same code as for new applications.',
+    needs,
+    async run(context) {
+      const { browser, page: opened, form } = await openWorkingGroupForm(context)
+      const field = form.controls.find(({ type }) => type === 'text')!.name
+      const typed = `Typed by "conformance" & 'others'`
+      await context.order('make-group-422-fields', { times: 1 })
+      const { result: page, steps } = await context.during(() =>
+        browser.newTab().submit(opened, form, { [field]: typed }),
+      )
+      await context.dropFaults()
+      if (!steps.some(step => step.fault))
+        throw new NotApplicable('the form for a new group makes no call that creates a group')
+      expect(
+        page.forms.some(({ fields }) => fields.some(([name, text]) => name === field && text === typed)),
+        `The API refused the group with 422. The visitor got ${describePage(page)}, without the typed name in the form.`,
+        page,
+      )
+    },
+  },
+  {
     id: 'group-form-401',
     title:
       'If the API refuses the access token when a visitor sends the form for a new group, the client renews the tokens or offers the login',

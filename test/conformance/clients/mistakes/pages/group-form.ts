@@ -13,6 +13,11 @@ export const groupForm: Mistake[] = [
   mistake('group-form-failure-not-noticed', 'group-form-failed', {
     groupFailed: visit => visit.behaviour.groupCreated(visit),
   }),
+  mistake('refused-group-form-loses-the-name', 'group-form-refused-kept', {
+    ...bodyWith((body, { url, method }) =>
+      url.pathname === '/groups' && method === 'POST' ? body.replace(/(name="name" value=")[^"]*/, '$1') : body,
+    ),
+  }),
   mistake('group-form-401-like-every-failure', 'group-form-401', {
     mostRenewals: 0,
     groupFailed: visit => page(visit, 502, 'No group was created', '<p>The platform does not work.</p>'),
