@@ -434,6 +434,17 @@ export const renewal: Mistake[] = [
       return correct.shareCall(visit, `renew ${owner}`, () => correct.renew({ ...visit, behaviour }, refreshToken))
     },
   }),
+  mistake('page-with-the-token-of-another-session-of-a-person', 'refresh-of-two-sessions', {
+    async renew(visit, refreshToken) {
+      const name = `renewal of ${contentOf(visit)?.visitor ?? refreshToken}`
+      const running = visit.memory.get(name) as Promise<Tokens> | undefined
+      // The cookies of this session stay as they are, so that the next page renews the session.
+      if (running) return { ...(await running), refreshToken, seconds: 1 }
+      const renewal = correct.renew(visit, refreshToken)
+      visit.memory.set(name, renewal)
+      return renewal.finally(() => visit.memory.delete(name))
+    },
+  }),
   ...[
     ['/applications', 'POST'],
     ['/login', 'GET'],
