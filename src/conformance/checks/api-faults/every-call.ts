@@ -699,6 +699,36 @@ export const everyCallRows: CheckDefinition[] = [
     },
   },
   {
+    id: 'get-one-member-missing',
+    title:
+      'When the answer with one application lacks a JSON member, such as client, the pages about the application do not have status 500',
+    rule: 'UP-06',
+    why: 'Another installation of the platform may leave out client. A page that reads a member of a missing object crashes, although the rest of the answer is complete.',
+    fix: 'Check that each JSON member exists before you read a member of it. Leave out the values that are missing.',
+    needs,
+    longestMs: 90_000,
+    async run(context) {
+      const application = await openWithApplication(context)
+      const usual = await openPagesAbout(context, application)
+      if (usual.some(({ status }) => status === 500)) throw new NotApplicable('a page about an application fails')
+      let met = 0
+      for (const member of membersOfApplication) {
+        await context.order('get-members-missing', { times: 'always', options: { member } })
+        const pages = await openPagesAbout(context, application)
+        // Not every page links to the form for changes if a value is missing.
+        for (const { url } of usual.slice(pages.length)) pages.push(await application.browser.newTab().visit(url))
+        await context.platform.settle()
+        met += context.timesMet('get-members-missing')
+        await context.dropFaults()
+        for (const page of pages) {
+          expectAnswer(page)
+          expect(page.status !== 500, `Without the member ${member}, the visitor gets ${describePage(page)}.`, page)
+        }
+      }
+      if (met === 0) throw new NotApplicable('no page about an application reads this application from the API')
+    },
+  },
+  {
     id: 'list-odd-entries',
     title:
       'When a list contains null, numbers, texts or incomplete entries, the visitor gets an answer with a status other than 500',
@@ -822,6 +852,19 @@ export const everyCallRows: CheckDefinition[] = [
       expectOwnHeaders(trails)
     },
   },
+]
+
+/** Members of an application that the answer of another installation may lack. */
+const membersOfApplication = [
+  'client',
+  'client.clientId',
+  'client.redirectUris',
+  'client.scopes',
+  'metadata',
+  'inLinks',
+  'outLinks',
+  'data.description',
+  'data.webPageUrl',
 ]
 
 const groupFailures: [failure: string, options?: Record<string, unknown>][] = [

@@ -233,6 +233,15 @@ export const everyCall: Mistake[] = [
       },
     ),
   ),
+  mistake(
+    'client-of-an-application-trusted',
+    'get-one-member-missing',
+    onAnswerOrFailure(isRead, ([status, answer]) => {
+      if (isRecord(answer) && isRecord(answer.data) && answer.client === undefined)
+        throw new TypeError('The application has no client.')
+      return [status, answer]
+    }),
+  ),
   mistake('entries-of-the-list-trusted', 'list-odd-entries', {
     readList(answer) {
       for (const item of (answer as { ItemList: { data: { name: string } }[] }).ItemList) item.data.name.trim()
