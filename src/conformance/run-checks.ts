@@ -151,9 +151,12 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
   /** Runs a check while no other check is running, and repeats the check if it fails. */
   async function runAlone(check: Check): Promise<void> {
     const first = await tryAlone(check)
-    // No other check was running. If the client stopped answering, this check is the cause.
-    const isFinal = !isBlamed(first.result) || first.isLost
-    report(check, isFinal ? first.result : choose(first.result, (await tryAlone(check)).result))
+    // No other check was running. If the client left a request without an answer, this check is the cause.
+    if (!isBlamed(first.result) || (first.isLost && !first.isGone)) return report(check, first.result)
+    const second = await tryAlone(check)
+    // The process may also end because of a call that an earlier check has left behind.
+    const isByChance = first.isGone && !second.isLost && !second.isGone
+    report(check, isByChance ? withoutOwnFix(first.result) : choose(first.result, second.result))
   }
 
   const possible = pickPossible()
@@ -205,6 +208,12 @@ function choose(first: Result, second: Result): Result {
 
 function isBlamed({ verdict }: Pick<Result, 'verdict'>): boolean {
   return verdict === 'failed' || verdict === 'warned' || verdict === 'not followed'
+}
+
+/** The result of a check during which the client ended, but did not end again when the check was repeated. */
+function withoutOwnFix(result: Result): Result {
+  const reason = `${result.reason} When this check was repeated, the client kept running, so a request or call of an earlier check may be the cause.`
+  return { ...result, reason, fix: losingTheClient.fix }
 }
 
 interface Watches {

@@ -220,9 +220,25 @@ for (const [failures, verdict] of [
       check(id, async () => void (id === 'ends' && client.end()), { isAlone: true }),
     )
     const results = await runAll(checks, { ...client.parts, clientProcess: { ...client.parts.clientProcess, restart } })
-    t.match(verdictsOf(results), { ends: 'failed', b: 'undecided', c: 'undecided', e: verdict })
+    // The suite tries the first restart when it repeats the check that failed.
+    t.match(verdictsOf(results), { ends: 'failed', b: 'undecided', c: verdict, e: verdict })
     t.equal(restarts, 3)
   })
+
+t.test(
+  'if the client ends during a check that runs alone, and keeps running when the check is repeated, the fix of the check is left out',
+  async t => {
+    const client = fakeProcess()
+    let tries = 0
+    const run = async () => {
+      if (++tries === 1) client.end()
+    }
+    const [result] = await runAll([check('kills', run, { isAlone: true })], client.parts)
+    t.match(result, { verdict: 'failed', rule: 'stays-up', reason: /an earlier check may be the cause/ })
+    t.match(result?.fix, /^Catch every error/)
+    t.equal(tries, 2)
+  },
+)
 
 t.test('if a client that the suite did not start stops answering after a check, this check fails', async t => {
   let isThere = true
