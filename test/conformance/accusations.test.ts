@@ -14,7 +14,7 @@ import { metadataReader } from './clients/mistakes/metadata.ts'
 import { mistakes } from './clients/mistakes.ts'
 import { buildOtherClient, otherClientOptions } from './clients/other-client.ts'
 import { page } from './clients/pages.ts'
-import { isCreationForm } from './clients/requests.ts'
+import { isCreation, isCreationForm } from './clients/requests.ts'
 import { type Answer, type Login, Refusal, type Settings } from './clients/visit.ts'
 import { openStage } from './support/stage.ts'
 
@@ -43,6 +43,17 @@ t.test('if the API refuses a form, the advice in `fix` does not mention the refe
   )
   t.match(result, { verdict: 'failed', fix: 'The API refused the call with status 422' })
   t.notMatch(result?.fix, 'no-referrer')
+})
+
+t.test('if the API refuses every creation, no check says that the API has created an application', async t => {
+  const { 'create-once-after-failure': result } = await judge(
+    {
+      send: (visit, request) => correct.send(visit, isCreation(request) ? { ...request, body: '{}' } : request),
+      shareCall: (_visit, _name, act) => act(),
+    },
+    'create-once-after-failure',
+  )
+  t.match(result, { verdict: 'not applicable', reason: 'the form creates nothing' })
 })
 
 t.test(
