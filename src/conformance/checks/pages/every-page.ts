@@ -335,4 +335,23 @@ export const everyPage: CheckDefinition[] = [
         )
     },
   },
+  {
+    id: 'failed-page-sign-out',
+    title: 'If the API fails while a signed-in visitor opens a page, the page that says so has a sign-out form or link',
+    rule: 'PG-21',
+    why: 'The visitor is still signed in, and may want to leave the computer while the platform does not work.',
+    fix: 'Use the layout of the other pages for error pages, too. If the visitor is signed in, this layout has the sign-out form or link.',
+    needs: ['page', 'logout'],
+    async run(context) {
+      const { browser } = await context.signedIn()
+      const path = context.settings.logout!.path.split('?')[0]!
+      await context.order('api-503', { times: 'always' })
+      const page = await browser.newTab().visit(context.url(context.settings.page), context.beforePortal)
+      await context.platform.settle()
+      const isErrorPage = page.status >= 400 && /html/i.test(page.headers.get('content-type') ?? '')
+      if (context.timesMet('api-503') === 0 || !isErrorPage)
+        throw new NotApplicable('the client shows no error page for this failure')
+      expect(page.body.includes(path), 'The error page has no sign-out form or link.', page)
+    },
+  },
 ]

@@ -116,4 +116,11 @@ export const everyPage: Mistake[] = [
       method === 'POST' ? body.replace(/<form method="post" action="\/logout">.*?<\/form>/, '') : body,
     ),
   ),
+  mistake(
+    'page-after-a-failed-call-without-sign-out',
+    'failed-page-sign-out',
+    answerWith(answer =>
+      answer.status === 502 && answer.body ? { ...answer, body: answer.body.replace(signOutForm, '') } : answer,
+    ),
+  ),
 ]
