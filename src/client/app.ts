@@ -155,6 +155,9 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
   app.setErrorHandler(handleError)
   app.setNotFoundHandler(createNotFoundHandler(app, routerOptions))
 
+  // Without this listener, Node itself answers an unknown value of the header Expect, and its 417 response does not have
+  // the security headers. A server may ignore such a value (RFC 9110 10.1.1).
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   endConnectionsOnClose(app)
   options.observeRequests?.(app)
   deadlines.set(app)

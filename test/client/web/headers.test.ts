@@ -174,6 +174,13 @@ for (const [what, status, request] of [
   })
 }
 
+t.test('PG-09: the answer to a request with an unknown Expect has the security headers', async t => {
+  const answer = await exchangeRaw(client, rawGet('/', { expect: 'something' }))
+  t.match(answer, /^HTTP\/1\.1 200 /)
+  t.match(answer, /\r\nx-content-type-options: nosniff\r\n/i)
+  t.match(answer, /\r\ncontent-security-policy: /i)
+})
+
 t.test('PG-22: pages load only our own assets, whose names contain a hash of their content', async t => {
   const pages = Object.values(answers).filter(isHtml)
   const loads = /<(?:link|script|img|iframe|object|embed|source)\b[^>]*?\s(?:href|src|srcset|data)="([^"]*)"/g
