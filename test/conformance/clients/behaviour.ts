@@ -433,6 +433,8 @@ export const correct = {
   onLost: (_: Server): void => {},
   /** Runs when a visitor has left before the answer was complete. */
   onLeft: (_server: Server, _visit: Visit): void => {},
+  /** If true, the client answers a request with an unknown Expect as usual. Otherwise, Node answers it with 417. */
+  ignoresExpectations: true as boolean,
   /** The status of an answer to a request that the HTTP parser refuses. */
   parserStatus: '400 Bad Request',
   /** The headers of an answer to a request that the HTTP parser refuses. */

@@ -42,6 +42,8 @@ export function buildClient(settings: Settings, behaviour: Behaviour = correct):
       behaviour.onCrash(error, response)
     }
   })
+  if (behaviour.ignoresExpectations)
+    server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   // The answer to a request that the HTTP parser refuses.
   server.on('clientError', (error, socket) => {
     if (!socket.writable) behaviour.onLost(server)

@@ -49,6 +49,7 @@ export function buildOtherClient(settings: Settings): Server {
     response.end(html ?? JSON.stringify(json ?? { status }))
     settings.print(`${request.method} ${status}`)
   })
+  server.on('checkExpectation', (_request, response) => response.writeHead(417, common).end())
   // The answer to a request that the HTTP parser refuses.
   server.on('clientError', (_error, socket) => {
     if (!socket.writable) return void socket.destroy()

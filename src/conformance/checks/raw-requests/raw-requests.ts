@@ -274,11 +274,16 @@ export const rawRequests: CheckDefinition[] = [
       'If normal answers have X-Content-Type-Options: nosniff, the answers also have it when the HTTP parser refuses a request',
     rule: 'parser-nosniff',
     why: 'The HTTP server makes these answers itself, and does not run the code of the client that sets the headers. With many servers, a client cannot add headers to these answers.',
-    fix: 'Set the headers in the code that answers broken requests, for example in a handler for clientError, or in a proxy in front of the client.',
+    fix: 'Set the headers in the code that answers broken requests, for example in handlers for clientError and checkExpectation, or in a proxy in front of the client.',
     async run(context) {
       const plain = await context.request(context.settings.login, { headers: typedAddress })
       if (!isNosniff(plain)) throw new NotApplicable('even normal answers do not have the header')
-      const answers = await sendOdd(context, refusedByParsers(context))
+      // A server may ignore an unknown expectation. Otherwise, some servers refuse it before the code of the client runs.
+      const expectation = get(context, context.settings.login, { expect: 'conformance' })
+      const answers = await sendOdd(context, [
+        ...refusedByParsers(context),
+        { ...expectation, what: 'a request with the header Expect: conformance' },
+      ])
       const refused = answers.filter(({ status }) => status >= 400)
       if (refused.length === 0) throw new NotApplicable('the client does not refuse any of these requests')
       for (const { exchange, odd } of refused)

@@ -92,6 +92,7 @@ export const rawRequests: Mistake[] = [
     ),
   ),
   mistake('answers-of-the-parser-without-headers', 'raw-nosniff', { parserHeaders: () => ({}) }),
+  mistake('expectation-answered-by-the-server', 'raw-nosniff', { ignoresExpectations: false }),
   mistake('no-security-headers-if-request-headers-are-too-long', 'raw-parser-headers', {
     parserHeaders: error =>
       (error as NodeJS.ErrnoException).code === 'HPE_HEADER_OVERFLOW' ? {} : correct.parserHeaders(error),
