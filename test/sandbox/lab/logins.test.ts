@@ -191,18 +191,15 @@ t.test('recording thousands of huge requests does not crash a process with a sma
 t.test(
   'after a login is removed, the laboratory does not find it by its id, and a login request with the same state value begins a new login',
   async t => {
-    const { logins, begin, hide } = buildLogins()
+    const { logins, begin, hide } = buildLogins({ logins: 1 })
     const state = random()
     const { id } = begin('app-1', state)
-    begin('app-2')
-    logins.clear('app-1')
+    begin('app-1')
     t.equal(logins.find(id), undefined)
     const again = begin('app-1', state)
     t.not(again.id, id)
     const hash = hide.hash(state)
     t.notOk(logins.othersOf(again).haveState(hash), 'the state must not count as repeated')
-    logins.clear()
-    t.same(logins.list({}), [])
   },
 )
 

@@ -257,11 +257,6 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-
-    /** Forgets the logins of a client, or all logins. */
-    clear(clientId?: string): void {
-      for (const login of [...all.values()]) if (clientId === undefined || login.clientId === clientId) forget(login)
-    },
   }
 }
 
