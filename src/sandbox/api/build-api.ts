@@ -43,7 +43,11 @@ const portalTokensOnly = acceptTokens({
  * first checks the caller's rights, and then reads the result of Fastify's check.
  */
 function route(schema: object, config = onlyUsers) {
-  return { schema, config, attachValidation: true, exposeHeadRoute }
+  return { schema, config, attachValidation: true }
+}
+
+function readRoute(schema: object, config = onlyUsers) {
+  return { ...route(schema, config), exposeHeadRoute }
 }
 
 export async function buildApi(services: Services): Promise<FastifyInstance> {
@@ -84,9 +88,9 @@ export async function buildApi(services: Services): Promise<FastifyInstance> {
       requireToken(signedIn, services)
       const applications = applicationRoutes(services)
       const one = '/apps/v1/:app_id'
-      signedIn.get('/apps/v1', route(operations.listApplicationsCall, anyToken), applications.list)
+      signedIn.get('/apps/v1', readRoute(operations.listApplicationsCall, anyToken), applications.list)
       signedIn.post('/apps/v1', route(operations.createApplicationCall), applications.create)
-      signedIn.get(one, route(operations.getApplicationCall, anyToken), applications.show)
+      signedIn.get(one, readRoute(operations.getApplicationCall, anyToken), applications.show)
       signedIn.put(one, route(operations.updateApplicationCall), applications.update)
       signedIn.delete(one, route(operations.removeApplicationCall, onlyUsersRemove), applications.remove)
       signedIn.post(`${one}/refreshSecret`, route(operations.refreshSecretCall), applications.renewSecret)
@@ -96,7 +100,7 @@ export async function buildApi(services: Services): Promise<FastifyInstance> {
       signedIn.post('/identities/v1', route(operations.createGroupCall), groups.create)
       signedIn.post(link, route(operations.linkUserCall, portalTokensOnly), groups.link)
       signedIn.delete(link, route(operations.unlinkUserCall, portalTokensOnly), groups.unlink)
-      signedIn.get('/identities/v1/:user_id/links', route(operations.listMembershipsCall), groups.listOwn)
+      signedIn.get('/identities/v1/:user_id/links', readRoute(operations.listMembershipsCall), groups.listOwn)
     })
     refuseOtherMethods(() => {
       throw new ApiError(405, 'Method Not Allowed')

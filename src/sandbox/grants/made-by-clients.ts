@@ -42,16 +42,15 @@ export async function renewMadeByClient(
 ): Promise<{ made: MadeByClient; clientSecret: string }> {
   const now = clock()
   const clientSecret = makeSecret()
-  const made = await store.transaction(async db => {
+  return store.transaction(async db => {
     const made = await claimMade(db, { userId, ids, now })
     // All entries of the page share one form id, so the form id alone does not identify an entry.
     const id = `${form.id} ${made.applicationId} ${made.clientId}`
     if (!(await finishAuthorization(db, id, form.expiresAt))) throw new Refusal('secret-shown')
     await endMadeByClient(db, made)
     await addClientSecret(db, made.applicationId, hashToken(clientSecret), { maker: { userId, clientId: null }, now })
-    return made
+    return { made, clientSecret }
   })
-  return { made, clientSecret }
 }
 
 /**

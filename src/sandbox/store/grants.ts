@@ -66,10 +66,10 @@ export async function createGrant(
  * from 1. If `clientId` is null, the expression numbers the user's access tokens from the portal's own page.
  */
 function nextSequence(userId: string, clientId: string | null): RawBuilder<number> {
-  return sql<number>`(select coalesce(max(sequence), 0) + 1 from grants where ${isBetween(userId, clientId)})`
+  return sql<number>`(select coalesce(max(sequence), 0) + 1 from grants where ${isOfUserAndClient(userId, clientId)})`
 }
 
-function isBetween(userId: string, clientId: string | null): RawBuilder<boolean> {
+function isOfUserAndClient(userId: string, clientId: string | null): RawBuilder<boolean> {
   return clientId === null
     ? sql<boolean>`user_id = ${userId} and application_id is null`
     : sql<boolean>`user_id = ${userId} and application_id = ${clientId}`
@@ -83,12 +83,12 @@ function isBetween(userId: string, clientId: string | null): RawBuilder<boolean>
  */
 export async function endSurplusGrants(db: Db, userId: string, clientId: string | null, now: Date): Promise<void> {
   const nowMs = now.getTime()
-  const isIts = isBetween(userId, clientId)
+  const ofThisUserAndClient = isOfUserAndClient(userId, clientId)
   const isLive = sql`revoked_at is null and expires_at > ${nowMs} and coalesce(refresh_expires_at, expires_at) > ${nowMs}`
   await sql`
     update grants set revoked_at = ${nowMs}
-    where ${isIts} and ${isLive} and id not in (
-      select id from grants where ${isIts} and ${isLive} order by sequence desc, created_at desc limit ${mostLiveGrants}
+    where ${ofThisUserAndClient} and ${isLive} and id not in (
+      select id from grants where ${ofThisUserAndClient} and ${isLive} order by sequence desc, created_at desc limit ${mostLiveGrants}
     )
   `.execute(db)
   // Leave expired families to the sweep, because their access tokens may still be valid. Delete at most two grants, to
@@ -97,7 +97,7 @@ export async function endSurplusGrants(db: Db, userId: string, clientId: string 
   const isEnded = sql`(revoked_at is not null or (redeemed_at is null and expires_at <= ${nowMs}))`
   await sql`
     delete from grants where id in (
-      select id from grants where ${isIts} and ${isEnded}
+      select id from grants where ${ofThisUserAndClient} and ${isEnded}
       order by sequence desc, created_at desc limit 2 offset ${mostLiveGrants}
     )
   `.execute(db)

@@ -1,4 +1,6 @@
-// The interface of the store, which is the same for both kinds of databases: read, write and transaction.
+// The interface of the store, which is the same for both kinds of databases: read, write and transaction. A function
+// that locks a row sets a column to its own value: PostgreSQL then locks the row until the transaction ends. SQLite needs
+// no such lock, but does not have `select … for update`, and every query is the same for both databases.
 import type { Db } from './schema.ts'
 
 /** A database that is open and has the current schema. */

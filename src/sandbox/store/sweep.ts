@@ -64,10 +64,10 @@ async function deleteRemovedApplications(store: Store, condition: Condition, sig
     const ids = await listIds('applications', condition)
     if (ids.length === 0) return swept
     for (const id of ids) {
-      const isOfIt = sql`application_id = ${id}`
-      swept += await deleteGrants(isOfIt)
-      swept += await deleteRows('consents', isOfIt)
-      swept += await deleteRows('app_access_tokens', isOfIt)
+      const ofThisApplication = sql`application_id = ${id}`
+      swept += await deleteGrants(ofThisApplication)
+      swept += await deleteRows('consents', ofThisApplication)
+      swept += await deleteRows('app_access_tokens', ofThisApplication)
       // Delete an application and its secrets in one transaction, because the search for damage reports an application
       // without a secret.
       if (!signal?.aborted && (await store.transaction(db => deleteApplication(db, id)))) swept += 1
