@@ -17,7 +17,7 @@ import {
 } from 'node:fs'
 import { basename, join, normalize } from 'node:path'
 import { parseArgs } from 'node:util'
-import { toBareApp, toBareStartTexts, toBareTest, toBareTexts } from './starter/bare/make-bare.ts'
+import { toBareApp, toBareTest, toBareTexts } from './starter/bare/make-bare.ts'
 import { rewriteDockerfile, rewriteDocument, writeReadme } from './starter/documents.ts'
 import { applications, leftBehind, type Size } from './starter/left-behind.ts'
 import { type Manifest, slim } from './starter/manifest.ts'
@@ -117,7 +117,8 @@ function turnIntoStarter(copy: string, documents: string[], record: StarterRecor
     writeFileSync('compose.yaml', template('starter/compose.yaml').replaceAll('application-client', name))
     if (size.bare) {
       rewrite(app, toBareApp)
-      rewrite(startTexts, toBareStartTexts)
+      // tsconfig.json excludes this template, because it defines the same texts as src/client/start-texts.ts.
+      writeFileSync(startTexts, template('starter/bare/start-texts.ts'))
       writeFileSync(bareFiles.page, template('starter/bare/home.ts'))
       writeFileSync(bareFiles.texts, toBareTexts(template('starter/bare/home-texts.ts')))
       writeFileSync(bareFiles.test, toBareTest(template('../test/eject/home.test.ts')))

@@ -44,39 +44,11 @@ const changes: [line: string, bare: string][] = [
   ],
 ]
 
-/** Lines of start-texts.ts, and their replacements in the bare client. */
-const textChanges: [line: string, bare: string][] = [
-  ["  heading: 'Register and manage your applications',\n", ''],
-  ['Each application gets a client ID and a client secret, which it needs to sign people in. ', ''],
-  [
-    'Find a client ID, edit an application, or create a new client secret.',
-    'The next page asks the API of the platform how many applications you have.',
-  ],
-  [
-    "  /** The link to the page for a new application. */\n  goNew: 'New application',\n  newText: 'Register an application, and get its client ID and its client secret.',\n",
-    '',
-  ],
-  ["goHome: 'Go to your applications'", "goHome: 'Continue'"],
-  [
-    "  /** The link to the page that describes the application API. */\n  guide: 'Read the API reference',\n  guideText: 'All calls to the application API, with examples.',\n",
-    '',
-  ],
-  ['  /** A picture of credentials, next to the heading. */\n', ''],
-]
-
 /**
  * Returns app.ts for the bare client. Throws an error if the project's app.ts has changed, but the list above has not.
  */
 export function toBareApp(text: string): string {
   return replaceAll('src/client/app.ts', text, changes)
-}
-
-/** Returns start-texts.ts for the bare client. Its start page has no picture, and does not explain the three steps. */
-export function toBareStartTexts(text: string): string {
-  return replaceAll('src/client/start-texts.ts', text, textChanges).replace(
-    / {2}(example|steps): \{\n[\s\S]*?\n {2}\},\n/g,
-    '',
-  )
 }
 
 /** Returns home-texts.ts with the import paths that it needs in src/client. */
