@@ -289,6 +289,12 @@ export const renewalFaults: Mistake[] = [
       return correct.renew(visit, refreshToken)
     },
   }),
+  mistake('renewal-printed-in-base64', 'refresh-not-logged', {
+    renew(visit, refreshToken) {
+      visit.settings.print(`renewing with ${Buffer.from(refreshToken).toString('base64')}`)
+      return correct.renew(visit, refreshToken)
+    },
+  }),
   mistake(
     'unknown-member-of-a-renewal-refused',
     'refresh-unknown-member',

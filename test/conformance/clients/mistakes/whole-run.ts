@@ -166,6 +166,11 @@ export const wholeRun: Mistake[] = [
     'run-no-version',
     headersWhere(isFailedLogin, { server: 'Example/4.2' }),
   ),
+  mistake(
+    'page-of-a-failed-login-with-the-version-of-a-proxy',
+    'run-no-version',
+    headersWhere(isFailedLogin, { via: '1.1 cache (Example 4.2)' }),
+  ),
   mistake('session-in-the-address-after-the-login', 'run-cookies-not-in-addresses', {
     afterLogin(visit, login) {
       const session = visit.setCookies.find(line => line.startsWith('__Host-session='))!.split(/[=;]/)[1]
