@@ -12,6 +12,7 @@ import {
   openWithApplication,
   typedInto,
 } from '../../steps/application-pages.ts'
+import { makeApplication } from '../../steps/applications.ts'
 import { created, findCreateForm, isCreation, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import {
   changes as changeNames,
@@ -729,6 +730,42 @@ export const everyCallRows: CheckDefinition[] = [
     },
   },
   {
+    id: 'list-one-member-missing',
+    title: 'When the applications in a list lack a JSON member, such as metadata, the page does not have status 500',
+    rule: 'UP-06',
+    why: 'The list comes from another program. A page that checks the name, and then reads a member of a missing object, crashes for anyone who sees this application.',
+    fix: 'Check that each JSON member exists before you read a member of it. Leave out the values that are missing.',
+    needs,
+    async run(context) {
+      await makeApplication(context, await context.person(), { name: 'Weather' })
+      const { browser } = await context.signedIn()
+      for (const member of membersOfApplication) {
+        const { page } = await visitUnder(context, 'list-members-missing', { member }, 20, browser)
+        await context.dropFaults()
+        expectAnswer(page)
+        expect(page.status !== 500, `Without the member ${member}, the page has status 500.`, page)
+      }
+    },
+  },
+  {
+    id: 'create-one-member-missing',
+    title:
+      "When the API's answer to the call that creates an application lacks a JSON member, such as tokens, the visitor gets an answer with a status other than 500",
+    rule: 'UP-06',
+    why: 'The specification of the platform does not say what this answer contains. The API has created the application, so an error confuses the visitor.',
+    fix: 'Check that each JSON member exists before you read a member of it. If the secret is missing, link to the list of applications.',
+    needs: formNeeds,
+    async run(context) {
+      for (const member of [...membersOfCreation, ...membersOfApplication]) {
+        const { pages } = await meet(context, 'create', 'members-missing', { member })
+        for (const page of pages) {
+          expectAnswer(page)
+          expect(page.status !== 500, `Without the member ${member}, the visitor gets ${describePage(page)}.`, page)
+        }
+      }
+    },
+  },
+  {
     id: 'list-odd-entries',
     title:
       'When a list contains null, numbers, texts or incomplete entries, the visitor gets an answer with a status other than 500',
@@ -866,6 +903,9 @@ const membersOfApplication = [
   'data.description',
   'data.webPageUrl',
 ]
+
+/** Members that only the answer to a creation has. */
+const membersOfCreation = ['tokens', 'client.clientSecrets']
 
 const groupFailures: [failure: string, options?: Record<string, unknown>][] = [
   ['reset'],

@@ -4,7 +4,7 @@ import { type Answered, onAnswer, repeatsAfterRetryAfter, sendWith } from '../..
 import { answerWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { type Call, isRecord } from '../../platform.ts'
-import { isCreation, isOfApi, isOfGroups, isRead } from '../../requests.ts'
+import { isCreation, isList, isOfApi, isOfGroups, isRead } from '../../requests.ts'
 import { PlatformError, Refusal, type Visit } from '../../visit.ts'
 
 const forbidden = new WeakSet<Visit['cookies']>()
@@ -239,6 +239,25 @@ export const everyCall: Mistake[] = [
     onAnswerOrFailure(isRead, ([status, answer]) => {
       if (isRecord(answer) && isRecord(answer.data) && answer.client === undefined)
         throw new TypeError('The application has no client.')
+      return [status, answer]
+    }),
+  ),
+  mistake(
+    'metadata-in-the-list-trusted',
+    'list-one-member-missing',
+    onAnswerOrFailure(isList, ([status, answer]) => {
+      for (const item of isRecord(answer) && Array.isArray(answer.ItemList) ? answer.ItemList : [])
+        if (isRecord(item) && isRecord(item.data) && item.metadata === undefined)
+          throw new TypeError('The application has no metadata.')
+      return [status, answer]
+    }),
+  ),
+  mistake(
+    'tokens-of-a-creation-trusted',
+    'create-one-member-missing',
+    onAnswerOrFailure(isCreation, ([status, answer]) => {
+      if (isRecord(answer) && isRecord(answer.client) && answer.tokens === undefined)
+        throw new TypeError('The creation has no tokens.')
       return [status, answer]
     }),
   ),
