@@ -208,7 +208,7 @@ for (const [what, body, words] of [
     { error: 'invalid_request', error_description: 'Two of these clash.' },
     refused('Two of these clash.'),
   ],
-  ['a very long sentence', { error: { status: 422, message: 'x'.repeat(9_000) } }, refused('x'.repeat(500))],
+  ['a very long sentence', { error: { status: 422, message: 'x'.repeat(9_000) } }, refused(`${'x'.repeat(499)}…`)],
   ['no fields', { error: { status: 422, message: {} } }, signInTexts.api.refusedWithoutReason],
   ['nothing', '', signInTexts.api.refusedWithoutReason],
   ['a page', '<html>No</html>', signInTexts.api.refusedWithoutReason],
