@@ -94,6 +94,16 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
     onResult?.(result)
   }
   const tryAlone = (check: Check) => attempt(check, options, { watch, standstills }, true)
+  /**
+   * Runs the check alone, and once more if the client ended. The client may also have ended because of a call that an
+   * earlier check left behind. If the client keeps running the second time, the result says so.
+   */
+  const tryAloneTwice = async (check: Check): Promise<Attempt> => {
+    const first = await tryAlone(check)
+    if (!first.isGone || !first.isLost) return first
+    const second = await tryAlone(check)
+    return second.isLost || second.isGone ? first : { ...first, result: withoutOwnFix(first.result) }
+  }
   const tryBesideOthers = (check: Check) =>
     runInSlot(slot => attempt(check, { ...options, ...slot }, { watch, standstills }, false))
 
@@ -135,7 +145,7 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
     const culprits = new Set<string>()
     const unclear: (Suspect & { second: Attempt })[] = []
     for (const { check, first } of suspects) {
-      const second = repeated.get(check) ?? (await tryAlone(check))
+      const second = repeated.get(check) ?? (await tryAloneTwice(check))
       if (second.isLost) culprits.add(check.id)
       if (first.isLost && !second.isLost) unclear.push({ check, first, second })
       else report(check, choose(first.result, second.result))
@@ -150,13 +160,10 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
 
   /** Runs a check while no other check is running, and repeats the check if it fails. */
   async function runAlone(check: Check): Promise<void> {
-    const first = await tryAlone(check)
-    // No other check was running. If the client left a request without an answer, this check is the cause.
-    if (!isBlamed(first.result) || (first.isLost && !first.isGone)) return report(check, first.result)
-    const second = await tryAlone(check)
-    // The process may also end because of a call that an earlier check has left behind.
-    const isByChance = first.isGone && !second.isLost && !second.isGone
-    report(check, isByChance ? withoutOwnFix(first.result) : choose(first.result, second.result))
+    const first = await tryAloneTwice(check)
+    // No other check was running. If the client stopped answering, this check is the cause.
+    const isFinal = !isBlamed(first.result) || first.isLost
+    report(check, isFinal ? first.result : choose(first.result, (await tryAlone(check)).result))
   }
 
   const possible = pickPossible()
