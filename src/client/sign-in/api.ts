@@ -13,8 +13,8 @@ import {
 
 export type CallOptions = {
   /**
-   * The deadline of the call, in milliseconds. The default is 10,000. If the API refuses the access token, the second
-   * call must end before the same deadline. The renewal has its own deadline.
+   * The deadline of the call, in milliseconds. The default is 10,000. If the API refuses the access token, both calls
+   * together must end in this time. The renewal between them does not count, because it has its own deadline.
    */
   deadlineMs?: number
   /** The maximum size of a response body, in bytes. The default is 8 MiB. */
@@ -91,15 +91,16 @@ export function createApi(options: ApiOptions): Api {
   const { upstream, apiUrl, context, compile, accessToken, renewAccessToken, endSession } = options
 
   async function sendWithToken(call: Omit<Call, 'context'>): Promise<Answer> {
-    const endsAt = performance.now() + call.deadlineMs
-    const send = () => {
+    const send = (deadlineMs: number) => {
       const headers = { ...call.headers, authorization: `Bearer ${accessToken()}` }
-      return upstream.send({ ...call, headers, context, deadlineMs: endsAt - performance.now() })
+      return upstream.send({ ...call, headers, context, deadlineMs })
     }
-    const answer = await send()
+    const startedAt = performance.now()
+    const answer = await send(call.deadlineMs)
     if (answer.status !== 401) return answer
+    const remainingMs = Math.ceil(call.deadlineMs - (performance.now() - startedAt))
     await renewAccessToken()
-    const secondAnswer = await send()
+    const secondAnswer = await send(remainingMs)
     if (secondAnswer.status !== 401) return secondAnswer
     endSession()
     throw new SignInRequired()

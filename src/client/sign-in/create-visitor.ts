@@ -59,7 +59,7 @@ export function createVisitors(options: VisitorsOptions) {
         renewal ??= renew()
         return renewal
       },
-      endSession: () => endSession(request),
+      endSession: () => expireSession(request),
     })
     // If `event` is set, the client has tried to renew the session.
     const wasRenewalTried = event !== undefined
@@ -108,9 +108,14 @@ export function createVisitors(options: VisitorsOptions) {
     }
   }
 
-  /** From now on, the request has no visitor, and its response deletes the cookies of the session. */
-  function endSession(request: FastifyRequest): void {
+  /** The response deletes the cookies of the session. */
+  function expireSession(request: FastifyRequest): void {
     queueCookies(request, expireSessionCookies(sealer, cookiesAfterResponse(request)))
+  }
+
+  /** The response deletes the cookies of the session. From now on, the request has no visitor. */
+  function endSession(request: FastifyRequest): void {
+    expireSession(request)
     request.visitorIfAny = undefined
   }
 

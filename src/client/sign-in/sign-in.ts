@@ -45,8 +45,8 @@ export type SignIn = {
   recognise: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
   /**
-   * Ends the session of this request in the signed-in scope, without a call to the portal. Use it if the platform
-   * already refuses the visitor's tokens.
+   * Deletes the cookies of the session, without a call to the portal. Use it in the signed-in scope, if the platform
+   * already refuses the visitor's tokens. Afterwards, `request.visitor` throws an error.
    */
   endSession: (request: FastifyRequest) => void
   /** Whether the visitor has signed out, and has not yet chosen to sign in again. */
