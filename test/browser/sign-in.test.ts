@@ -66,7 +66,8 @@ t.test(
     t.match(answered, {
       'cache-control': 'no-store',
       'referrer-policy': 'no-referrer',
-      'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+      'content-security-policy':
+        "default-src 'none'; img-src 'self'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     })
     const cookies = String(answered?.['set-cookie'])
     for (const name of ['code', 'state']) {

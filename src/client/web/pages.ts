@@ -188,8 +188,9 @@ function pathOf({ url }: FastifyRequest): string {
  */
 export function renderContinuePage(reply: FastifyReply, path: string): Promise<string> {
   reply.code(200).headers({
-    // The page loads nothing: no style sheet and no icon (CL-27).
-    'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    // The page loads only its icon and its style sheet.
+    'content-security-policy':
+      "default-src 'none'; img-src 'self'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     // The address of this page may contain a code.
     'referrer-policy': 'no-referrer',
   })
