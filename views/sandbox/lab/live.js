@@ -237,10 +237,10 @@ function patchKnown(old, next, wish) {
   }
 }
 
-/** Marks a row that no longer matches the filter. The row stays in its place, so that no row moves by itself. */
+/** Marks a row that no longer matches the filter, or whose login is no longer kept. The row stays in its place, so that no row moves by itself. */
 function markAsOther(row) {
   row.className = 'open'
-  row.querySelector('.outcome').textContent = 'no longer matches the filter'
+  row.querySelector('.outcome').textContent = 'no longer in this list'
 }
 
 // The visitor's own actions.
