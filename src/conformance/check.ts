@@ -9,7 +9,7 @@ import type { RuleId } from './rules/rules.ts'
 export type Verdict = 'passed' | 'failed' | 'warned' | 'not followed' | 'not applicable' | 'undecided' | 'not run'
 
 /** Whether the check has not found out if the client follows the rule. Checks that were not run count as undecided. */
-export function isOpen({ verdict }: { verdict: Verdict }): boolean {
+export function countsAsUndecided({ verdict }: { verdict: Verdict }): boolean {
   return verdict === 'undecided' || verdict === 'not run'
 }
 

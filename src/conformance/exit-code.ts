@@ -1,5 +1,5 @@
 // Computes the exit code of the command.
-import { isOpen } from './check.ts'
+import { countsAsUndecided } from './check.ts'
 import type { Outcome } from './expected-failures.ts'
 import type { Result } from './run-checks.ts'
 
@@ -11,5 +11,5 @@ export function exitCodeOf(
 ): number {
   if (failed.length + nowPassing.length + unknown.length > 0) return 1
   if (results.some(({ isError }) => isError)) return 2
-  return !allowUndecided && results.some(result => isOpen(result) && !result.isApart) ? 3 : 0
+  return !allowUndecided && results.some(result => countsAsUndecided(result) && !result.isApart) ? 3 : 0
 }

@@ -98,11 +98,11 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
    * Runs the check alone, and once more if the client ended. The client may also have ended because of a call that an
    * earlier check left behind. If the client keeps running the second time, the result says so.
    */
-  const tryAloneTwice = async (check: Check): Promise<Attempt> => {
+  const tryAloneAndConfirmEnd = async (check: Check): Promise<Attempt> => {
     const first = await tryAlone(check)
     if (!first.isGone || !first.isLost) return first
     const second = await tryAlone(check)
-    return second.isLost || second.isGone ? first : { ...first, result: withoutOwnFix(first.result) }
+    return second.isLost || second.isGone ? first : { ...first, result: blameEarlierCheck(first.result) }
   }
   const tryBesideOthers = (check: Check) =>
     runInSlot(slot => attempt(check, { ...options, ...slot }, { watch, standstills }, false))
@@ -145,7 +145,7 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
     const culprits = new Set<string>()
     const unclear: (Suspect & { second: Attempt })[] = []
     for (const { check, first } of suspects) {
-      const second = repeated.get(check) ?? (await tryAloneTwice(check))
+      const second = repeated.get(check) ?? (await tryAloneAndConfirmEnd(check))
       if (second.isLost) culprits.add(check.id)
       if (first.isLost && !second.isLost) unclear.push({ check, first, second })
       else report(check, choose(first.result, second.result))
@@ -160,7 +160,7 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
 
   /** Runs a check while no other check is running, and repeats the check if it fails. */
   async function runAlone(check: Check): Promise<void> {
-    const first = await tryAloneTwice(check)
+    const first = await tryAloneAndConfirmEnd(check)
     // No other check was running. If the client stopped answering, this check is the cause.
     const isFinal = !isBlamed(first.result) || first.isLost
     report(check, isFinal ? first.result : choose(first.result, (await tryAlone(check)).result))
@@ -218,7 +218,7 @@ function isBlamed({ verdict }: Pick<Result, 'verdict'>): boolean {
 }
 
 /** The result of a check during which the client ended, but did not end again when the check was repeated. */
-function withoutOwnFix(result: Result): Result {
+function blameEarlierCheck(result: Result): Result {
   const reason = `${result.reason} When this check was repeated, the client kept running, so a request or call of an earlier check may be the cause.`
   return { ...result, reason, fix: losingTheClient.fix }
 }

@@ -57,16 +57,16 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
    */
   async function save(request: FastifyRequest, fields: FormFields): Promise<void> {
     const isChoosing = Boolean(fields.choosing)
-    const hasEtag = !isChoosing && strongEtag(fields.etag) !== undefined
+    const usesEtagOfForm = !isChoosing && strongEtag(fields.etag) !== undefined
     if (isChoosing) Object.assign(fields, applyChoices(fields, await getApplication(request)))
     checkFields(normalize(fields), ['name', 'redirectUris'])
-    if (!isChoosing && !hasEtag) Object.assign(fields, refuseConflict(fields, await getApplication(request)))
+    if (!isChoosing && !usesEtagOfForm) Object.assign(fields, refuseConflict(fields, await getApplication(request)))
     try {
       await update(request, fields)
     } catch (error) {
       if (!isChangedSince(error)) throw error
-      // The ETag is not older than this request, so the client does not try again (DO-14).
-      if (!hasEtag) throw changedJustNow()
+      // This request has just read the stored application, so the client does not try again (DO-14).
+      if (!usesEtagOfForm) throw changedJustNow()
       // If somebody has changed only values that are not in this form, such as the client secret, there is no conflict,
       // and the client sends the update again.
       Object.assign(fields, refuseConflict(fields, await getApplication(request)))
@@ -76,7 +76,7 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
     }
   }
 
-  /** If the form has no ETag, somebody can still change the application between the comparison and this update. */
+  /** If the API sends no ETag, somebody can still change the application between the comparison and this update. */
   async function update(request: FastifyRequest, fields: FormFields): Promise<void> {
     const changes = fieldsToUpdate(normalize(fields), fields.isClientKnown === 'yes')
     const body = { ...applicationEnvelope, data: changes }

@@ -9,8 +9,8 @@ type Label = (texts: Texts) => string
 
 type FormField = {
   /**
-   * The maximum number of characters of the value. The application API counts characters in the same way. If the value
-   * is undefined, only the size of the whole form is limited.
+   * The maximum number of characters of the value. The application API counts characters in the same way. Without
+   * `maxlength`, only the size of the whole form limits the value.
    */
   maxlength?: number
   /**

@@ -269,9 +269,9 @@ export const applicationsTexts = {
     noSignIn: 'Nobody can sign in with this application any more.',
     secretsStop: 'The client secrets and all tokens of this application stop working, including its app access tokens.',
     /** Shown once on the start page, after the application of this site was removed. */
-    done: {
-      title: 'This site has been removed.',
-      message: 'Nobody can sign in here until the operator registers this site again and sets the new credentials.',
+    siteRemoved: {
+      sentence: 'This site has been removed.',
+      consequence: 'Nobody can sign in here until the operator registers this site again and sets the new credentials.',
     },
   },
 

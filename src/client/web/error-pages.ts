@@ -48,7 +48,8 @@ export function createErrorHandler({ name, home, texts, renderMessage, signInAga
       const nextStep = publicError.nextStep ?? retry ?? { href: '/', text: goToStart }
       const returnTo = retryPath ?? publicError.nextStep?.href
       const signInLink = isServerError ? signInAgain(request, requestTexts, returnTo) : undefined
-      // A failed login has its own link for signing in again, which leads to the page that the visitor wanted.
+      // The button of a failed login leads to the login, and then to the page that the visitor wanted. The small link
+      // below it does the same.
       const isLoginLink = nextStep.href.startsWith('/login?')
       const page = renderMessage(request, {
         title: publicError.titleIn(requestTexts) ?? titles[statusCode] ?? otherTitle,

@@ -11,7 +11,7 @@ import { readReferrerPolicy } from './referrer.ts'
 import { acceptEncoding, type Incoming, isConnectionLost, readText, type Send, sendOverNetwork } from './send.ts'
 import { isTrustworthy, relate } from './site.ts'
 
-/** A request of a browser with its answer. (An exchange, without `Http`, is the exchange of a code for tokens.) */
+/** A request of a browser with its answer. In the names of checks and steps, `exchange` means the exchange of a code. */
 export interface HttpExchange {
   request: { method: string; url: string; headers: Record<string, string>; body: string }
   response: { status: number; headers: Headers; setCookies: string[]; body: string } | NoAnswer
@@ -96,7 +96,7 @@ export function createBrowser(options: Options = {}) {
   /** The next request of each navigation that `stopAt` stopped. */
   const stopped = new WeakMap<Page, { next: Navigation; trail: HttpExchange[] }>()
 
-  async function exchange(cause: Cause & Pick<Navigation, 'body' | 'contentType'>, extra: Record<string, string>) {
+  async function sendOnce(cause: Cause & Pick<Navigation, 'body' | 'contentType'>, extra: Record<string, string>) {
     const url = cause.chain.at(-1)!
     const errand: Errand = {
       isSameSite: !cause.initiator || relate(cause.initiator.origin, url) !== 'cross-site',
@@ -152,7 +152,7 @@ export function createBrowser(options: Options = {}) {
     const trail = [...before]
     let navigation = first
     for (;;) {
-      const done = await exchange(
+      const done = await sendOnce(
         { ...navigation, mode: 'navigate', dest: 'document' },
         {
           ...(navigation.isFresh ? { 'cache-control': 'max-age=0' } : {}),
@@ -244,7 +244,7 @@ export function createBrowser(options: Options = {}) {
       let next: Navigation = { ...begin(method, url, from), body, contentType, isByUser: false }
       const trail: HttpExchange[] = []
       while (trail.length < mostRequests) {
-        const done = await exchange({ ...next, mode, dest }, { accept: '*/*' })
+        const done = await sendOnce({ ...next, mode, dest }, { accept: '*/*' })
         trail.push(done)
         const going = redirect(next, done)
         if (!going || typeof going === 'string') break

@@ -1,5 +1,5 @@
 // Defines what every report contains, and how reports count each result.
-import { isOpen, type Verdict } from '../check.ts'
+import { countsAsUndecided, type Verdict } from '../check.ts'
 import type { Outcome } from '../expected-failures.ts'
 import type { Result } from '../run-checks.ts'
 
@@ -52,7 +52,7 @@ export function reasonOf(result: Result, report: Report): string {
   return standing === 'known failure' ? `${result.reason} Known: ${report.expected.get(result.id)}` : result.reason
 }
 
-const countedAs = (result: Result): Verdict => (isOpen(result) ? 'undecided' : result.verdict)
+const countedAs = (result: Result): Verdict => (countsAsUndecided(result) ? 'undecided' : result.verdict)
 
 const order: Verdict[] = ['passed', 'failed', 'warned', 'not applicable', 'undecided']
 

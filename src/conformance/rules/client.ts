@@ -221,7 +221,7 @@ export const callback = {
   ),
   'only-supported-methods': asvs(
     '4.1.4',
-    'At the login path and the callback, the client accepts only GET, and refuses every method that it does not use.',
+    'The login path and the callback refuse every method that they do not use.',
     'only HTTP methods that are explicitly supported by the application or its API (including OPTIONS during preflight requests) can be used and that unused methods are blocked.',
   ),
   'CL-25': rfc(
@@ -442,7 +442,7 @@ export const renewal = {
   ),
   'no-renewals': should(
     decision(
-      'If the portal answers a renewal with status 404, 405 or 501, it offers no renewals. The session ends, as after invalid_grant.',
+      'If the portal answers a renewal with status 404, 405 or 501, it offers no renewals. The session ends, at the latest when the access token expires.',
     ),
   ),
   'RF-08': decision(

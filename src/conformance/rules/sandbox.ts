@@ -6,7 +6,7 @@ export const portalPages = {
   'PS-01': rfc(
     9700,
     '4.7',
-    'The portal accepts a form only if the browser says that a page of the portal sent the form, and only with a token that the portal made for this form.',
+    'The portal refuses a form if the browser says that another website sent it, or does not say where it comes from. The form also needs a token that the portal made for it.',
   ),
   'PS-02': decision(
     'A password has at least 8 and at most 1,000 characters. All characters are allowed. The portal does not shorten or change a password.',

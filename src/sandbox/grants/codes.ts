@@ -156,7 +156,7 @@ async function explainRefusal(
     received: received.code_verifier,
   })
   if (grant.redeemedAt) {
-    // If the login had no challenge, the verifier does not count.
+    // If the login had no challenge, the verifier of a retry does not count.
     const isSame = isSameUri && isSameState && (isSameChallenge || grant.codeChallenge === '')
     // Another instance may have redeemed the code. Its clock may be ahead, so the difference can be negative. Because
     // of Math.abs, the exchange does not count as a retry if that clock is days ahead.

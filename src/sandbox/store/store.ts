@@ -1,6 +1,7 @@
 // The interface of the store, which is the same for both kinds of databases: read, write and transaction. A function
-// that locks a row sets a column to its own value: PostgreSQL then locks the row until the transaction ends. SQLite needs
-// no such lock, but does not have `select … for update`, and every query is the same for both databases.
+// that locks a row sets a column to its own value. PostgreSQL then locks the row until the transaction ends.
+// `select … for update` would be clearer, but SQLite does not have it, and all queries must run on both databases. SQLite
+// itself needs no such lock.
 import type { Db } from './schema.ts'
 
 /** A database that is open and has the current schema. */

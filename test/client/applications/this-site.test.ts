@@ -91,11 +91,11 @@ t.test(
     t.equal(head.headers['set-cookie'], undefined, 'an answer without a body must not use up the text')
     const page = await browser.get('/', { site: 'same-origin' })
     t.equal(page.statusCode, 200)
-    t.match(textOf(page), applicationsTexts.remove.done.message)
+    t.match(textOf(page), applicationsTexts.remove.siteRemoved.consequence)
     t.match(page.body, /<p class="warning" role="status" tabindex="-1" autofocus>/)
     t.notMatch(page.body, 'action="/logout"')
     const again = await browser.get('/', { site: 'same-origin' })
-    t.notMatch(textOf(again), applicationsTexts.remove.done.message)
+    t.notMatch(textOf(again), applicationsTexts.remove.siteRemoved.consequence)
     t.notMatch(again.body, 'role="status"')
   },
 )

@@ -109,7 +109,7 @@ t.test('if a client does not encode the slash of an id in a link, no check of a 
   )
 })
 
-t.test('if a client answers a method without a route with 404, the check `start-methods-405` passes', async t => {
+t.test('if a client answers a method without a route with 404, the check `start-methods-refused` passes', async t => {
   const stage = await openStage()
   t.teardown(stage.close)
   const results = await stage.judge(
@@ -118,7 +118,7 @@ t.test('if a client answers a method without a route with 404, the check `start-
         ...correct,
         ...answerWith(answer => (answer.status === 405 ? { ...answer, status: 404, headers: {} } : answer)),
       }),
-    checks.filter(({ id }) => id === 'start-methods-405'),
+    checks.filter(({ id }) => id === 'start-methods-refused'),
   )
   t.same(results.filter(isBlamed).map(tell), [])
 })

@@ -192,14 +192,14 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
       log.warn({ event: 'refresh_token_too_long', reqId: context.requestId, characters: refreshToken.length })
     const tokenEndMs = now.getTime() + expiresIn * 1000
     const renewMs = tokenEndMs - Math.min(renewBeforeMs, expiresIn * 100)
-    // A session that ends at `signInEndsAt` cannot be renewed.
-    const isLonger = tokenEndMs > signInEndsAt.getTime()
+    // The session ends at `signInEndsAt`, and cannot be renewed after that.
+    const outlivesSignIn = tokenEndMs > signInEndsAt.getTime()
     const session: Session = {
       accessToken,
       owner,
       name,
       expiresAt: new Date(tokenEndMs),
-      renewAt: isLonger ? signInEndsAt : new Date(renewMs),
+      renewAt: outlivesSignIn ? signInEndsAt : new Date(renewMs),
       refreshCookieName: refreshCookie ? refreshCookie.name : '',
       signInEndsAt,
       data,
@@ -259,7 +259,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
  */
 export function toVisitorInfo(session: Session, cookies: Cookies): VisitorInfo {
   const { accessToken, owner, name, refreshCookieName, signInEndsAt, data = {} } = session
-  const isLonger = session.expiresAt > signInEndsAt
-  const expiresAt = refreshCookieName in cookies || isLonger ? signInEndsAt : session.expiresAt
+  const outlivesSignIn = session.expiresAt > signInEndsAt
+  const expiresAt = refreshCookieName in cookies || outlivesSignIn ? signInEndsAt : session.expiresAt
   return { userId: readSubject(accessToken), sessionOwner: owner, name, expiresAt, data }
 }

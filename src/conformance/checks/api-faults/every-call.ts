@@ -717,7 +717,8 @@ export const everyCallRows: CheckDefinition[] = [
         await context.order('get-members-missing', { times: 'always', options: { member } })
         const pages = await openPagesAbout(context, application)
         // Not every page links to the form for changes if a value is missing.
-        for (const { url } of usual.slice(pages.length)) pages.push(await application.browser.newTab().visit(url))
+        for (const { url } of usual)
+          if (!pages.some(page => page.url === url)) pages.push(await application.browser.newTab().visit(url))
         await context.platform.settle()
         met += context.timesMet('get-members-missing')
         await context.dropFaults()

@@ -51,7 +51,7 @@ async function exchangeOf(context: CheckContext): Promise<{ step: LabStep; callb
 }
 
 /** Returns a check that judges the exchange of a plain login. */
-function onHttpExchange(
+function onCodeExchange(
   definition: Omit<CheckDefinition, 'run'>,
   judge: (step: LabStep, context: CheckContext, callback: URL) => void | Promise<void>,
 ): CheckDefinition {
@@ -108,7 +108,7 @@ export const exchange: CheckDefinition[] = [
       )
     },
   },
-  onHttpExchange(
+  onCodeExchange(
     {
       id: 'exchange-form',
       title: 'The exchange is form-encoded',
@@ -124,7 +124,7 @@ export const exchange: CheckDefinition[] = [
       ),
   ),
   ...fields.map(([name, title, expected]) =>
-    onHttpExchange(
+    onCodeExchange(
       {
         id: `exchange-${name.replaceAll('_', '-')}`,
         title,
@@ -141,7 +141,7 @@ export const exchange: CheckDefinition[] = [
       },
     ),
   ),
-  onHttpExchange(
+  onCodeExchange(
     {
       id: 'exchange-fields-once',
       title: 'No field of the exchange is repeated',
@@ -158,7 +158,7 @@ export const exchange: CheckDefinition[] = [
       )
     },
   ),
-  onHttpExchange(
+  onCodeExchange(
     {
       id: 'exchange-no-query',
       title: 'The address of the exchange has no query',

@@ -174,7 +174,7 @@ const apart: CheckDefinition[] = [
   },
 ]
 
-const identity: CheckDefinition = {
+const otherSubject: CheckDefinition = {
   id: 'opaque-token-subject-other',
   title: 'If the access token contains no id, the client does not use the subject parameter of the callback',
   rule: 'CL-12',
@@ -252,6 +252,6 @@ export const opaqueTokens: CheckDefinition[] = [
       for (const [form, what] of otherForms) expectNoCrash(what, await signInWith(context, form))
     },
   },
-  identity,
+  otherSubject,
   ...apart,
 ]

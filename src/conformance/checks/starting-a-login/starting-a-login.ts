@@ -430,7 +430,7 @@ export const startingALogin: CheckDefinition[] = [
     },
   },
   {
-    id: 'start-methods-405',
+    id: 'start-methods-refused',
     title: 'The login path and the callback refuse PUT, PATCH, DELETE and POST',
     rule: 'only-supported-methods',
     why: 'If the client answers with a page or a redirect, it has done something for a method that nobody needs there.',

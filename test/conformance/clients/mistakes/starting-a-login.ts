@@ -440,14 +440,14 @@ export const startingALogin: Mistake[] = [
   mistake('login-by-options', 'start-other-methods', { startMethods: ['GET', 'OPTIONS'] }),
   mistake(
     'post-to-the-login-shows-a-page',
-    'start-methods-405',
+    'start-methods-refused',
     answerWith((answer, visit) =>
       isLogin(visit) && answer.status === 405 ? { ...answer, status: 200, headers: {} } : answer,
     ),
   ),
   mistake(
     'post-to-the-callback-leads-to-the-start-page',
-    'start-methods-405',
+    'start-methods-refused',
     answerWith((answer, visit) =>
       isCallback(visit) && answer.status === 405 ? { status: 303, headers: { location: '/' } } : answer,
     ),
