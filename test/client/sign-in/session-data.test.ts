@@ -197,6 +197,22 @@ t.test('if the API refuses the access token while session data is loaded, the re
 })
 
 t.test(
+  'if the API also refuses the renewed token while session data is loaded, the page is shown without data, and the session ends',
+  async t => {
+    const { browser, platform, read } = await start(t)
+    platform.answer('GET /role', { status: 500, body: {} })
+    await signIn(browser)
+    platform.answer('GET /role', unauthorized)
+    t.same(await read(), {})
+    t.same(
+      browser.names().filter(name => /^__Host-(session|refresh)/.test(name)),
+      [],
+      'the client must delete the cookies of the session',
+    )
+  },
+)
+
+t.test(
   'if the access token leaves no room for the data in the cookie, the session works, and the cookie does not contain the data',
   async t => {
     const { browser, platform, read, timesLoaded, log } = await start(t, async () => ({ role: 'x'.repeat(480) }))
