@@ -48,18 +48,26 @@ t.test(
   async t => {
     const both = await startBoth(t)
     const { publicUrl, clientId, front } = both
-    const browser = new HttpBrowser()
+    const [browser, otherVisitor] = [new HttpBrowser(), new HttpBrowser()]
     await logIn(browser, both)
+    await logIn(otherVisitor, both)
     const path = `/applications/${clientId}/delete`
     const form = hiddenFields(await browser.get(publicUrl + path), path)
     front.takeSeen()
-    const after = await browser.post(publicUrl + path, { ...form, confirmation: 'Reference client' })
-    const removed = 'Nobody can sign in here until the operator registers this site again'
-    t.match(await browser.follow(after), { status: 200, text: removed })
-    const later = await browser.follow(await browser.get(`${publicUrl}/applications`))
-    t.match(later, { status: 401 }, 'the visitor must be signed out')
-    t.ok(front.takeSeen().length <= 4)
+    const removed = await browser.follow(
+      await browser.post(publicUrl + path, { ...form, confirmation: 'Reference client' }),
+    )
+    t.match(removed, { status: 200, text: 'Nobody can sign in here until the operator registers this site again' })
+    t.same(front.takeSeen(), [`POST ${path}`, 'GET /'])
+    const list = await browser.follow(await browser.get(`${publicUrl}/applications`))
+    t.match(list, { status: 401 }, 'the visitor must be signed out')
+    t.same(front.takeSeen(), ['GET /applications'])
     t.match(await browser.follow(await browser.post(`${publicUrl}/logout`, {})), { text: 'You are signed out.' })
+
+    front.takeSeen()
+    const listOfOther = await otherVisitor.follow(await otherVisitor.get(`${publicUrl}/applications`))
+    t.match(listOfOther, { status: 502, text: 'This site is not set up correctly' })
+    t.same(front.takeSeen(), ['GET /applications'])
     const refused = await browser.follow(await browser.get(`${publicUrl}/login`))
     t.match(refused, { status: 400 }, 'the portal must refuse the removed client')
   },

@@ -70,8 +70,8 @@ type ApiOptions = {
   accessToken: () => string
   /** Called after the API has refused the access token. Gets a new access token, or throws SignInRequired. */
   renewAccessToken: () => Promise<void>
-  /** Called if the API also refuses the new access token. Ends the session. */
-  endSession: () => void
+  /** Called if the API also refuses the new access token. The response must then delete the cookies of the session. */
+  expireSession: () => void
 }
 
 const defaultDeadlineMs = 10_000
@@ -88,7 +88,7 @@ export class SignInRequired extends PublicError {
 }
 
 export function createApi(options: ApiOptions): Api {
-  const { upstream, apiUrl, context, compile, accessToken, renewAccessToken, endSession } = options
+  const { upstream, apiUrl, context, compile, accessToken, renewAccessToken, expireSession } = options
 
   async function sendWithToken(call: Omit<Call, 'context'>): Promise<Answer> {
     const send = (deadlineMs: number) => {
@@ -102,7 +102,7 @@ export function createApi(options: ApiOptions): Api {
     await renewAccessToken()
     const secondAnswer = await send(remainingMs)
     if (secondAnswer.status !== 401) return secondAnswer
-    endSession()
+    expireSession()
     throw new SignInRequired()
   }
 

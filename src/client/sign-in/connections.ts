@@ -124,7 +124,7 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
         renewAccessToken: async () => {
           throw new SignInRequired()
         },
-        endSession: () => {},
+        expireSession: () => {},
       }),
   }
 }

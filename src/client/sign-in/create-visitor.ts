@@ -59,7 +59,7 @@ export function createVisitors(options: VisitorsOptions) {
         renewal ??= renew()
         return renewal
       },
-      endSession: () => expireSession(request),
+      expireSession: () => expireSession(request),
     })
     // If `event` is set, the client has tried to renew the session.
     const wasRenewalTried = event !== undefined
@@ -82,7 +82,7 @@ export function createVisitors(options: VisitorsOptions) {
         logRefusedToken(request)
         throw new SignInRequired()
       },
-      endSession: () => {},
+      expireSession: () => {},
     })
     return { ...toVisitorInfo(session, cookies), api, wasRenewalTried: false }
   }

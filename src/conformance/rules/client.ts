@@ -120,7 +120,7 @@ export const metadata = {
   ),
   'metadata-kept': should(
     decision(
-      'The client reads the metadata when it starts, and keeps it for an hour. A client without a process of its own, for example in PHP, reads the metadata at the first login instead. If the client cannot read the metadata, it waits at most 30 seconds, and tries again at the next login or sign-out.',
+      'The client reads the metadata when it starts, and keeps it for an hour. A client without a process of its own, for example in PHP, reads the metadata at the first login instead. If the client cannot read the metadata, it tries again at the first login or sign-out after a pause of at most 30 seconds.',
     ),
   ),
   'iss-promised': should(

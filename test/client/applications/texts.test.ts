@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { applications } from '../../../src/client/applications/applications.ts'
 import { applicationsTexts } from '../../../src/client/applications/texts.ts'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
+import { startTexts } from '../../../src/client/start-texts.ts'
 import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
 import { webTexts } from '../../../src/client/web/texts.ts'
 import { buildTestClient, clientId, signIn, TestClock } from '../support/build-test-client.ts'
@@ -14,7 +15,13 @@ import { rememberingApi } from './support/remembering-api.ts'
 
 const texts = {
   lang: 'en-x-pseudo',
-  ...pseudoOf({ web: webTexts, signIn: signInTexts, upstream: upstreamTexts, applications: applicationsTexts }),
+  ...pseudoOf({
+    web: webTexts,
+    signIn: signInTexts,
+    upstream: upstreamTexts,
+    start: startTexts,
+    applications: applicationsTexts,
+  }),
 }
 const data = [
   'Applications',
@@ -149,6 +156,7 @@ t.test('the pages for this site’s own application contain only words from the 
     stranger.cookies.clear()
     shows(`${action}, a long draft`, await stranger.post(path, { ...form, confirmation: 'x '.repeat(3_000) }))
     const done = await browser.post(path, { ...form, confirmation: 'Weather' })
-    shows(`${action}, done`, done.statusCode === 303 ? await open(here) : done)
+    t.equal(done.statusCode, 303)
+    shows(`${action}, done`, await open(`${done.headers.location}`))
   }
 })

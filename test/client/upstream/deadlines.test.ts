@@ -117,7 +117,7 @@ t.test('UP-03: if the API refuses a token, the second call must end before the d
     ...smallProduct,
     async pages(app) {
       app.get('/page', async (request, reply) => {
-        await request.visitor.api.get('/things', {}, { deadlineMs: 1_000 })
+        await request.visitor.api.get('/things', {}, { deadlineMs: 2_000 })
         return reply.message({ title: 'Page', message: 'Things', nextStep: { href: '/', text: 'Start' } })
       })
     },
@@ -126,7 +126,7 @@ t.test('UP-03: if the API refuses a token, the second call must end before the d
   await signIn(browser)
   platform.answer('GET /things', async (_request, response) => {
     const { length } = platform.received('GET /things')
-    await wait(600)
+    await wait(1_200)
     send(response, length === 1 ? { status: 401, body: {} } : { body: [] })
   })
   t.equal((await browser.get('/page')).statusCode, 504)

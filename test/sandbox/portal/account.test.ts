@@ -673,36 +673,34 @@ for (const database of databases) {
           t.match(answer.body, /in the meantime\. Sign in again|password is incorrect/, what)
       }
 
+      /**
+       * Sends a request before the next transaction ends, when the rows of this transaction are already written. The
+       * request must wait for the end of the transaction.
+       */
+      const beginDuringTransaction = (send: () => Promise<LightMyRequestResponse>) =>
+        new Promise<LightMyRequestResponse>((resolve, reject) => {
+          store.transaction = work =>
+            transaction(async db => {
+              const result = await work(db)
+              store.transaction = transaction
+              send().then(resolve, reject)
+              if (database.name === 'PostgreSQL') await untilSomebodyWaits(store)
+              return result
+            })
+        })
       for (const end of [signOutEverywhere, changePassword]) {
         const [here, elsewhere] = [await open(), await open()]
         await allow(here)
-        // The code is stored, but its transaction has not ended yet. The sign-out must wait for this transaction.
-        let ended: Promise<LightMyRequestResponse> | undefined
-        store.transaction = work =>
-          transaction(async db => {
-            const result = await work(db)
-            store.transaction = transaction
-            ended = end(elsewhere)
-            if (database.name === 'PostgreSQL') await untilSomebodyWaits(store)
-            return result
-          })
+        const ended = beginDuringTransaction(() => end(elsewhere))
         const code = new URL(locationOf(await here.get(startUrl()))).searchParams.get('code') ?? ''
-        t.match((await ended)?.statusCode, /200|303/)
+        t.match((await ended).statusCode, /200|303/)
         t.match((await exchange(sandbox, { code })).json(), { error: 'invalid_grant' })
       }
 
       // The same for a sign-in: its session is stored, but its transaction has not ended yet.
       const [here, elsewhere] = [openBrowser(sandbox), await open()]
       const form = await here.get(startUrl())
-      let ended: Promise<LightMyRequestResponse> | undefined
-      store.transaction = work =>
-        transaction(async db => {
-          const result = await work(db)
-          store.transaction = transaction
-          ended = signOutEverywhere(elsewhere)
-          if (database.name === 'PostgreSQL') await untilSomebodyWaits(store)
-          return result
-        })
+      const ended = beginDuringTransaction(() => signOutEverywhere(elsewhere))
       await here.submit(form, { ...seeded, password })
       await ended
       t.match((await here.get('/account')).body, '<h1>Sign in</h1>')
