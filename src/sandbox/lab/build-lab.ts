@@ -46,7 +46,8 @@ import type { SetUpServices } from './set-up/set-up.ts'
 import { signedInSchemas, signInCall } from './set-up/sign-in.ts'
 
 const icon = readAsset('lab/icon.svg')
-const ownAssets = ['lab/lab.css', 'lab/ages.js', 'lab/live.js', 'lab/faults.js'].map(readAsset)
+const scripts = ['lab/ages.js', 'lab/follow-changes.js', 'lab/live.js', 'lab/faults.js']
+const ownAssets = ['lab/lab.css', ...scripts].map(readAsset)
 
 /** The schemas of all answers. The schema of a request is next to the handler of the request. */
 const schemas: Record<string, Schema> = {

@@ -132,32 +132,5 @@ function refreshSoon() {
   }, 1000)
 }
 
-const reconnectMs = 2000
-let events
-let reconnection
-
-/** The laboratory sends a first event at once, so the list is also refreshed after an interruption. */
-function connect() {
-  disconnect()
-  events = new EventSource('/live')
-  events.addEventListener('changes', refreshSoon)
-  events.addEventListener('error', () => {
-    disconnect()
-    // After an error such as 503, the browser itself does not connect again.
-    reconnection = setTimeout(connect, reconnectMs)
-  })
-}
-
-function disconnect() {
-  clearTimeout(reconnection)
-  events?.close()
-}
-
-// A hidden page does not need updates. It closes its connection, so that other pages can connect: a browser opens only
-// six connections to a host.
-document.addEventListener('visibilitychange', () => {
-  if (document.hidden) disconnect()
-  else connect()
-})
-
-if (!document.hidden) connect()
+// The laboratory sends a first event after each connection, so the list is also refreshed after an interruption.
+followChanges({ address: () => '/live', onChanges: refreshSoon })

@@ -11,7 +11,6 @@ const { login: loginId } = bar.dataset
 // Each open page sends requests to the sandbox under test. So a page waits between two requests, also while many logins
 // change.
 const shortestWaitMs = 1000
-const reconnectMs = 2000
 // The shortest time between two announcements to screen readers.
 const newsMs = 10_000
 /** A login is over if nothing happens for two minutes (explain/login-status.ts). */
@@ -21,33 +20,12 @@ const mostRows = 50
 
 /** The cursor of the last change that the page knows. The laboratory reports the changes after this cursor. */
 let after = bar.dataset.after
-let events
-let reconnection
 let isPaused = false
 /**
  * Why the page was not connected: the visitor paused it, or the connection was lost. Becomes undefined when the
  * laboratory has reported the changes that happened during the interruption.
  */
 let interruption
-
-function connect() {
-  clearTimeout(reconnection)
-  events?.close()
-  events = new EventSource(`/live?after=${after}`)
-  events.addEventListener('changes', event => hear(JSON.parse(event.data)))
-  events.addEventListener('error', () => {
-    disconnect()
-    interruption ??= 'loss'
-    say('Connection lost. Trying again.')
-    reconnection = setTimeout(connect, reconnectMs)
-  })
-}
-
-function disconnect() {
-  clearTimeout(reconnection)
-  events?.close()
-  events = undefined
-}
 
 function hear({ changed, dropped, isRestarted, cursor }) {
   after = cursor
@@ -258,28 +236,25 @@ pauseButton.addEventListener('click', () => {
   isPaused = !isPaused
   pauseButton.textContent = isPaused ? 'Continue' : 'Pause'
   if (isPaused) {
-    disconnect()
+    changes.pause()
     say('Paused')
   } else {
     interruption = 'pause'
     say('Live')
-    connect()
+    changes.resume()
   }
 })
 
-// A hidden page does not need updates. It closes its connection, so that other pages can connect: a browser opens only
-// six connections to a host.
-document.addEventListener('visibilitychange', () => {
-  if (isPaused) return
-  if (document.hidden) {
-    disconnect()
-    return
-  }
-  connect()
-  loadSoon()
+const changes = followChanges({
+  address: () => `/live?after=${after}`,
+  onChanges: hear,
+  onLost() {
+    interruption ??= 'loss'
+    say('Connection lost. Trying again.')
+  },
+  onShown: loadSoon,
 })
 
 pauseButton.hidden = false
 reloadLink.hidden = true
 loadWhenQuiet()
-if (!document.hidden) connect()
