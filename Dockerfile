@@ -49,7 +49,8 @@ COPY --from=sandbox-files /app /app
 USER 0:0
 RUN install -d -m 0700 -o 1000 -g 1000 /app/data /secrets/client /secrets/sandbox /secrets/database /secrets/proxy
 USER 1000:1000
-# Hashing a password takes 19 MiB in one of four threads. Without this setting the C library keeps that memory.
+# Each password hash is computed in one of four threads, and needs 19 MiB of memory. Without this setting, the C library
+# keeps this memory.
 ENV MALLOC_MMAP_THRESHOLD_=1048576
 EXPOSE 4000 4001 4002
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \

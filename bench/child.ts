@@ -8,7 +8,7 @@ export type Environment = Record<string, string>
 /** The time and memory that a server needs for some work, in all its threads. */
 export type Cost = { cpuMicroseconds: number; memoryMiB: number; milliseconds: number }
 
-/** How long a server may take to listen. */
+/** How long a server may take before it prints the expected line. */
 const patienceMs = 30_000
 const probe = fileURLToPath(new URL('probe.ts', import.meta.url))
 
@@ -36,7 +36,9 @@ process.once('exit', () => {
   for (const child of children) child.kill('SIGKILL')
 })
 
-/** Waits until the output of the process matches, and returns the groups of the match. Later output is read and ignored. */
+/**
+ * Waits until the output of the process matches, and returns the groups of the match. Later output is read and ignored.
+ */
 export async function readOutput({ stdout }: ChildProcess, pattern: RegExp): Promise<string[]> {
   if (!stdout) throw new Error('The output of this process cannot be read.')
   let printed = ''

@@ -1,5 +1,5 @@
 // Replaces some of the client's English texts with a product's own texts. Each part of the client has a separate file
-// for its English texts: texts.ts in its folder, start-texts.ts or upstream-texts.ts.
+// for its English texts: texts.ts in the folder of the part, or start-texts.ts or upstream-texts.ts in this folder.
 
 /**
  * The texts of one language. Each part of the client adds its own texts:

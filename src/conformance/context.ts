@@ -137,8 +137,8 @@ export function createContext({
   }
 
   /**
-   * Whether a step belongs to this check. It does if the user of the step is one of the check's people, or if the step
-   * contains a state or a code of one of the check's logins.
+   * Whether a step belongs to this check: the user of the step is one of the check's people, or the step contains a
+   * state or a code of one of the check's logins.
    */
   function isOurs(step: LabStep): boolean {
     if (isAlone || people.some(({ id }) => id === step.about.userId)) return true

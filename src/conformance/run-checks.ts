@@ -217,7 +217,7 @@ function isBlamed({ verdict }: Pick<Result, 'verdict'>): boolean {
   return verdict === 'failed' || verdict === 'warned' || verdict === 'not followed'
 }
 
-/** The result of a check during which the client ended, but did not end again when the check was repeated. */
+/** The result of a check if the client ended during the first run of the check, but not during the second run. */
 function blameEarlierCheck(result: Result): Result {
   const reason = `${result.reason} When this check was repeated, the client kept running, so a request or call of an earlier check may be the cause.`
   return { ...result, reason, fix: losingTheClient.fix }

@@ -118,7 +118,7 @@ t.test('for a correct client, all checks run', async t => {
 })
 
 t.test(
-  'if the client never answers the callback, one check fails, and only checks that do not need the callback run',
+  'if the client never answers the callback, one check fails, and the checks that need the callback do not run',
   async t => {
     const never = new Promise<never>(() => {})
     const results = await judge({ exchange: () => never }, /^(login-works|exchange-form|start-state|cookie-secure)$/)

@@ -38,15 +38,18 @@ t.test('the origin is the newest commit that is also on a branch of a remote rep
   t.same(originOf(clone), { commit: headOf(reference) })
 })
 
-t.test('in an archive that git made, the origin is the commit of the archive, also after git init', async t => {
-  const reference = openReference(t)
-  const archive = openProject(openFolder(t))
-  const input = execFileSync('git', ['-C', reference.folder, 'archive', 'HEAD'])
-  execFileSync('tar', ['--extract', '--directory', archive.folder], { input })
-  t.same(originOf(archive), { commit: headOf(reference) })
-  commitOwn(archive)
-  t.same(originOf(archive), { commit: headOf(reference) })
-})
+t.test(
+  'in an archive that git made, the origin is the commit of the archive, even after git init and a commit',
+  async t => {
+    const reference = openReference(t)
+    const archive = openProject(openFolder(t))
+    const input = execFileSync('git', ['-C', reference.folder, 'archive', 'HEAD'])
+    execFileSync('tar', ['--extract', '--directory', archive.folder], { input })
+    t.same(originOf(archive), { commit: headOf(reference) })
+    commitOwn(archive)
+    t.same(originOf(archive), { commit: headOf(reference) })
+  },
+)
 
 t.test('if the origin is uncertain, the owner is asked to correct it in .starter.json', async t => {
   const alone = openReference(t)

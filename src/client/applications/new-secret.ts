@@ -46,8 +46,9 @@ function describeSecrets(times: Date[] = []): string {
 
 /**
  * The same form may arrive twice: the browser sends it to two replicas, or the visitor sends it again after the answer
- * was lost. The API keeps two secrets. So a second new secret would stop the secret that the application uses. `secrets`
- * and `token.seen` come from the API's clock, so the clocks of the replicas do not matter.
+ * was lost. The API keeps only two secrets. If the client made two new secrets, the secret that the application uses
+ * would therefore stop working. `secrets` and `token.seen` come from the API's clock, so the clocks of the replicas do
+ * not matter.
  */
 function refuseSecondSecret({ seen = '', mayHaveActed }: FormToken, secrets: string): void {
   if (secrets !== seen) throw new FormUsed(texts => texts.applications.secret.createdMeanwhile)

@@ -20,7 +20,7 @@ export const remove: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
     form.submit(async (request, reply, { fields, once }) => {
       const id = idOf(request)
       await once(async () => {
-        // Without this condition, the client would read every application once more before it removes it (DO-14).
+        // Without this condition, the client would read each application once more before removing it (DO-14).
         if (id === config.clientId) checkConfirmation(config, await getApplication(request), fields)
         await request.visitor.api.delete(apiPathOf(request))
         logEvent(request, 'application_removed', { application: id })
@@ -29,7 +29,8 @@ export const remove: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
         app.notices.leave(reply, '/applications', 'removed')
         return reply.redirect('/applications', 303)
       }
-      // The removed application is this site. From now on, the platform refuses all tokens of this site.
+      // The visitor has removed the application of this site. From now on, the platform refuses all tokens of this
+      // site.
       app.signIn.endSession(request)
       app.notices.leave(reply, '/', 'site-removed')
       return reply.redirect('/', 303)

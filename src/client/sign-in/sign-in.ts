@@ -67,8 +67,8 @@ export type SignIn = {
   connect: (request: FastifyRequest, reply: FastifyReply, options: { returnTo: string }) => Promise<unknown>
   /**
    * Renews the tokens of a connection. Before the call, lock the row of your database that contains the connection.
-   * Store the result before you release the lock. Without the lock, two processes could renew with the same refresh
-   * token one after the other, and the portal would end the connection.
+   * Store the result before you release the lock. Without the lock, a second process could send a refresh token that
+   * the first process has already used. The portal would then end the connection.
    */
   renewConnection: (refreshToken: string) => Promise<Renewal>
   /** Ends a connection at the portal, if the portal offers revocation. Never throws. */

@@ -391,7 +391,7 @@ export const cookies = {
   ),
   'CK-06': decision('The client accepts a sealed value only for the purpose for which it was sealed.'),
   'CK-07': decision(
-    'The client itself checks when a session ends. The client does not rely on the Max-Age of the cookie.',
+    'The client itself checks whether a session has expired. The client does not rely on the Max-Age of the cookie.',
   ),
   'CK-10': decision('Cookies that are unknown, malformed, repeated or from another program never cause status 500.'),
   'CK-12': decision(
@@ -610,7 +610,7 @@ export const pages = {
     "all HTTP responses contain an 'X-Content-Type-Options: nosniff' header field.",
   ),
   'parser-nosniff': advice(
-    'The answers to requests that the HTTP parser refuses have `X-Content-Type-Options: nosniff`, too.',
+    'If the HTTP parser refuses a request, the answer has `X-Content-Type-Options: nosniff`, too.',
   ),
   'content-security-policy': asvs(
     '3.4.3',

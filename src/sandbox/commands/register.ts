@@ -83,8 +83,7 @@ async function findOwner(store: Store, { seed, portalUrl }: SandboxConfig, email
 }
 
 /**
- * Does the work. If the domain code refuses the work, the function throws NothingDone with the API's message for the
- * refusal.
+ * Calls `work`. If `work` throws a Refusal, the function throws NothingDone with the API's message for this refusal.
  */
 async function inSentences<T>(work: () => Promise<T>): Promise<T> {
   try {

@@ -76,10 +76,10 @@ function isOfUserAndClient(userId: string, clientId: string | null): RawBuilder<
 }
 
 /**
- * Ends the oldest grants if this user has more grants for this client than the limit. If there are more ended grants
- * than the limit, the function also deletes up to two of the surplus grants, so that logins cannot fill the database.
- * If `clientId` is null, the function does this for the access tokens from the portal's own page. Call this in the
- * transaction that inserted the new grant, because it runs two statements.
+ * Ends the oldest grants if this user has more live grants for this client than the limit. The limit also applies to
+ * ended grants: the function deletes those above the limit, at most two per call, so that logins cannot fill the
+ * database. If `clientId` is null, the function does this for the access tokens from the portal's own page. Call this
+ * in the transaction that inserted the new grant, because it runs two statements.
  */
 export async function endSurplusGrants(db: Db, userId: string, clientId: string | null, now: Date): Promise<void> {
   const nowMs = now.getTime()

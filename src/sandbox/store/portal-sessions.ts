@@ -66,7 +66,7 @@ export async function listPortalSessions(db: Db, userId: string, now: Date, limi
 
 /**
  * Moves the end of a session to a later time, never to an earlier time. If two requests do this at the same time, the
- * session gets the later end. If a session has already ended, the function does nothing.
+ * later of the two times counts. If a session has already ended, the function does nothing.
  */
 export async function extendPortalSession(
   db: Db,

@@ -365,7 +365,7 @@ t.test(
 )
 
 t.test(
-  'PG-15: if the API returns the OAuth client of the created application, the client also compares this OAuth client with the form, and finds the application',
+  'PG-15: if the API returns an application together with its redirect URIs and scopes, the client also compares these with the form, and finds the created application',
   async t => {
     const test = await openForm(t)
     const { browser, platform, form, api } = test

@@ -359,7 +359,7 @@ t.test(
       const { id } = await order(fault, fault === 'list-late' ? { options: { seconds: 30 } } : {})
       const { url, headers } = await calls.list()
       const socket = await openSocket(sandbox.api)
-      // The client reads nothing, so the platform cannot even write an endless answer.
+      // The client reads nothing, so the platform cannot write more than the start of an endless answer.
       socket.pause()
       socket.write(`GET ${url} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: ${headers.authorization}\r\n\r\n`)
       await untilConsumed(id)

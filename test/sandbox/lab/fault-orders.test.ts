@@ -322,7 +322,7 @@ t.test('calls with an opaque access token belong to the login that got this toke
 })
 
 t.test(
-  'if an order contains a state value, its fault happens only to the login with this state, and also to later calls of this login, which no longer carry the state',
+  'if an order contains a state value, its fault happens only to the login with this state, including later calls of this login, which no longer carry the state',
   async t => {
     const { order, sandbox } = await buildFaultLab(t)
     const [one, two] = ['state-of-one-suite-0123456789', 'state-of-the-other-0123456789']

@@ -82,7 +82,8 @@ t.test(
         }
         const { location } = (await lab.inject({ url: new URL(help).pathname, headers })).headers
         const { body } = await lab.inject({ url: String(location), headers })
-        // The API has no message for a reason that only the portal uses, so such a refusal becomes an internal error.
+        // The API has no messages for reasons that only the portal uses, and reports such a reason as an internal
+        // error.
         const noted = name === 'api' ? toApiError(new Refusal(reason)).reason : reason
         t.ok(body.includes(`href="/reference#${noted}"`), `${name}: the page of the login names ${noted}`)
         t.ok(reference.includes(`id="${reason}"`), `${reason} is on the page of all reasons`)

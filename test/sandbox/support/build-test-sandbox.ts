@@ -35,9 +35,9 @@ export interface TestSandbox extends Sandbox {
 }
 
 /**
- * `databaseUrl` is an existing database, such as PostgreSQL or a database that two sandboxes share. The default is a
- * new SQLite database. Set `portalUrl` and `apiUrl` if the sandbox listens on real ports. The options from
- * `redirectUris` to `clientSecret` change the seeds.
+ * `databaseUrl` is the address of an existing database, for example on a PostgreSQL server, or of a database that two
+ * sandboxes share. The default is a new SQLite database. Set `portalUrl` and `apiUrl` if the sandbox listens on real
+ * ports. The options from `redirectUris` to `clientSecret` change the seeds.
  */
 export async function buildTestSandbox(
   t: Test,

@@ -35,7 +35,7 @@ const password = 'only-for-this-test'
  */
 const shared = ['fsync=off', 'full_page_writes=off', 'max_connections=500'].flatMap(setting => ['-c', setting])
 
-/** The name of a database with the tables and keys of a new sandbox, in a shared server. Tests copy this database. */
+/** The name of a database in the shared server. It has the tables and keys of a new sandbox, and tests copy it. */
 export const newDatabase = 'new_database'
 
 /**

@@ -581,7 +581,7 @@ export const everyCallRows: CheckDefinition[] = [
   ...malformed.map(
     (failure): CheckDefinition => ({
       id: `secret-${failure}`,
-      title: `When the API's answer to the call for a new client secret is malformed (${failure}), the visitor gets an answer with a status other than 500, and no page shows an invented secret`,
+      title: `When the API's answer to the call for a new client secret is malformed (${failure}), the visitor gets an answer with a status other than 500, and no page shows a secret that the API has not sent`,
       rule: 'UP-06',
       why: 'The API answer comes from another program, and may lack the secret.',
       fix: 'Before you show the secret, check that the answer contains it. If the secret is missing, say that a new secret may exist.',
@@ -600,7 +600,7 @@ export const everyCallRows: CheckDefinition[] = [
   ...['empty', 'not-an-object', 'members-missing'].map(
     (failure): CheckDefinition => ({
       id: `create-${failure}`,
-      title: `When the API's answer to the call that creates an application is malformed (${failure}), the visitor gets an answer with a status other than 500, and no page shows an invented secret`,
+      title: `When the API's answer to the call that creates an application is malformed (${failure}), the visitor gets an answer with a status other than 500, and no page shows a secret that the API has not sent`,
       rule: 'UP-06',
       why: 'The API answer comes from another program, and may lack the OAuth client or its secret.',
       fix: 'Check that a JSON member exists before you use it. If a member is missing, link to the list of applications: the API may have created the application anyway.',

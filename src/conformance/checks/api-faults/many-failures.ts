@@ -90,7 +90,7 @@ const others = {
   longestMs: 120_000,
 } as const
 
-/** Statuses that an API rarely sends. For the call for the list, none of them is a success. */
+/** Statuses that an API rarely sends. If the call for the list gets one of these statuses, the call has failed. */
 const rareStatuses = [204, 402, 405, 408, 409, 410, 413, 415, 418, 422, 501, 504]
 
 export const manyFailures: CheckDefinition[] = [

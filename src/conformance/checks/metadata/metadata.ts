@@ -504,7 +504,7 @@ export const metadata: CheckDefinition[] = [
         await expectMet(context, isMet)
         await context.dropFaults()
         if (!isUsed) continue
-        // A client may always use PKCE, or may remember the features of an earlier document.
+        // Perhaps the client uses PKCE without any document, or remembers the features of an earlier document.
         await startUnder(context, 'metadata-404')
         const isUsedAnyway = await usesPkce()
         await context.dropFaults()
@@ -547,7 +547,7 @@ export const metadata: CheckDefinition[] = [
         await context.dropFaults()
       }
       if (!isUsed) return
-      // A client may always use PKCE, or may remember the features of an earlier document.
+      // Perhaps the client uses PKCE without any document, or remembers the features of an earlier document.
       await startUnder(context, 'metadata-404')
       const isUsedAnyway = await usesPkce()
       await context.dropFaults()

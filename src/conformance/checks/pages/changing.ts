@@ -28,7 +28,9 @@ import { isCallWithToken } from '../../tokens.ts'
 
 const needs: Check['needs'] = ['page']
 
-/** A text that ends an attribute in double or single quotes, a textarea or an option, and then adds an element. */
+/**
+ * If a page does not escape this text, the text ends an attribute value, a textarea or an option, and adds an element.
+ */
 const markup = `Marker" onmouseover="conformance()" ' onmouseover='conformance()' ></textarea></option><img src=x onerror=conformance()>`
 
 /** The check `links-change-nothing` opens at most this number of addresses. */

@@ -206,7 +206,7 @@ export const slowValues: CheckDefinition[] = [
   },
   {
     id: 'create-slow-values',
-    title: 'The client checks any value in the form for a new application in a short time',
+    title: 'The client checks every value in the form for a new application quickly, whatever the value is',
     rule,
     why,
     fix,
@@ -248,7 +248,7 @@ export const slowValues: CheckDefinition[] = [
   },
   {
     id: 'query-slow-values',
-    title: 'The client checks any value in a query in a short time',
+    title: 'The client checks every value in a query quickly, whatever the value is',
     rule,
     why: `${why} Anyone can send requests to the login path and the callback, without being signed in.`,
     fix,

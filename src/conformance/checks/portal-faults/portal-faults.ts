@@ -327,7 +327,7 @@ export const portalFaults: CheckDefinition[] = [
         'exchange-400',
         'exchange-reset',
         'exchange-html',
-        // These answers contain tokens, but the client must refuse them.
+        // The next two answers contain tokens, but the client must refuse the answers.
         'exchange-access-token-missing',
         'exchange-token-type-mac',
       ]) {

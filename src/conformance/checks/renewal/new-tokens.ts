@@ -126,7 +126,7 @@ export const newTokens: CheckDefinition[] = [
   {
     id: 'refresh-delivered-after-form',
     title:
-      'If the client renews because the API answered a form for a new application with 401, the client stores the new tokens',
+      'If the API answers 401 after the visitor has sent the form for a new application, and the client then renews, the client stores the new tokens',
     rule: 'RF-09',
     why: 'The access token can become invalid while the visitor fills in a form. If the client then loses the new tokens, the next page sends the old refresh token. The portal then revokes all tokens, and the session ends.',
     fix: 'After every renewal, set the new cookies in the answer to the browser, even if this answer is the redirect after a form.',

@@ -85,7 +85,7 @@ const requests: CheckDefinition[] = [
   {
     id: 'logout-revocation-one-authentication',
     title:
-      'A revocation contains the client secret only once, in the form or in the Authorization header, even after the portal has refused a revocation',
+      'A revocation contains the client secret only once (in the form or in the Authorization header), even if it repeats a refused revocation',
     rule: 'one-authentication',
     why: 'A portal may refuse a request that authenticates with two methods. The tokens then stay valid.',
     fix: 'Send client_secret only in the form. Do not send an Authorization header, not even after a refusal.',

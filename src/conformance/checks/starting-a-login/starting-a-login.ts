@@ -433,7 +433,7 @@ export const startingALogin: CheckDefinition[] = [
     id: 'start-methods-refused',
     title: 'The login path and the callback refuse PUT, PATCH, DELETE and POST',
     rule: 'only-supported-methods',
-    why: 'If the client answers with a page or a redirect, it has done something for a method that nobody needs there.',
+    why: 'Nobody needs these methods at these paths. If the client answers with a page or a redirect, it has accepted such a request.',
     fix: 'Accept only GET at both paths. The best answer to every other method is 405 with the header Allow. Another status from 400 to 499, or 501, is enough.',
     async run(context) {
       const { login, callback } = context.settings

@@ -60,7 +60,7 @@ interface Question {
   stays?: string
   /** Facts by which the visitor recognises the person or thing, such as the time of its creation. */
   facts?: [label: string, value: Date | string][]
-  /** The address that the form is sent to, and its hidden fields. */
+  /** The address that the form is sent to, and the hidden fields of the form. */
   action: string
   fields: Record<string, string>
   /** The label of the button. The label says what the button does. */

@@ -78,7 +78,7 @@ for (const [what, refreshToken] of [
 }
 
 t.test(
-  'CL-20: if the second login ended on the start page, the first visitor is not signed in again when the second session ends',
+  'CL-20: if the login of the second visitor led to the start page, the first visitor is not signed in again after the second visitor’s session has ended',
   async t => {
     const test = await buildForTwo(t)
     await signInAs(test, 'visitor-1', 'refresh-of-the-first')

@@ -118,7 +118,7 @@ export const exchangeNotices: Notice[] = [
     reference: 'rule one-authentication; RFC 6749 2.3.1',
     find: login =>
       stepsOf(login, 'exchange', 'refresh', 'revoke').filter(
-        // Some HTTP libraries add the access token to every call. The reason field-misplaced explains this mistake.
+        // Some HTTP libraries add the access token to every call. The reason `field-misplaced` explains this mistake.
         ({ request }) => request.headers.authorization !== undefined && request.scheme !== 'Bearer',
       ),
   },
