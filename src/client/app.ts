@@ -98,12 +98,22 @@ export type SiteOptions = Omit<PagesOptions, 'reloadTemplates' | 'texts' | 'cloc
 export async function buildServer(config: Config, options: ServerOptions, site: SiteOptions): Promise<FastifyInstance> {
   const { logger, clock = () => new Date(), requestDeadlineMs = 25_000, countCall, reloadTemplates = false } = options
   const dispatcher = options.dispatcher ?? createDispatcher()
-  const sealer = createSealer(config.cookieKeys, `${config.clientId}\n${config.loginUrl}\n${config.redirectUri}`, clock)
+  // Cookies are valid only for this registration at this portal. If one of these settings changes, visitors sign in again.
+  const registration = [config.clientId, config.loginUrl, config.redirectUri].join('\n')
+  const sealer = createSealer(config.cookieKeys, registration, clock)
   const headers = securityHeaders(config)
   const deadlines = createDeadlines(requestDeadlineMs)
   const english = { lang: 'en', web: webTexts, signIn: signInTexts, upstream: upstreamTexts, start: startTexts }
   const texts = createTexts(english as Texts, site.texts)
   const routerOptions = { maxParamLength: 200, ignoreTrailingSlash: false }
+  const handleError = createErrorHandler({
+    name: site.name,
+    home: site.home,
+    texts,
+    // `app` is set before the first request.
+    renderMessage: (request, message) => app.renderMessage(request, message),
+    signInAgain: (request, requestTexts, returnTo) => app.signIn.signInAgainLink(request, requestTexts, returnTo),
+  })
 
   const app: FastifyInstance = fastify({
     loggerInstance: logger as FastifyInstance['log'],
@@ -145,13 +155,6 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
 
   // The server parses only forms. If your pages accept JSON or uploads, add a parser in the scope of these pages.
   app.removeAllContentTypeParsers()
-  const handleError = createErrorHandler({
-    name: site.name,
-    home: site.home,
-    texts,
-    renderMessage: (request, message) => app.renderMessage(request, message),
-    signInAgain: (request, requestTexts, returnTo) => app.signIn.signInAgainLink(request, requestTexts, returnTo),
-  })
   app.setErrorHandler(handleError)
   app.setNotFoundHandler(createNotFoundHandler(app, routerOptions))
 

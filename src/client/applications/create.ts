@@ -59,7 +59,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
         formFields: makesGroup ? { ...formFields, name } : formFields,
         groups: choices,
         groupNames,
-        groupName: new URLSearchParams(groupNames).get(fields.groupId ?? ''),
+        chosenGroupName: new URLSearchParams(groupNames).get(fields.groupId ?? ''),
         makesGroup,
         fields: makesGroup ? { groupName: suggestGroupName(request), ...fields } : fields,
         groupsProblem: groupsProblem?.messageIn(request.texts),
@@ -76,6 +76,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
     form.route,
     form.submit(async (request, reply, { fields, token, once }) => {
       const typed = normalize(fields)
+      // Only a visitor without a group gets a form with the field `groupName`.
       checkFields(typed, ['groupName' in fields ? 'groupName' : 'groupId', 'name', 'redirectUris'])
       const typedJson = JSON.stringify(typed)
       const result = await once(async () => {

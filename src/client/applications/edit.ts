@@ -4,7 +4,7 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { PublicError } from '../errors.ts'
 import { logEvent } from '../operations/request-log.ts'
-import type { FormFields, FormPage } from '../web/forms.ts'
+import type { FormFields, FormPage, Submission } from '../web/forms.ts'
 import type { Application } from './application.ts'
 import type { ApplicationsOptions } from './applications.ts'
 import {
@@ -18,6 +18,8 @@ import {
 import { checkFields, describeFields, fieldsToUpdate, normalize, relabelErrors, splitUris } from './fields.ts'
 import { apiPathOf, getApplication, idOf, listLink, strongEtag } from './requested-application.ts'
 import { applicationEnvelope, applicationSchema } from './schemas.ts'
+
+const required = ['name', 'redirectUris'] as const
 
 export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
   const form = app.defineForm({
@@ -42,8 +44,8 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
   app.post(
     '/applications/:id/edit',
     form.route,
-    form.submit(async (request, reply, { fields }) => {
-      await save(request, fields)
+    form.submit(async (request, reply, submission) => {
+      await save(request, submission)
       const id = idOf(request)
       logEvent(request, 'application_updated', { application: id })
       app.notices.leave(reply, `/applications/${id}`, 'saved')
@@ -52,27 +54,40 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
   )
 
   /**
-   * Throws EditConflict if the update would overwrite a change that somebody else has made in the meantime. This
-   * function changes the object `fields` itself, because a refused form is shown again with the values in this object.
+   * Throws EditConflict if the update would overwrite a change that somebody else has made in the meantime. If the form
+   * is refused later, it is shown again with the values that were compared with the stored application.
    */
-  async function save(request: FastifyRequest, fields: FormFields): Promise<void> {
-    const isChoosing = Boolean(fields.choosing)
-    const usesEtagOfForm = !isChoosing && strongEtag(fields.etag) !== undefined
-    if (isChoosing) Object.assign(fields, applyChoices(fields, await getApplication(request)))
-    checkFields(normalize(fields), ['name', 'redirectUris'])
-    if (!isChoosing && !usesEtagOfForm) Object.assign(fields, refuseConflict(fields, await getApplication(request)))
+  async function save(request: FastifyRequest, { fields, showAgainWith }: Submission): Promise<void> {
+    if (fields.choosing) {
+      const chosen = applyChoices(fields, await getApplication(request))
+      showAgainWith(chosen)
+      checkFields(normalize(chosen), required)
+      return updateOnce(request, chosen)
+    }
+    checkFields(normalize(fields), required)
+    if (strongEtag(fields.etag)) {
+      try {
+        return await update(request, fields)
+      } catch (error) {
+        if (!isChangedSince(error)) throw error
+        // Perhaps somebody has changed only values that are not in this form, such as the client secret. Then there is
+        // no conflict, and the client sends the update again with the new ETag.
+      }
+    }
+    const compared = refuseConflict(fields, await getApplication(request))
+    showAgainWith(compared)
+    return updateOnce(request, compared)
+  }
+
+  /**
+   * Updates the application that this request has just read. If somebody has changed the application since then, the
+   * client does not read it once more (DO-14).
+   */
+  async function updateOnce(request: FastifyRequest, fields: FormFields): Promise<void> {
     try {
       await update(request, fields)
     } catch (error) {
-      if (!isChangedSince(error)) throw error
-      // This request has just read the stored application, so the client does not try again (DO-14).
-      if (!usesEtagOfForm) throw changedJustNow()
-      // If somebody has changed only values that are not in this form, such as the client secret, there is no conflict,
-      // and the client sends the update again.
-      Object.assign(fields, refuseConflict(fields, await getApplication(request)))
-      await update(request, fields).catch(secondError => {
-        throw isChangedSince(secondError) ? changedJustNow() : secondError
-      })
+      throw isChangedSince(error) ? changedJustNow() : error
     }
   }
 
@@ -84,10 +99,7 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
     await request.visitor.api.put(apiPathOf(request), body, applicationSchema, { ifMatch })
   }
 
-  /**
-   * Returns the data of one of three pages: a form with the stored values, a refused form, or the choices after a
-   * conflict.
-   */
+  /** Returns the data of the page: a form with the stored values, a refused form, or the choices after a conflict. */
   async function fillForm(request: FastifyRequest, { fields, problem, signInHref }: Omit<FormPage, 'formToken'>) {
     if (problem instanceof EditConflict) return showChoices(request, fields, problem)
     if (Object.keys(fields).length === 0) return { fields: toFormFields(await getApplication(request)) }
@@ -95,6 +107,7 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
     // The page does not show the choices if it shows a link for signing in, or a problem other than a conflict. So
     // the choices are removed, and the next submission is compared with the stored values again.
     if (problem || signInHref) return { fields: withoutChoices(fields) }
+    // The fields are a draft of the page with the choices, from before the visitor signed in again.
     const stored = await getApplication(request)
     const differences = readChoices(fields, stored)
     if (differences.length > 0) return showChoices(request, fields, new EditConflict(differences, stored))

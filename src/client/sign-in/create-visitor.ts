@@ -18,7 +18,7 @@ type VisitorsOptions = {
   apiUrl: string
   apiUpstream: Upstream
   /** Runs the product's hook. Never throws. Returns undefined if there is no hook, or if the hook failed. */
-  loadSessionData: (request: FastifyRequest, visitor: Visitor) => Promise<SessionData | undefined>
+  loadSessionData: (visitor: Visitor, request: FastifyRequest) => Promise<SessionData | undefined>
 }
 
 export type Visitors = ReturnType<typeof createVisitors>
@@ -33,7 +33,7 @@ export function createVisitors(options: VisitorsOptions) {
   function createVisitor(
     request: FastifyRequest,
     session: Session,
-    { event }: LoadedSession,
+    wasRenewalTried: boolean,
   ): { visitor: Visitor; currentSession: () => Session } {
     const context = callContext(request)
     let current = session
@@ -61,8 +61,6 @@ export function createVisitors(options: VisitorsOptions) {
       },
       expireSession: () => expireSession(request),
     })
-    // If `event` is set, the client has tried to renew the session.
-    const wasRenewalTried = event !== undefined
     const visitor = { ...toVisitorInfo(session, cookiesAfterResponse(request)), api, wasRenewalTried }
     return { visitor, currentSession: () => current }
   }
@@ -88,15 +86,20 @@ export function createVisitors(options: VisitorsOptions) {
   }
 
   /**
-   * Loads the product's data when a session begins. Returns the cookies of the session with this data. If the product
-   * calls the API for this data, the call may renew the session. So the code calls `currentSession` again after the data
-   * is loaded.
+   * Sets the visitor of the request. If the session does not contain the product's data yet, the function loads the
+   * data, and returns the cookies of the session with this data. If the product calls the API for this data, the call
+   * may renew the session. So the code calls `currentSession` again after the data is loaded.
    */
-  async function addSessionData(request: FastifyRequest, currentSession: () => Session): Promise<Cookie[]> {
+  async function setVisitor(
+    request: FastifyRequest,
+    visitor: Visitor,
+    currentSession: () => Session,
+  ): Promise<Cookie[]> {
+    request.visitorIfAny = visitor
     if (currentSession().data) return []
-    const data = await loadSessionData(request, request.visitor)
+    const data = await loadSessionData(visitor, request)
     if (!data) return []
-    request.visitorIfAny = { ...request.visitor, data }
+    request.visitorIfAny = { ...visitor, data }
     try {
       return sessions.sealWithData(currentSession(), data)
     } catch (error) {
@@ -119,7 +122,7 @@ export function createVisitors(options: VisitorsOptions) {
     request.visitorIfAny = undefined
   }
 
-  return { createVisitor, createFixedVisitor, addSessionData, endSession }
+  return { createVisitor, createFixedVisitor, setVisitor, endSession }
 }
 
 /** Queues the cookies of a loaded session, and logs what has happened to the session. */

@@ -148,7 +148,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
       throw error
     } finally {
       // Each `state` is accepted only once (CL-05). Somebody may have kept a copy of the login cookie, so this also
-      // applies if the login failed before the exchange.
+      // applies if the login failed before the exchange. If the map already has an entry, this entry must stay: a second
+      // request may still be waiting for the exchange.
       if (login && !exchanges.get(state)) exchanges.set(state, 'finished', loginLifetimeMs)
     }
   }
@@ -172,7 +173,7 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
     const known = exchanges.get(callback.state)
     if (known === 'finished') throw new LoginError('login_used')
     if (known) return known
-    const exchange = exchangeAndKeep(callback, login, request)
+    const exchange = exchangeAndConnect(callback, login, request)
     exchanges.set(callback.state, exchange, Number.POSITIVE_INFINITY)
     try {
       return await exchange
@@ -181,7 +182,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
     }
   }
 
-  async function exchangeAndKeep(callback: Callback, login: PendingLogin, request: FastifyRequest): Promise<Tokens> {
+  /** If `connect` began the login, the product gets the tokens, only once for all requests that share this exchange. */
+  async function exchangeAndConnect(callback: Callback, login: PendingLogin, request: FastifyRequest): Promise<Tokens> {
     const tokens = await portal.exchangeCode(callback, login.codeVerifier, callContext(request))
     if (login.connectsFor) await hooks.keepConnection(request, tokens, login.connectsFor)
     return tokens

@@ -21,7 +21,7 @@ export function createProductHooks({ afterSignIn, beforeSignOut, loadSessionData
       runHook(request, async () => beforeSignOut?.(visitor, request)),
 
     /** Returns undefined if there is no hook, or if the hook failed. */
-    async loadSessionData(request: FastifyRequest, visitor: Visitor): Promise<SessionData | undefined> {
+    async runLoadSessionData(visitor: Visitor, request: FastifyRequest): Promise<SessionData | undefined> {
       if (!loadSessionData) return undefined
       return runHook(request, async () => {
         const data = await loadSessionData(visitor, request)

@@ -130,7 +130,7 @@ export const signIn = fastifyPlugin<SignInOptions>(
     const loginCookies = createLoginCookies(sealer, clock)
     const sessions = createSessions(sealer, portal, clock, app.log)
     const hooks = createProductHooks(options)
-    const { loadSessionData } = hooks
+    const loadSessionData = hooks.runLoadSessionData
     const visitors = createVisitors({ sessions, sealer, apiUrl, apiUpstream, loadSessionData })
     const { protect, recognise } = createVisitorHooks({ portal, sessions, visitors, home })
     const { keepConnection, ...connections } = createConnections(app, {
@@ -187,8 +187,8 @@ export const signIn = fastifyPlugin<SignInOptions>(
       cookies: Cookie[],
     ): Promise<void> {
       if (!options.afterSignIn && !options.loadSessionData) return
-      request.visitorIfAny = visitors.createFixedVisitor(request, session, afterSetting(request.cookies, cookies))
-      setCookies(reply, await visitors.addSessionData(request, () => session))
+      const visitor = visitors.createFixedVisitor(request, session, afterSetting(request.cookies, cookies))
+      setCookies(reply, await visitors.setVisitor(request, visitor, () => session))
       await hooks.runAfterSignIn(request.visitor, request)
     }
 

@@ -40,9 +40,10 @@ export function createVisitorHooks({ portal, sessions, visitors, home }: Visitor
       const loaded = await sessions.load(request.cookies, callContext(request))
       applyLoadedSession(loaded, request)
       if (!loaded.session) return askToSignIn(request, reply, { portal, home })
-      const { visitor, currentSession } = visitors.createVisitor(request, loaded.session, loaded)
-      request.visitorIfAny = visitor
-      queueCookies(request, await visitors.addSessionData(request, currentSession))
+      // If `event` is set, the client has tried to renew the session.
+      const wasRenewalTried = loaded.event !== undefined
+      const { visitor, currentSession } = visitors.createVisitor(request, loaded.session, wasRenewalTried)
+      queueCookies(request, await visitors.setVisitor(request, visitor, currentSession))
     })
     scope.addHook('onSend', async (request, reply) => {
       const cookies = queuedCookies(request)

@@ -61,6 +61,8 @@ export type Submission = {
    * the result of the first submission. Browsers automatically send a form again when the connection breaks.
    */
   once: <T>(work: () => Promise<T>) => Promise<T>
+  /** If the form is refused, it is shown again with these values, and not with `fields`. */
+  showAgainWith: (fields: FormFields) => void
 }
 
 /** Each form contains such a token, sealed, in a hidden field. `shownAt` is in milliseconds since 1970. */
@@ -206,23 +208,31 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
 
       submit: work => async (request, reply) => {
         const { formToken, ...fields } = textFields(request.body)
+        let shownFields: FormFields = fields
+        const showAgainWith = (changed: FormFields) => {
+          shownFields = changed
+        }
         try {
           const path = form.pathOf(request)
           const token = checkToken(formToken, request, path)
           const once = <T>(task: () => Promise<T>) =>
             shareWork(results, `${token.id} ${path}`, shareResultMs, task) as Promise<T>
-          return await work(request, reply, { fields, token, once })
+          return await work(request, reply, { fields, token, once, showAgainWith })
         } catch (error) {
           if (!isShownInForm(error)) throw error
           logError(request, error)
           reply.code(error.statusCode)
           if (error.retryAfterSeconds) reply.header('retry-after', error.retryAfterSeconds)
-          return renderForm(request, reply, { formToken: tokenAfter(error, formToken), fields, problem: error })
+          return renderForm(request, reply, {
+            formToken: tokenAfter(error, formToken),
+            fields: shownFields,
+            problem: error,
+          })
         }
       },
 
       async keepDraft(request, reply, nextStep) {
-        const { formToken = '', ...fields } = textFields(request.body)
+        const { formToken, ...fields } = textFields(request.body)
         const texts = request.texts.web.form
         reply.code(401)
         if (Object.keys(fields).length === 0)
@@ -247,10 +257,12 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
       const { texts } = request
       const errors = given.problem instanceof FieldError ? given.problem.fieldsIn(texts) : {}
       const withoutToken = { action: form.pathOf(request), errors, ...given }
-      const addToken = (seen?: string) => ({
-        ...withoutToken,
-        formToken: given.formToken ?? createToken(request.visitor, seen),
-      })
+      const addToken = (seen?: string) => ({ ...withoutToken, formToken: tokenFor(seen) })
+      const tokenFor = (seen?: string) => {
+        if (given.formToken !== undefined) return given.formToken
+        // Without a session, there is no visitor for whom a token could be made. The visitor must sign in first.
+        return given.signInHref ? '' : createToken(request.visitor, seen)
+      }
       // If the session has ended, the title of the page says so, but the heading is still the heading of the form.
       const withTitle = (page: Record<string, unknown> & { title: string }) =>
         given.signInHref
