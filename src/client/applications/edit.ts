@@ -54,8 +54,8 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
   )
 
   /**
-   * Throws EditConflict if the update would overwrite a change that somebody else has made in the meantime. If the form
-   * is refused later, it is shown again with the values that were compared with the stored application.
+   * Throws EditConflict if the update would overwrite a change that somebody else has made in the meantime. If the
+   * visitor has chosen between values, a refused form is shown again with the chosen values.
    */
   async function save(request: FastifyRequest, { fields, showAgainWith }: Submission): Promise<void> {
     if (fields.choosing) {
@@ -74,9 +74,7 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
         // no conflict, and the client sends the update again with the new ETag.
       }
     }
-    const compared = refuseConflict(fields, await getApplication(request))
-    showAgainWith(compared)
-    return updateOnce(request, compared)
+    return updateOnce(request, refuseConflict(fields, await getApplication(request)))
   }
 
   /**
