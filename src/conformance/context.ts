@@ -84,7 +84,9 @@ export function createContext({
   const platform: Platform = { ...wholePlatform, settle: ms => waitFor(wholePlatform.settle(ms), 20) }
   /** The requests of this check's browsers, with their responses. */
   const httpExchanges: HttpExchange[] = []
-  const loginValues = new Set<string>()
+  /** The states and codes of this check's logins, oldest first. */
+  const states = new Set<string>()
+  const codes = new Set<string>()
   const people: Person[] = []
   /** The faults that this check has ordered. */
   const faults: { id: string; name: string }[] = []
@@ -99,8 +101,14 @@ export function createContext({
       for (const { isHttpOnly, value } of response.setCookies.map(readSetCookie))
         if (isHttpOnly) platform.cookieValues.add(value)
     const addresses = [exchange.request.url, 'headers' in response ? response.headers.get('location') : null]
-    for (const address of addresses) for (const value of loginValuesIn(address ?? '')) loginValues.add(value)
+    for (const address of addresses) noteLoginValues(address ?? '')
     noteStart(exchange)
+  }
+
+  function noteLoginValues(address: string): void {
+    const found = loginValuesIn(address)
+    for (const state of found.states) states.add(state)
+    for (const code of found.codes) codes.add(code)
   }
 
   function noteOfBrowser(exchange: HttpExchange): void {
@@ -142,7 +150,8 @@ export function createContext({
    */
   function isOurs(step: LabStep): boolean {
     if (isAlone || people.some(({ id }) => id === step.about.userId)) return true
-    return loginValuesOf(step).some(value => loginValues.has(value))
+    const values = loginValuesOf(step)
+    return values.states.some(state => states.has(state)) || values.codes.some(code => codes.has(code))
   }
 
   const isPortal = (url: URL) => url.origin === platform.portalUrl
@@ -207,8 +216,8 @@ export function createContext({
      */
     async startLogin(browser: Browser, path = settings.login): Promise<Start> {
       let page = await context.visitUntilPortal(browser, path)
-      const isLedOn = page.stoppedAt === undefined && page.trail.length > 1
-      if (isLedOn && settings.page) {
+      const wasRedirectedInClient = page.stoppedAt === undefined && page.trail.length > 1
+      if (wasRedirectedInClient && settings.page) {
         for (const person of people)
           if (await context.isSignedIn(browser, { person }))
             throw new NotApplicable('the client does not begin a login for a visitor who is signed in')
@@ -251,7 +260,7 @@ export function createContext({
         ])
         throw failureOrObstacle(failure, obstacle, 'portal')
       }
-      for (const value of loginValuesIn(location)) loginValues.add(value)
+      noteLoginValues(location)
       platform.codes.push(new URL(location).searchParams.get('code')!)
       return new URL(location)
     },
@@ -260,32 +269,28 @@ export function createContext({
      * Makes a whole login as a visitor does: opens the login path, sends the portal's form, and follows the callback.
      * Returns the page after the login.
      */
-    async signIn(
-      browser: Browser,
-      { person, path = settings.login }: { person?: Person; path?: string } = {},
-    ): Promise<Page> {
+    async signIn(browser: Browser, { person }: { person?: Person } = {}): Promise<Page> {
       const visitor = person ?? (await context.person())
-      let page = await browser.visit(clientUrl(path))
+      const page = await browser.visit(clientUrl(settings.login))
+      const isAtPortal = isPortal(new URL(page.url))
       const form = page.forms.find(
         ({ action, fields }) => action.endsWith('/sign-in') && fields.some(([name]) => name === 'password'),
       )
-      if (form && isPortal(new URL(page.url)))
-        page = await browser.submit(page, form, { email: visitor.email, password: visitor.password })
-      else if (isPortal(new URL(page.url)) || page.trail.every(({ request }) => !isPortal(new URL(request.url)))) {
-        if (!isPortal(new URL(page.url))) endIfScripted(page, settings)
-        const failure = new Failed(`${path} did not lead to the portal's sign-in page, but to ${describePage(page)}.`)
-        throw failureOrObstacle(failure, obstacle, 'portal')
-      }
-      return page
+      if (isAtPortal && form) return browser.submit(page, form, { email: visitor.email, password: visitor.password })
+      // If the visitor already has a session at the portal, the portal has redirected the browser back at once.
+      const wasAtPortal = page.trail.some(({ request }) => isPortal(new URL(request.url)))
+      if (!isAtPortal && wasAtPortal) return page
+      if (!isAtPortal) endIfScripted(page, settings)
+      const where = describePage(page)
+      const failure = new Failed(`${settings.login} did not lead to the portal's sign-in page, but to ${where}.`)
+      throw failureOrObstacle(failure, obstacle, 'portal')
     },
 
     /**
      * Signs in, and fails if the visitor is not signed in afterwards. If plain logins do not work, the check counts as
      * not run.
      */
-    async signedIn(
-      options: { person?: Person; path?: string } = {},
-    ): Promise<{ browser: Browser; page: Page; person: Person }> {
+    async signedIn(options: { person?: Person } = {}): Promise<{ browser: Browser; page: Page; person: Person }> {
       const browser = context.browser()
       const page = await context.signIn(browser, options)
       if (!(await context.isSignedIn(browser, options))) {
@@ -310,7 +315,7 @@ export function createContext({
      */
     async isSignedIn(
       browser: Browser,
-      { person, path = settings.page, origin }: { person?: Person; path?: string; origin?: string } = {},
+      { person, origin }: { person?: Person; origin?: string } = {},
     ): Promise<boolean> {
       if (!settings.page)
         throw new NotApplicable(
@@ -318,7 +323,7 @@ export function createContext({
         )
       const visitor = person ?? (await context.person())
       const before = platform.steps.length
-      await browser.newTab().visit(clientUrl(path, origin), { stopAt: isPortal })
+      await browser.newTab().visit(clientUrl(settings.page, origin), { stopAt: isPortal })
       await platform.settle()
       return platform.steps.slice(before).some(step => isCallFor(step, visitor.id) && step.response.status < 400)
     },
@@ -361,7 +366,7 @@ export function createContext({
      * login, the fault applies to the next caller. The returned function removes the fault.
      */
     async order(name: string, options: FaultOptions = {}): Promise<() => Promise<void>> {
-      const state = [...loginValues].findLast(value => value.startsWith('state '))?.slice(6)
+      const state = [...states].at(-1)
       // After this error, the runner repeats the check alone.
       if (!isAlone && state === undefined) throw new Undecided(`The fault ${name} could affect another check.`)
       // A check that has reached its time limit may still run. Its faults would affect the next check.
@@ -427,7 +432,8 @@ export function createContext({
       const cookies = httpExchanges.flatMap(({ response }) => ('setCookies' in response ? response.setCookies : []))
       return [
         platform.clientSecret.reveal(),
-        ...[...loginValues].map(value => value.slice(value.indexOf(' ') + 1)),
+        ...states,
+        ...codes,
         ...ours.flatMap(step => [...tokensIssuedIn(step), ...tokensSentIn(step)]).map(String),
         ...cookies.map(line => readSetCookie(line).value),
       ]

@@ -2,24 +2,35 @@
 import type { LabStep } from '../sandbox/lab/record/recorded.ts'
 import { fieldsOf } from './tokens.ts'
 
-/** Returns the values in an address that belong to only one login: its state and its code. */
-export function loginValuesIn(address: string): string[] {
+/** Values that belong to only one login. */
+export interface LoginValues {
+  states: string[]
+  codes: string[]
+}
+
+/** Returns the states and codes in the query of an address. */
+export function loginValuesIn(address: string): LoginValues {
   const query = address.split('?')[1]?.split('#')[0] ?? ''
-  return [...new URLSearchParams(query)].flatMap(([name, value]) => loginValue(name, value))
+  return pickLoginValues([...new URLSearchParams(query)])
 }
 
-function loginValue(name: string, value: unknown): string[] {
-  return ['state', 'code'].includes(name) && typeof value === 'string' && value.length >= 8 ? [`${name} ${value}`] : []
-}
-
-const known = new WeakMap<LabStep, string[]>()
+const known = new WeakMap<LabStep, LoginValues>()
 
 /** Returns the states and codes in the address and the body of a request. */
-export function loginValuesOf(step: LabStep): string[] {
+export function loginValuesOf(step: LabStep): LoginValues {
   const before = known.get(step)
   if (before) return before
-  const fields = Object.entries(fieldsOf(step))
-  const values = [...loginValuesIn(step.request.url), ...fields.flatMap(([name, value]) => loginValue(name, value))]
+  const inAddress = loginValuesIn(step.request.url)
+  const inBody = pickLoginValues(Object.entries(fieldsOf(step)))
+  const values = { states: [...inAddress.states, ...inBody.states], codes: [...inAddress.codes, ...inBody.codes] }
   known.set(step, values)
   return values
+}
+
+function pickLoginValues(fields: [name: string, value: unknown][]): LoginValues {
+  const valuesOf = (wanted: string) =>
+    fields.flatMap(([name, value]) =>
+      name === wanted && typeof value === 'string' && value.length >= 8 ? [value] : [],
+    )
+  return { states: valuesOf('state'), codes: valuesOf('code') }
 }

@@ -1,7 +1,7 @@
 // Computes the exit code of the command.
 import { countsAsUndecided } from './check.ts'
 import type { Outcome } from './expected-failures.ts'
-import type { Result } from './run-checks.ts'
+import type { Result } from './result.ts'
 
 /** 0: the client passed. 1: the client failed. 2: the suite could not run. 3: some checks are undecided. */
 export function exitCodeOf(

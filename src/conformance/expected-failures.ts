@@ -1,7 +1,7 @@
 // Known failures (--expect-fail). If a listed check fails, the run does not fail. If a listed check passes, the run
 // fails.
 import { readFileSync } from 'node:fs'
-import type { Result } from './run-checks.ts'
+import type { Result } from './result.ts'
 
 export interface Outcome {
   /** Checks that failed, but are not on the list. */

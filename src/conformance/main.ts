@@ -11,8 +11,8 @@ import { printable } from './report/printable.ts'
 import { showProgress } from './report/progress.ts'
 import { needsAttention, standingOf } from './report/report.ts'
 import { describeFailures, listChecks, summarize } from './report/terminal.ts'
+import type { Result } from './result.ts'
 import { CannotRun, type RunningClient, type RunOptions, run } from './run.ts'
-import type { Result } from './run-checks.ts'
 import { readSettings, type Settings } from './settings.ts'
 
 const say = (text: string) => void process.stdout.write(text)

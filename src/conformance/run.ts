@@ -13,7 +13,8 @@ import { addressOf } from './http-address.ts'
 import { findObstacle } from './obstacle.ts'
 import type { Platform } from './platform.ts'
 import { sendRaw } from './raw-request.ts'
-import { type Result, runChecks } from './run-checks.ts'
+import type { Result } from './result.ts'
+import { runChecks } from './run-checks.ts'
 import type { Settings } from './settings.ts'
 
 /** Thrown if the run could not begin. The message says why. */

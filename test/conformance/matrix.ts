@@ -2,7 +2,7 @@
 // fail for which client. The command fails if a mistake is not found by its checks, or if a correct client fails a check.
 import { parseArgs } from 'node:util'
 import { checks } from '../../src/conformance/checks.ts'
-import type { Result } from '../../src/conformance/run-checks.ts'
+import type { Result } from '../../src/conformance/result.ts'
 import { buildFaultyClient } from './clients/faulty-client.ts'
 import type { Mistake } from './clients/mistake.ts'
 import { mistakes } from './clients/mistakes.ts'

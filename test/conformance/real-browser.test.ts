@@ -3,7 +3,7 @@
 import t from 'tap'
 import type { Check } from '../../src/conformance/check.ts'
 import { checks } from '../../src/conformance/checks.ts'
-import type { Result } from '../../src/conformance/run-checks.ts'
+import type { Result } from '../../src/conformance/result.ts'
 import { skip } from '../support/launch-chromium.ts'
 import { shareChromium } from '../support/open-page.ts'
 import { correct } from './clients/behaviour.ts'

@@ -1,8 +1,8 @@
 // Makes the report as one HTML file that users can send by mail. The file has no scripts and loads nothing.
 
 import { groups } from '../checks.ts'
+import type { Result } from '../result.ts'
 import { describeRule } from '../rules/rules.ts'
-import type { Result } from '../run-checks.ts'
 import { printable } from './printable.ts'
 import { adviceLine, countLine, needsAttention, notRunLines, type Report, reasonOf, standingOf } from './report.ts'
 

@@ -3,8 +3,8 @@
 // warning. A known failure counts as skipped, and an undecided check as an error.
 
 import { groups } from '../checks.ts'
+import type { Result } from '../result.ts'
 import { describeRule } from '../rules/rules.ts'
-import type { Result } from '../run-checks.ts'
 import { printable } from './printable.ts'
 import { type Report, reasonOf, type Standing, standingOf } from './report.ts'
 

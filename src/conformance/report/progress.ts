@@ -1,5 +1,5 @@
 // Shows the progress of a run. A terminal shows one line that changes. A log file gets a new line every few seconds.
-import type { Result } from '../run-checks.ts'
+import type { Result } from '../result.ts'
 import { countLine } from './report.ts'
 
 const everyMs = 5000

@@ -1,7 +1,7 @@
 // Defines what every report contains, and how reports count each result.
 import { countsAsUndecided, type Verdict } from '../check.ts'
 import type { Outcome } from '../expected-failures.ts'
-import type { Result } from '../run-checks.ts'
+import type { Result } from '../result.ts'
 
 export interface Report {
   /** Version of this suite. */

@@ -2,9 +2,9 @@
 
 import type { Check, Verdict } from '../check.ts'
 import { groups } from '../checks.ts'
+import type { Result } from '../result.ts'
 import type { Level } from '../rules/rule.ts'
 import { describeRule, originOf, type RuleId, rules } from '../rules/rules.ts'
-import type { Result } from '../run-checks.ts'
 import { printable } from './printable.ts'
 import { adviceLine, countLine, needsAttention, notRunLines, type Report, reasonOf, standingOf } from './report.ts'
 

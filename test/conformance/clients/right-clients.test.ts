@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { checks } from '../../../src/conformance/checks.ts'
-import type { Result } from '../../../src/conformance/run-checks.ts'
+import type { Result } from '../../../src/conformance/result.ts'
 import { openStage, type Stage } from '../support/stage.ts'
 import { type Behaviour, correct } from './behaviour.ts'
 import { answerWith, crashIf } from './changes.ts'

@@ -1,0 +1,191 @@
+// Runs one check once, and turns its outcome into a result.
+import { setTimeout as wait } from 'node:timers/promises'
+import type { HttpExchange } from './browser/browser.ts'
+import { type Check, Failed, NotApplicable, NotRun, Undecided, type Verdict } from './check.ts'
+import type { ClientWatch } from './client-watch.ts'
+import { type CheckContext, createContext } from './context.ts'
+import { describeOutput } from './report/client-output.ts'
+import { hide } from './report/hide.ts'
+import { isBlamed, type Result, resultOf } from './result.ts'
+import { rules } from './rules/rules.ts'
+import type { ChecksOptions } from './run-checks.ts'
+import type { Settings } from './settings.ts'
+import type { Standstills } from './standstills.ts'
+
+/** The time limit of a check that does not set its own. */
+const longestMs = 60_000
+
+/** One run of a check. */
+export interface Attempt {
+  result: Result
+  /**
+   * True if the client ended, broke a connection, or left a request without an answer during the check. False if the
+   * suite itself stood still meanwhile, because a missing answer then does not prove a mistake of the client.
+   */
+  isProvenLost: boolean
+  /** When the process of the client ended, or no longer answered: before the check could begin, or during the check. */
+  gone?: 'before' | 'during'
+  /** The ids of the checks that ran at the same time. */
+  beside: Set<string>
+}
+
+export interface Watches {
+  watch: ClientWatch
+  standstills: Standstills
+}
+
+/**
+ * Runs the check once, and looks whether the client is still running. `isAlone`: no other check is running on this
+ * platform.
+ */
+export async function attempt(
+  check: Check,
+  options: ChecksOptions,
+  { watch, standstills }: Watches,
+  isAlone: boolean,
+): Promise<Attempt> {
+  if (options.clientProcess?.isStale && !check.restartsClient) {
+    options.clientProcess.isStale = false
+    // If the client does not start, the next lines report this.
+    await options.clientProcess.restart().catch(() => undefined)
+  }
+  const whyNotReady = await watch.makeReady()
+  if (whyNotReady !== undefined)
+    return {
+      // If a plain login does not work, the report says why (nameCause).
+      result: resultOf(check, options.settings, options.obstacle ? 'not run' : 'undecided', whyNotReady),
+      isProvenLost: false,
+      gone: 'before',
+      beside: new Set(),
+    }
+  const watching = watch.begin(check.id)
+  const context = createContext({ ...options, isAlone: isAlone || Boolean(check.isAlone) })
+  const started = performance.now()
+  const outcome = await findOutcome(check, context)
+  const durationMs = Math.round(performance.now() - started)
+  // If the process has ended, `goneWhy` is the better reason, because it explains why a connection broke.
+  const goneWhy = await watching.end()
+  const unanswered = context.lost()
+  const lost = goneWhy ?? (unanswered && describeLost(unanswered))
+  // If several checks were running, the suite does not know which of them made the client end.
+  const isCause = goneWhy === undefined || isAlone
+  const found =
+    lost === undefined ? resultOfOutcome(check, outcome, context) : resultOfLoss(check, outcome, context, lost, isCause)
+  const printed = isBlamed(found) ? describePrinted(options, context, lost !== undefined) : []
+  const evidence = [...found.evidence, ...printed]
+  const result = { ...found, reason: hide(found.reason), evidence: evidence.map(hide), durationMs }
+  const isProvenLost = goneWhy !== undefined || (unanswered !== undefined && !standstills.hasStoodStillSince(started))
+  return { result, isProvenLost, ...(goneWhy !== undefined && { gone: 'during' as const }), beside: watching.beside }
+}
+
+/** The result of a check after which the client still answers. */
+function resultOfOutcome(check: Check, outcome: CheckOutcome, context: CheckContext): Result {
+  const { verdict, reason, evidence, fix = check.fix, isError } = outcome
+  return {
+    ...resultOf(check, context.settings, verdict, reason),
+    fix,
+    evidence: isBlamed(outcome) && evidence.length === 0 ? context.evidence() : evidence,
+    ...(isError && { isError }),
+  }
+}
+
+/**
+ * The result of a check during which the client ended, broke a connection, or left a request without an answer. `lost`
+ * says which of these happened. If `isCause` is false, another check may be the cause, so the fix of this check may not
+ * help.
+ */
+function resultOfLoss(
+  check: Check,
+  outcome: CheckOutcome,
+  context: CheckContext,
+  lost: string,
+  isCause: boolean,
+): Result {
+  const reason = isBlamed(outcome) ? `${lost} ${outcome.reason}` : lost
+  return {
+    ...resultOf(check, context.settings, 'failed', reason),
+    ...losingTheClient,
+    fix: isCause ? `${outcome.fix ?? check.fix} ${losingTheClient.fix}` : losingTheClient.fix,
+    evidence: context.evidence(),
+    isLost: true,
+  }
+}
+
+/**
+ * Returns what the client printed during the check. If the client printed nothing and is lost, it may have printed the
+ * reason just before the check began, so the function also returns earlier output.
+ */
+function describePrinted({ clientProcess }: ChecksOptions, context: CheckContext, isLost: boolean): string[] {
+  const own = clientProcess?.output(context.outputStart) ?? ''
+  const isEarlierNeeded = isLost && own.trim() === ''
+  const printed = describeOutput(isEarlierNeeded ? (clientProcess?.output() ?? '') : own, context.secrets)
+  return printed === undefined ? [] : [printed]
+}
+
+/** The result of one run of a check, before the suite looks at the process of the client. */
+interface CheckOutcome {
+  verdict: Verdict
+  reason: string
+  evidence: string[]
+  fix?: string
+  isError?: boolean
+}
+
+async function findOutcome(check: Check, context: CheckContext): Promise<CheckOutcome> {
+  const bound = new AbortController()
+  const mostMs = check.longestMs ?? longestMs
+  try {
+    await Promise.race([
+      check.run(context),
+      wait(mostMs, undefined, { signal: bound.signal }).then(() => {
+        throw new Undecided(`The check took longer than ${mostMs / 1000} seconds.`)
+      }),
+    ])
+    return { verdict: 'passed', reason: '', evidence: [] }
+  } catch (error) {
+    return judge(error, check, context.settings)
+  } finally {
+    bound.abort()
+    await context.end()
+    await context.dropFaults()
+  }
+}
+
+/** Turns an error that a check threw into a result. */
+function judge(error: unknown, check: Check, settings: Settings): CheckOutcome {
+  if (error instanceof NotRun) {
+    const { stage, causes } = error.obstacle
+    // If the check can report the cause of the obstacle, the check fails, instead of counting as not run. At the stage
+    // `portal`, however, the check may only have seen that the portal refused the login. Then another check reports the
+    // cause.
+    if (stage !== 'portal' && causes.includes(check.id)) return judge(error.failure, check, settings)
+    return { verdict: 'not run', reason: error.message, evidence: [] }
+  }
+  const broken = { MUST: 'failed', SHOULD: 'warned', advice: 'not followed' } as const
+  if (error instanceof Failed) {
+    const verdict = settings.isStrict ? 'failed' : broken[rules[check.rule].level]
+    return { verdict, reason: error.message, evidence: error.evidence, ...(error.fix && { fix: error.fix }) }
+  }
+  if (error instanceof NotApplicable) return { verdict: 'not applicable', reason: error.message, evidence: [] }
+  if (error instanceof Undecided) return { verdict: 'undecided', reason: error.message, evidence: [] }
+  const { message, stack } = error instanceof Error ? error : new Error(String(error))
+  const reason = `The check itself crashed: ${message}`
+  return { verdict: 'undecided', reason, evidence: [stack ?? message], isError: true }
+}
+
+/**
+ * These values replace the rule, the level and the texts of a check during which the client stopped answering. No
+ * request may ever stop the client.
+ */
+export const losingTheClient: Pick<Result, 'rule' | 'level' | 'isApart' | 'why' | 'fix'> = {
+  rule: 'stays-up',
+  isApart: false,
+  level: 'MUST',
+  why: 'If the client ends, hangs or breaks connections, visitors get no answer.',
+  fix: 'Catch every error, give every call a deadline, answer with a page that says what to do, and keep running.',
+}
+
+function describeLost({ request: { method, url }, response }: HttpExchange): string {
+  const error = 'error' in response ? response.error : ''
+  return `The client did not answer a request: ${method} ${url.replace(/\?.*$/s, '')} (${error}).`
+}
