@@ -5,7 +5,7 @@ import { type Browser, noRedirects } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import { type CheckContext, readStart, type Start } from '../../context.ts'
-import { describePage, expect, expectServed, fail, failWithFix, statusOf } from '../../findings.ts'
+import { describePage, expect, expectServed, expectSignedIn, fail, failWithFix, statusOf } from '../../findings.ts'
 import { otherLoopback } from '../../other-site.ts'
 import type { Person } from '../../platform.ts'
 import { filledFields, openPagesAbout, openWithApplication, ownForm, sendForm } from '../../steps/application-pages.ts'
@@ -22,6 +22,32 @@ async function beginTwo(context: CheckContext) {
   const { browser, callback: first } = await beginLogin(context)
   const second = await context.authorize(await context.startLogin(browser.newTab()))
   return { browser, first, second }
+}
+
+/** This number of unfinished logins is larger than the number that a client keeps for one browser. */
+const manyLogins = 30
+
+/**
+ * Begins many logins in one browser, and then two more. Each of these two begins more than a second after the login
+ * before it, because some clients store the start of a login in whole seconds. Returns undefined if the page behind the
+ * login begins no login.
+ */
+async function beginMany(
+  context: CheckContext,
+  path: string,
+): Promise<{ browser: Browser; beforeLast: Start; last: Start } | undefined> {
+  const browser = context.browser()
+  const begin = async () => {
+    if (path === context.settings.login) return context.startLogin(browser.newTab())
+    const page = await context.visitUntilPortal(browser.newTab(), path)
+    return URL.parse(page.stoppedAt ?? '')?.searchParams.has('response_type') ? readStart(page) : undefined
+  }
+  for (let count = 0; count < manyLogins; count++) if (!(await begin())) return undefined
+  await context.pause(1100)
+  const beforeLast = await begin()
+  await context.pause(1100)
+  const last = await begin()
+  return beforeLast && last && { browser, beforeLast, last }
 }
 
 /** What happens in another tab during a login: another login fails, or a forged callback arrives. */
@@ -182,6 +208,31 @@ export const tabs: CheckDefinition[] = [
       for (let tab = 0; tab < 4; tab++) await context.startLogin(browser.newTab())
       const page = await followCallback(context, browser, callback)
       expect(await context.isSignedIn(browser), `The first login ended with ${describePage(page)}.`, page)
+    },
+  },
+  {
+    id: 'tabs-newest-logins',
+    title: 'After a visitor has opened many tabs, the visitor can still finish the last login and the login before it',
+    rule: 'CL-06',
+    why: 'A client may keep only a few unfinished logins of a browser. If it forgets the newest login instead of the oldest, the login that the visitor has just begun fails at the callback.',
+    fix: 'If a browser has too many unfinished logins, delete the login that began first. Compare exact times or a counter, because several logins can begin within one second.',
+    needs: ['page'],
+    longestMs: 120_000,
+    async run(context) {
+      const { login, page } = context.settings
+      for (const path of [login, page])
+        for (const which of ['last', 'second to last'] as const) {
+          const begun = await beginMany(context, path)
+          if (!begun) break
+          const callback = await context.authorize(which === 'last' ? begun.last : begun.beforeLast)
+          const end = await followCallback(context, begun.browser, callback)
+          await expectSignedIn(
+            context,
+            begun.browser,
+            `In one browser, ${manyLogins + 2} logins began at ${path}. The ${which} login ended with ${describePage(end)}, and nobody is signed in.`,
+            end,
+          )
+        }
     },
   },
   {

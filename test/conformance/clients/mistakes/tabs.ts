@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Behaviour, correct } from '../behaviour.ts'
 import { sendWith } from '../call-changes.ts'
-import { beginsAtPage } from '../changes.ts'
+import { beginsAtPage, loginsOf } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { readName, withNameInMemory } from '../names.ts'
 import { goOn, page } from '../pages.ts'
@@ -58,6 +58,24 @@ function clearLogins({ cookies, setCookies }: Visit, isGone: (name: string) => b
       setCookies.push(`${name}=; ${correct.loginAttributes.replace('600', '0')}`)
 }
 
+/**
+ * If a browser has ten unfinished logins, the client forgets the newest of them when the next login begins. It compares
+ * whole seconds. Among logins of the same second, it forgets the first.
+ */
+function replacingNewest(isMet: (visit: Visit) => boolean): Partial<Behaviour> {
+  const secondOf = ({ at }: Login) => Math.floor(at / 1000)
+  return {
+    async aroundRequest(visit, next) {
+      const logins = loginsOf(visit)
+      const answer = await next()
+      const newest = logins.toSorted((one, other) => secondOf(other) - secondOf(one))[0]
+      if (isMet(visit) && newest && logins.length >= 10)
+        clearLogins(visit, name => name === correct.loginCookie(newest.state))
+      return answer
+    },
+  }
+}
+
 function keyed(visit: Visit): Visit {
   const memory = visit.memory
   const key = (memory.get('key') as Buffer | undefined) ?? createHash('sha256').update(`${Math.random()}`).digest()
@@ -100,6 +118,19 @@ export const tabs: Mistake[] = [
       const login = correct.unsealLogin(visit, '__Host-login-0', text) as Login | undefined
       return login?.state === state ? login : undefined
     },
+  }),
+  mistake('newest-of-ten-logins-forgotten', ['tabs-newest-logins', 'logins-last-works'], {
+    mostLogins: 1000,
+    afterStart(visit, answer) {
+      if (loginsOf(visit).length >= 10) visit.setCookies.pop()
+      return answer
+    },
+  }),
+  mistake('newest-of-ten-logins-replaced', 'tabs-newest-logins', { mostLogins: 1000, ...replacingNewest(isLogin) }),
+  mistake('newest-of-ten-logins-replaced-at-pages', 'tabs-newest-logins', {
+    askToSignIn: visit =>
+      beginsAtPage(() => ({})).askToSignIn({ ...visit, behaviour: { ...visit.behaviour, mostLogins: 1000 } }),
+    ...replacingNewest(({ url }) => url.pathname === '/applications'),
   }),
   mistake('login-clears-the-others', 'tabs-parallel-logins', {
     forgetLogin(visit) {
