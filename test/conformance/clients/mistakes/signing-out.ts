@@ -35,6 +35,23 @@ const overriding = (methodOf: (visit: Visit) => unknown): Partial<Behaviour> => 
   }
 }
 
+/** Like a client with sessions at the server: after a sign-out, a copy of the cookies no longer signs anybody in. */
+const endingAtServer: Partial<Behaviour> = {
+  endSession(visit) {
+    for (const token of [correct.readSession(visit)?.accessToken, correct.readRefresh(visit)])
+      if (token) visit.memory.set(`ended ${token}`, true)
+    correct.endSession(visit)
+  },
+  readSession(visit) {
+    const session = correct.readSession(visit)
+    return visit.memory.has(`ended ${session?.accessToken}`) ? undefined : session
+  },
+  readRefresh(visit) {
+    const token = correct.readRefresh(visit)
+    return visit.memory.has(`ended ${token}`) ? undefined : token
+  },
+}
+
 export const signingOut: Mistake[] = [
   mistake('sign-out-keeps-the-session', 'logout-ends-session', { endSession: () => {} }),
   mistake('sign-out-keeps-the-refresh-token', 'logout-ends-session', {
@@ -233,6 +250,10 @@ export const signingOut: Mistake[] = [
   mistake('sign-out-looks-only-at-the-session', ['logout-expired-revokes', 'logout-expired-ends'], {
     tokenToRevoke: visit => (correct.readSession(visit) ? correct.tokenToRevoke(visit) : undefined),
     endSession: visit => void (correct.readSession(visit) && correct.dropSession(visit)),
+  }),
+  mistake('sign-out-needs-a-valid-access-token', 'logout-expired-revokes', {
+    tokenToRevoke: visit => (correct.readSession(visit) ? correct.tokenToRevoke(visit) : undefined),
+    ...endingAtServer,
   }),
   mistake('sign-out-form-bound-to-the-access-token', ['logout-after-renewal', 'logout-expired-ends'], {
     ...bodyWith((body, visit) => {
