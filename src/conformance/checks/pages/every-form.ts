@@ -2,14 +2,16 @@
 // with values at the limits of the API.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
-import type { Form } from '../../browser/form.ts'
+import type { Control, Form } from '../../browser/form.ts'
 import { type Check, type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectServed, fail, headerOf } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
 import {
+  type ApplicationForm,
   changesSince,
   filledFields,
+  formsAbout,
   isWrite,
   nameField,
   type OwnApplication,
@@ -67,6 +69,44 @@ async function readField(context: CheckContext, { person, id }: OwnApplication, 
     client: Record<string, string>
   }>()
   return { ...data, ...client }[field]
+}
+
+/** The values that somebody else gives to the fields of an application while a visitor changes its redirect URIs. */
+const overtakingValues: Record<string, string> = {
+  name: 'Named by somebody else',
+  description: 'Changed by somebody else',
+  redirectUris: 'https://somebody-else.example/callback',
+}
+
+/** The redirect URI that the visitor types. */
+const typedRedirectUri = 'https://typed.example/callback'
+
+/**
+ * Returns what a visitor types into the form to replace the redirect URI of the application. Returns undefined if the
+ * form has no text field with this redirect URI.
+ */
+function newAddressIn(form: Form): Record<string, string[]> | undefined {
+  const isTyped = ({ type, values }: Control) =>
+    ['text', 'url', 'textarea'].includes(type) && values.some(value => value.includes(ownRedirectUri))
+  const typed = form.controls.filter(isTyped).map(({ name }): [string, string[]] => {
+    const values = form.controls.filter(control => control.name === name).flatMap(control => control.values)
+    return [name, values.map(value => value.replaceAll(ownRedirectUri, typedRedirectUri))]
+  })
+  return typed.length > 0 ? Object.fromEntries(typed) : undefined
+}
+
+/** Whether the form changes the redirect URIs if nobody else has changed the application. */
+async function changesAddress(
+  context: CheckContext,
+  application: OwnApplication,
+  found: ApplicationForm,
+): Promise<boolean> {
+  await changeAtApi(context, application, 'description', '')
+  const open = await reopen(application.browser, found)
+  if (!open) return false
+  await application.browser.newTab().submit(open.page, open.form, newAddressIn(open.form))
+  await context.platform.settle()
+  return `${await readField(context, application, 'redirectUris')}`.includes(typedRedirectUri)
 }
 
 /** The longest values that the API accepts, keyed by the name of the field. */
@@ -369,6 +409,42 @@ export const everyForm: CheckDefinition[] = [
         await changeAtApi(context, application, 'redirectUris', ownRedirectUri)
       }
       await requireWorkingForm(context)
+    },
+  },
+  {
+    id: 'edit-overtaken-redirect-uris',
+    title:
+      "If somebody else changes an application while a visitor changes its redirect URIs, the visitor's form does not overwrite the other person's change",
+    rule: 'edit-overtaken',
+    why: 'Some clients change the redirect URIs with a form or a call of their own. If this call contains no If-Match, it overwrites changes of other people, and nobody notices.',
+    fix: 'Keep the ETag in every form that changes the application, also in a form for only the redirect URIs. Send this ETag as If-Match, and show the form again after a 412 answer.',
+    needs,
+    longestMs: 90_000,
+    async run(context) {
+      const application = await openWithApplication(context)
+      const { browser, id } = application
+      const forms = formsAbout(context, await openPagesAbout(context, application), id)
+      let working = 0
+      for (const found of forms.filter(({ form }) => newAddressIn(form) !== undefined)) {
+        if (!(await changesAddress(context, application, found))) continue
+        working++
+        for (const [field, value] of Object.entries(overtakingValues)) {
+          await changeAtApi(context, application, 'description', 'Described by conformance')
+          const open = await reopen(browser, found)
+          if (!open) continue
+          await changeAtApi(context, application, field, value)
+          const answer = await browser.newTab().submit(open.page, open.form, newAddressIn(open.form))
+          await context.platform.settle()
+          const stored = `${await readField(context, application, field)}`
+          expect(
+            stored.includes(value),
+            `The visitor's form changed the redirect URIs, and replaced the other person's ${field} “${value}” with “${stored}”.`,
+            answer,
+          )
+          expectServed(answer, `The late form was answered with ${describePage(answer)}.`)
+        }
+      }
+      if (working === 0) throw new NotApplicable('no form about an application changes its redirect URIs')
     },
   },
   {

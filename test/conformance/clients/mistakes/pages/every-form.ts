@@ -4,8 +4,12 @@ import { correct } from '../../behaviour.ts'
 import { anyForm, headersWith, namesOwnAddress } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { page } from '../../pages.ts'
+import { callApi, isRecord } from '../../platform.ts'
 import { isForm } from '../../requests.ts'
 import { Refusal } from '../../visit.ts'
+
+/** Takes the place of the values that the form showed, if the client does not compare them. */
+const notCompared = 'not compared'
 
 export const everyForm: Mistake[] = [
   mistake('change-without-session-says-nothing', 'forms-no-session', {
@@ -46,6 +50,36 @@ export const everyForm: Mistake[] = [
   }),
   mistake('only-the-name-is-compared', 'edit-overtaken-other-fields', {
     isUnchanged: (shown, stored) => new URLSearchParams(shown).get('name') === new URLSearchParams(stored).get('name'),
+  }),
+  mistake('new-redirect-uris-not-compared', 'edit-overtaken-redirect-uris', {
+    unseal(visit, name, text) {
+      const form = correct.unseal(visit, name, text)
+      if (name !== 'form' || !isRecord(form)) return form
+      const redirectUrisIn = (values: string) => new URLSearchParams(values).get('redirectUris')
+      const isChanged = redirectUrisIn(visit.body) !== redirectUrisIn(`${form.shown}`)
+      return isChanged ? { ...form, shown: notCompared } : form
+    },
+    isUnchanged: (shown, stored) => shown === notCompared || correct.isUnchanged(shown, stored),
+  }),
+  // The page of an application has a second form, which changes only the redirect URIs.
+  mistake('form-for-redirect-uris-compares-nothing', 'edit-overtaken-redirect-uris', {
+    async aroundRequest(visit, next) {
+      const answer = await next()
+      const session = correct.readSession(visit)
+      const [, id, action] = /^\/applications\/([\w-]{36})(\/edit)?$/.exec(visit.url.pathname) ?? []
+      if (!session || !id) return answer
+      const path = `/apps/v1/${id}`
+      const [, application] = await callApi(visit, session, 'GET', path)
+      const { data, client } = application as { data: { name: string }; client: { redirectUris: string } }
+      const typed = new URLSearchParams(visit.body)
+      if (isForm(visit, 'edit') && !typed.has('name')) {
+        await callApi(visit, session, 'PUT', path, { name: data.name, redirectUris: typed.get('redirectUris') })
+        return { status: 303, headers: { location: `/applications/${id}` } }
+      }
+      const field = `<input name="redirectUris" value="${correct.html(client.redirectUris)}">`
+      const form = `<form method="post" action="/applications/${id}/edit">${field}<button>Save</button></form></body>`
+      return action ? answer : { ...answer, body: answer.body!.replace('</body>', form) }
+    },
   }),
   mistake('method-from-a-parameter', 'forms-other-methods', {
     ...anyForm,
