@@ -15,6 +15,7 @@ import { mistakes } from './clients/mistakes.ts'
 import { buildOtherClient, otherClientOptions } from './clients/other-client.ts'
 import { page } from './clients/pages.ts'
 import { isCreation, isCreationForm } from './clients/requests.ts'
+import { sessionsAtServer } from './clients/server-sessions.ts'
 import { type Answer, type Login, Refusal, type Settings } from './clients/visit.ts'
 import { openStage } from './support/stage.ts'
 
@@ -403,6 +404,36 @@ t.test('a client that revokes tokens five seconds after its answer passes the ch
   ]
   const found = await judge(revokesLater, ...ids)
   for (const id of ids) t.equal(found[id]?.verdict, 'passed', `${id}: ${found[id]?.reason}`)
+})
+
+t.test('a client that keeps its sessions at the server passes the checks about a late sign-out', async t => {
+  const ids = ['logout-expired-revokes', 'logout-during-renewal', 'logout-during-renewal-at-server']
+  const found = await judge(sessionsAtServer, ...ids)
+  for (const id of ids) t.equal(found[id]?.verdict, 'passed', `${id}: ${found[id]?.reason}`)
+})
+
+t.test(
+  'if the cookies of a session live as long as the access token, and the session is only in cookies, the check `logout-during-renewal-at-server` does not apply',
+  async t => {
+    const { 'logout-during-renewal-at-server': result } = await judge(
+      {
+        noteSignOut: () => {},
+        keepSession(visit, tokens) {
+          const session = correct.keepSession(visit, tokens)
+          visit.setCookies = visit.setCookies.map(line => line.replace(/Max-Age=[1-9]\d*/, `Max-Age=${tokens.seconds}`))
+          return session
+        },
+      },
+      'logout-during-renewal-at-server',
+    )
+    t.match(result, { verdict: 'not applicable', reason: 'a copy of the cookies works after a sign-out' })
+  },
+)
+
+t.test('a client without renewals that keeps its sessions at the server fails no check about signing out', async t => {
+  const ids = ['logout-expired-revokes', 'logout-during-renewal', 'logout-during-renewal-at-server']
+  const found = await judge({ ...sessionsAtServer, readRefresh: () => undefined, mostRenewals: 0 }, ...ids)
+  for (const id of ids) t.equal(found[id]?.verdict, 'not applicable', `${id}: ${found[id]?.reason}`)
 })
 
 t.test('if a client does not revoke tokens, the finding says how long the check has waited', async t => {

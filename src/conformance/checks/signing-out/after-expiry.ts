@@ -13,6 +13,24 @@ import { expectPlainRevocation, revokesMore } from './revocation.ts'
 
 const needs: CheckDefinition['needs'] = ['logout', 'page']
 
+/** A browser in which a visitor is signed in, and a function that sends the sign-out form of a page opened earlier. */
+export interface OpenSignOut {
+  browser: Browser
+  send: () => Promise<Page>
+}
+
+/** Signs in, opens the form that signs out, and waits until the access token has expired. */
+export async function openExpired(context: CheckContext): Promise<OpenSignOut> {
+  const { browser, callback } = await beginLogin(context)
+  await context.order('exchange-expires-in', shortLifeValue)
+  await context.order('refresh-expires-in', { ...shortLifeValue, times: 'always' })
+  const landed = await followCallback(context, browser, callback)
+  const send = await openSignOut(context, browser, landed)
+  await endToken(context, await context.person())
+  await context.dropFaults()
+  return { browser, send }
+}
+
 /**
  * Signs out after the access token has expired, with the form of a page that was opened before. The faults in `faults`
  * apply during the sign-out. Without faults, the check ends if the client refuses the sign-out. Before that, the
@@ -23,13 +41,7 @@ async function signOutAfterExpiry(
   faults: [name: string, options?: Record<string, unknown>][] = [],
   judgeRefusal: (refused: { browser: Browser; page: Page }) => Promise<void> = async () => {},
 ): Promise<{ browser: Browser; copy: Browser; page: Page }> {
-  const { browser, callback } = await beginLogin(context)
-  await context.order('exchange-expires-in', shortLifeValue)
-  await context.order('refresh-expires-in', { ...shortLifeValue, times: 'always' })
-  const landed = await followCallback(context, browser, callback)
-  const send = await openSignOut(context, browser, landed)
-  await endToken(context, await context.person())
-  await context.dropFaults()
+  const { browser, send } = await openExpired(context)
   for (const [name, options = {}] of faults) await context.order(name, { times: 'always', options })
   const copy = browser.copy()
   const page = await send()

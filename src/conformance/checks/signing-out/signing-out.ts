@@ -8,13 +8,14 @@ import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectWithFix, fail, headerOf, setCookiesOf, waitedMs } from '../../findings.ts'
 import { openPagesAbout, openWithApplication, scriptOfOtherPort, sendForm } from '../../steps/application-pages.ts'
 import { beginLogin, cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
-import { isCall, renewUnder } from '../../steps/renewals.ts'
+import { renewUnder } from '../../steps/renewals.ts'
 import { noRevocation, revocationSeconds, untilRevoked } from '../../steps/revocations.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, type ReadCookie, readSetCookie } from '../../steps/set-cookies.ts'
-import { expectWorkingSignOut, formHtml, openSignOut, signOut, signOutFormOf } from '../../steps/sign-out.ts'
+import { expectWorkingSignOut, formHtml, signOut, signOutFormOf } from '../../steps/sign-out.ts'
 import { fieldsOf, isCallWithToken, isRenewal, tokensOf } from '../../tokens.ts'
 import { afterExpiry } from './after-expiry.ts'
+import { duringRenewal } from './during-renewal.ts'
 import { revocation } from './revocation.ts'
 
 /** Returns a sign-out form on a page of another site, or of another port of the same host. */
@@ -46,12 +47,6 @@ const parameters = [
   'url',
   'from',
 ]
-
-/** The time at which the last answer of a navigation had arrived, in milliseconds. */
-function endOf({ trail }: Page): number {
-  const last = trail.at(-1)!
-  return last.startedAt + last.durationMs
-}
 
 const needs: CheckDefinition['needs'] = ['logout', 'page']
 
@@ -282,39 +277,7 @@ export const signingOut: CheckDefinition[] = [
       },
     }),
   ),
-  {
-    id: 'logout-during-renewal',
-    title: 'If a renewal ends only after the visitor has signed out, the renewal does not sign the visitor in again',
-    rule: 'late-renewal',
-    why: 'A page can wait for a renewal while the visitor signs out in another tab. The browser then gets this page only after the answer to the sign-out. In this check, the sandbox also makes the revocation fail, because any call can fail. This check only warns: without shared memory, an instance of the client cannot know that the visitor has signed out at another instance.',
-    fix: 'After a renewal, check whether the visitor has signed out in the meantime. If so, set no cookies, do not store the new tokens, and revoke the new tokens.',
-    needs,
-    async run(context) {
-      const { browser, person, page: landed } = await context.signedIn()
-      const sendSignOut = await openSignOut(context, browser, landed)
-      await context.platform.endAccessTokens(person)
-      await context.order('refresh-late-after', { options: { seconds: 2 } })
-      await context.order('revoke-503', { times: 1 })
-      const loading = visitPage(context, browser.newTab())
-      await context.pause(800)
-      const out = await sendSignOut()
-      const { page: late } = await loading
-      await context.platform.settle(1000)
-      const renewal = context.arrived('refresh').find(({ fault }) => fault?.name === 'refresh-late-after')
-      if (!renewal) throw new NotApplicable('the client does not renew when the API refuses an access token')
-      if (endOf(out) >= endOf(late) || !tokensOf(renewal))
-        throw new Undecided('The renewal ended before the visitor had signed out, or the renewal failed.')
-      const { page, steps } = await visitPage(context, browser)
-      const calls = steps.filter(isCall)
-      expect(
-        calls.length === 0,
-        'After the late answer, the visitor is signed in on the next page.',
-        late,
-        page,
-        ...calls,
-      )
-    },
-  },
+  ...duringRenewal,
   {
     id: 'logout-not-waiting',
     title: 'When a visitor signs out, the visitor waits at most about one second for the portal',

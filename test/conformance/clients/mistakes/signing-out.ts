@@ -5,6 +5,7 @@ import { bodyWith, contentOf, hashOf, headersWith, laxSession, loginDeletion } f
 import { type Mistake, mistake } from '../mistake.ts'
 import { isRecord } from '../platform.ts'
 import { cookieOf, isApplication, isCallback } from '../requests.ts'
+import { sessionsAtServer, storesDeletedSessions } from '../server-sessions.ts'
 import { type PlatformError, Refusal, type Tokens, type Visit } from '../visit.ts'
 
 /** Reads the access token from the session cookie that the answer sets, or else from the one that the request sent. */
@@ -33,23 +34,6 @@ const overriding = (methodOf: (visit: Visit) => unknown): Partial<Behaviour> => 
     },
     isFromHere: visit => overridden.has(visit) || correct.isFromHere(visit),
   }
-}
-
-/** Like a client with sessions at the server: after a sign-out, a copy of the cookies no longer signs anybody in. */
-const endingAtServer: Partial<Behaviour> = {
-  endSession(visit) {
-    for (const token of [correct.readSession(visit)?.accessToken, correct.readRefresh(visit)])
-      if (token) visit.memory.set(`ended ${token}`, true)
-    correct.endSession(visit)
-  },
-  readSession(visit) {
-    const session = correct.readSession(visit)
-    return visit.memory.has(`ended ${session?.accessToken}`) ? undefined : session
-  },
-  readRefresh(visit) {
-    const token = correct.readRefresh(visit)
-    return visit.memory.has(`ended ${token}`) ? undefined : token
-  },
 }
 
 export const signingOut: Mistake[] = [
@@ -111,6 +95,11 @@ export const signingOut: Mistake[] = [
     endSession: () => {},
   }),
   mistake('late-renewal-signs-in-again', 'logout-during-renewal', { noteSignOut: () => {} }),
+  mistake('late-renewal-signs-in-again-after-the-lifetime', 'logout-during-renewal', {
+    noteSignOut: () => {},
+    mostRenewals: 0,
+  }),
+  mistake('late-renewal-stores-the-session-again', 'logout-during-renewal-at-server', storesDeletedSessions),
   mistake('sign-out-tries-the-revocation-again', 'logout-not-waiting', {
     async revoke(visit, token) {
       const { clientId, clientSecret } = visit.settings
@@ -252,8 +241,8 @@ export const signingOut: Mistake[] = [
     endSession: visit => void (correct.readSession(visit) && correct.dropSession(visit)),
   }),
   mistake('sign-out-needs-a-valid-access-token', 'logout-expired-revokes', {
-    tokenToRevoke: visit => (correct.readSession(visit) ? correct.tokenToRevoke(visit) : undefined),
-    ...endingAtServer,
+    ...sessionsAtServer,
+    tokenToRevoke: visit => (sessionsAtServer.readSession(visit) ? correct.tokenToRevoke(visit) : undefined),
   }),
   mistake('sign-out-form-bound-to-the-access-token', ['logout-after-renewal', 'logout-expired-ends'], {
     ...bodyWith((body, visit) => {

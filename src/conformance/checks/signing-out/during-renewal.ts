@@ -1,0 +1,143 @@
+// Checks on signing out in one tab while a page in another tab waits for the renewal of the session.
+import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
+import type { Browser, Page } from '../../browser/browser.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { expect, fail } from '../../findings.ts'
+import { isCall } from '../../steps/renewals.ts'
+import { renewalIn, visitPage } from '../../steps/sessions.ts'
+import { openSignOut } from '../../steps/sign-out.ts'
+import { tokensOf } from '../../tokens.ts'
+import { type OpenSignOut, openExpired } from './after-expiry.ts'
+
+const needs: CheckDefinition['needs'] = ['logout', 'page']
+
+/** The check waits at most this long until the client has begun the renewal. Then it signs the visitor out. */
+const untilRenewalMs = 1500
+
+/**
+ * How often a check uses a copy of the cookies. If several processes of a client do not share their sessions, one of
+ * them may accept the copy that another one refuses.
+ */
+const visitsWithCopy = 4
+
+/** The time at which the last answer of a navigation had arrived, in milliseconds. */
+function endOf({ trail }: Page): number {
+  const last = trail.at(-1)!
+  return last.startedAt + last.durationMs
+}
+
+interface SignedOut {
+  browser: Browser
+  /** A browser with the cookies from before the sign-out. */
+  copy: Browser
+  /** The page that waited for the renewal. */
+  late: Page
+  renewal: LabStep
+}
+
+/** Signs in, opens the form that signs out, and lets only the API refuse the access token. */
+async function openRefused(context: CheckContext): Promise<OpenSignOut> {
+  const { browser, person, page } = await context.signedIn()
+  const send = await openSignOut(context, browser, page)
+  await context.platform.endAccessTokens(person)
+  return { browser, send }
+}
+
+/**
+ * Opens a page whose session must be renewed, and signs out in another tab while the page waits for the renewal. The
+ * portal refuses every revocation, so the new tokens stay valid. Ends the check if the renewal did not end last.
+ */
+async function signOutDuringRenewal(context: CheckContext, { browser, send }: OpenSignOut): Promise<SignedOut> {
+  const copy = browser.copy()
+  await context.order('refresh-late-after', { options: { seconds: 2 } })
+  await context.order('revoke-503', { times: 'always' })
+  const loading = visitPage(context, browser.newTab())
+  const end = performance.now() + untilRenewalMs
+  while (context.timesMet('refresh-late-after') === 0 && performance.now() < end) await context.pause(50)
+  const out = await send()
+  const visit = await loading
+  await context.platform.settle(1000)
+  await context.dropFaults()
+  const renewal = renewalIn(context, visit)
+  if (endOf(out) >= endOf(visit.page) || !tokensOf(renewal))
+    throw new Undecided('The renewal ended before the visitor had signed out, or the renewal failed.')
+  return { browser, copy, late: visit.page, renewal }
+}
+
+/**
+ * Signs out during a renewal, and calls `judge`. Does this twice, because some clients renew the session only if its
+ * lifetime is over, and others only if the API refuses the access token. Ends the check if no renewal could be judged.
+ */
+async function judgeSignOuts(
+  context: CheckContext,
+  judge: (signedOut: SignedOut, open: typeof openExpired) => Promise<void>,
+): Promise<void> {
+  const reasons: Error[] = []
+  for (const open of [openRefused, openExpired]) {
+    const signedOut = await signOutDuringRenewal(context, await open(context)).catch((error: Error) => error)
+    if (!(signedOut instanceof Error)) await judge(signedOut, open)
+    else if (signedOut instanceof NotApplicable || signedOut instanceof Undecided) reasons.push(signedOut)
+    else throw signedOut
+  }
+  if (reasons.length < 2) return
+  throw reasons.find(reason => reason instanceof Undecided) ?? reasons[0]
+}
+
+export const duringRenewal: CheckDefinition[] = [
+  {
+    id: 'logout-during-renewal',
+    title: 'If a renewal ends only after the visitor has signed out, the renewal does not sign the visitor in again',
+    rule: 'late-renewal',
+    why: 'A page can wait for a renewal while the visitor signs out in another tab. The browser then gets this page only after the answer to the sign-out. In this check, the sandbox also makes the revocation fail, because any call can fail. This check only warns: without shared memory, an instance of the client cannot know that the visitor has signed out at another instance.',
+    fix: 'After a renewal, check whether the visitor has signed out in the meantime. If so, set no cookies, do not store the new tokens, and revoke the new tokens.',
+    needs,
+    longestMs: 90_000,
+    run: context =>
+      judgeSignOuts(context, async ({ browser, late }) => {
+        const { page, steps } = await visitPage(context, browser)
+        const calls = steps.filter(isCall)
+        expect(
+          calls.length === 0,
+          'After the late answer, the visitor is signed in on the next page.',
+          late,
+          page,
+          ...calls,
+        )
+      }),
+  },
+  {
+    id: 'logout-during-renewal-at-server',
+    title:
+      'If sessions are at the server, and a renewal ends only after the visitor has signed out, the renewal does not store the session again',
+    rule: 'late-renewal',
+    why: 'A page can wait for a renewal while the visitor signs out in another tab. If the client then stores the session with the new tokens, the session that the sign-out has deleted exists again, and a copy of its cookie works. This check does not apply to clients whose whole session is in cookies.',
+    fix: 'After a renewal, change the session only if it still exists. Do not create it again. If the visitor has signed out in the meantime, revoke the new tokens.',
+    needs,
+    longestMs: 90_000,
+    run: context =>
+      judgeSignOuts(context, async ({ copy, late, renewal }, open) => {
+        if (!(await context.isSignedIn(copy))) return
+        await requireSessionAtServer(context, await open(context))
+        fail(
+          'A renewal ended after the visitor had signed out. With a copy of the cookies from before the sign-out, a browser is then signed in. Without such a renewal, the copy does not work after a sign-out.',
+          late,
+          renewal,
+        )
+      }),
+  },
+]
+
+/**
+ * Ends the check if a copy of the cookies works after a sign-out without a renewal. The whole session is then in cookies,
+ * and the client alone cannot end it if the portal refuses the revocation.
+ */
+async function requireSessionAtServer(context: CheckContext, { browser, send }: OpenSignOut): Promise<void> {
+  const copy = browser.copy()
+  await context.order('revoke-503', { times: 'always' })
+  await send()
+  await context.dropFaults()
+  for (let visit = 0; visit < visitsWithCopy; visit++)
+    if (await context.isSignedIn(copy.copy()))
+      throw new NotApplicable('if the portal refuses the revocation, a copy of the cookies works after a sign-out')
+}
