@@ -406,11 +406,14 @@ t.test('a client that revokes tokens five seconds after its answer passes the ch
   for (const id of ids) t.equal(found[id]?.verdict, 'passed', `${id}: ${found[id]?.reason}`)
 })
 
-t.test('a client that keeps its sessions at the server passes the checks about a late sign-out', async t => {
-  const ids = ['logout-expired-revokes', 'logout-during-renewal', 'logout-during-renewal-at-server']
-  const found = await judge(sessionsAtServer, ...ids)
-  for (const id of ids) t.equal(found[id]?.verdict, 'passed', `${id}: ${found[id]?.reason}`)
-})
+t.test(
+  'a client that keeps its sessions at the server passes the checks about signing out after expiry and during a renewal',
+  async t => {
+    const ids = ['logout-expired-revokes', 'logout-during-renewal', 'logout-during-renewal-at-server']
+    const found = await judge(sessionsAtServer, ...ids)
+    for (const id of ids) t.equal(found[id]?.verdict, 'passed', `${id}: ${found[id]?.reason}`)
+  },
+)
 
 t.test(
   'if the cookies of a session live as long as the access token, and the session is only in cookies, the check `logout-during-renewal-at-server` does not apply',

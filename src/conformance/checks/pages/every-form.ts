@@ -424,14 +424,14 @@ export const everyForm: CheckDefinition[] = [
       const application = await openWithApplication(context)
       const { browser, id } = application
       const forms = formsAbout(context, await openPagesAbout(context, application), id)
-      let working = 0
+      let judged = 0
       for (const found of forms.filter(({ form }) => newAddressIn(form) !== undefined)) {
         if (!(await changesAddress(context, application, found))) continue
-        working++
         for (const [field, value] of Object.entries(overtakingValues)) {
           await changeAtApi(context, application, 'description', 'Described by conformance')
           const open = await reopen(browser, found)
           if (!open) continue
+          judged++
           await changeAtApi(context, application, field, value)
           const answer = await browser.newTab().submit(open.page, open.form, newAddressIn(open.form))
           await context.platform.settle()
@@ -444,7 +444,7 @@ export const everyForm: CheckDefinition[] = [
           expectServed(answer, `The late form was answered with ${describePage(answer)}.`)
         }
       }
-      if (working === 0) throw new NotApplicable('no form about an application changes its redirect URIs')
+      if (judged === 0) throw new NotApplicable('no form about an application changes its redirect URIs')
     },
   },
   {
