@@ -27,7 +27,7 @@ const ids: [id: string, what: string, rule: CheckDefinition['rule'], values: unk
   ['query', 'contains a query or a fragment', 'PG-23', ['?x=1&y=2', '#x', 'a?x=1']],
   [
     'markup',
-    'is markup, or a script behind a link',
+    'contains markup or a script address',
     'PG-07',
     ['<script>conformance()</script>', '"><img src=x onerror=conformance()>', 'javascript:conformance()'],
   ],
@@ -37,10 +37,10 @@ const ids: [id: string, what: string, rule: CheckDefinition['rule'], values: unk
 
 const idRows: CheckDefinition[] = ids.map(([id, what, rule, values]) => ({
   id: `list-id-${id}`,
-  title: `If the id of an application ${what}, the page works and does not link to another site, and the client calls only its usual addresses`,
+  title: `If the id of an application ${what}, the page works, no link on it leads to another site, and the client calls only its usual addresses`,
   rule,
   why: 'The id comes from another program. If the client copies the id without escaping it, the id can change the page, or the address of a call.',
-  fix: 'Check the format of each id. Encode the id as one path segment, and escape it on the page.',
+  fix: 'Check the format of each id. In an address, encode the id as one path segment. On a page, escape the id.',
   needs,
   async run(context) {
     const opened = await openList(context)
@@ -119,13 +119,16 @@ const idLinksOfPage: CheckDefinition = {
   },
 }
 
-/** Ids with characters that have a meaning in an address, such as a slash. */
+/** Ids with characters that have a special meaning in an address, such as a slash. */
 const oddIds = ['../logout', 'a/b/c', '?x=1&y=2', '#x', '<script>conformance()</script>', '100%41', 'a+b&c=d']
 
 /** Returns the addresses of all links and forms of the page. */
 const addressesOf = ({ links, forms }: Page) => [...links.map(({ url }) => url), ...forms.map(({ action }) => action)]
 
-/** Compares a link with a usual link. Returns whether the differing path segment or query value is exactly the id. */
+/**
+ * Finds the path segment or the query values in which a link differs from a usual link. Returns whether each of them is
+ * exactly the id.
+ */
 function namesId(usual: string, url: string, id: string): boolean {
   const [one, two] = [new URL(usual), new URL(url)]
   const segments = one.pathname.split('/')
@@ -159,8 +162,8 @@ async function linksUnder(context: CheckContext, { browser, empty }: OpenedList,
 }
 
 /**
- * Returns the new links on the page, which may lead to the application. Returns an empty list for an error page,
- * because the links of an error page, such as a link to sign in again, do not depend on the id.
+ * Returns the new links on the page, because these links can lead to the application. Returns an empty list for an
+ * error page, because the links of an error page, such as a link to sign in again, do not depend on the id.
  */
 function linksOfApplications({ settings, url }: CheckContext, empty: Page, page: Page): string[] {
   if (page.status >= 400) return []
@@ -168,13 +171,16 @@ function linksOfApplications({ settings, url }: CheckContext, empty: Page, page:
   return newLinks(empty, page).filter(link => !ofOthers.includes(link.split(/[?#]/)[0]!))
 }
 
-/** Returns the links that `page` has, but that `empty`, the page without an application, does not have. */
+/** Returns the links of `page` that `empty` does not have. `empty` is the page of a visitor without applications. */
 function newLinks(empty: Page, page: Page): string[] {
   const known = new Set(empty.links.map(({ url }) => url))
   return [...new Set(page.links.map(({ url }) => url))].filter(url => !known.has(url))
 }
 
-/** Whether a link differs from a usual link in only one segment of its path, or in the value of only one parameter. */
+/**
+ * Whether a link has the form of a usual link: at most one segment of its path differs, its parameters have the same
+ * names, and it has a fragment only if the usual link has one.
+ */
 function isLike(usual: string, url: string): boolean {
   const [one, two] = [new URL(usual), new URL(url)]
   const [first, second] = [one.pathname.split('/'), two.pathname.split('/')]
@@ -226,8 +232,8 @@ const createdIds: [id: string, what: string, values: string[]][] = [
 ]
 
 /**
- * Returns the address to which an answer redirects the browser, if the address belongs neither to the client nor to the
- * portal.
+ * If an answer redirects the browser to a server other than the client and the portal, returns the address of this
+ * redirect.
  */
 function awayFrom({ settings, platform }: CheckContext, one: HttpExchange): string | undefined {
   const location = headerOf(one, 'location')
@@ -238,7 +244,7 @@ function awayFrom({ settings, platform }: CheckContext, one: HttpExchange): stri
 
 const createdRows: CheckDefinition[] = createdIds.map(([id, what, values]) => ({
   id: `create-id-${id}`,
-  title: `After the creation of an application whose id ${what}, the client redirects the visitor only to its own pages`,
+  title: `If the id of a new application ${what}, the client redirects the visitor only to pages of the client`,
   rule: id === 'header' ? 'header-injection' : 'CL-25',
   why: 'Clients put the id from the API answer into the address of the redirect. A hostile id can then lead to another host.',
   fix: 'Check the format of the id, and encode the id as one path segment.',
@@ -287,7 +293,7 @@ const sizes: CheckDefinition[] = [
           : 'A few kilobytes can become gigabytes when the client unpacks them. They fill the memory that all visitors share.',
       fix:
         fault === 'large'
-          ? 'Count the bytes of every answer while reading, and stop after a few megabytes.'
+          ? 'Count the bytes of every answer while you read the answer, and stop after a few megabytes.'
           : 'Do not ask for compression, or count the unpacked bytes and stop at a limit.',
       needs,
       async run(context) {
@@ -304,7 +310,7 @@ const sizes: CheckDefinition[] = [
       title: `The client limits the ${kind === 'large' ? 'size' : 'unpacked size'} of API answers that contain one application or the list of groups`,
       rule: 'UP-04',
       why: 'A client that reads an answer without a limit can fill the memory that all visitors share.',
-      fix: 'Count the unpacked bytes of every answer while reading, in the function that makes every call, and stop after a few megabytes.',
+      fix: 'In the function that makes all API calls, count the unpacked bytes of every answer while you read the answer. Stop after a few megabytes.',
       needs,
       async run(context) {
         const [name, group] = ['Large of conformance 4714', 'Group of conformance 4714']
@@ -439,7 +445,7 @@ const errorRows: CheckDefinition[] = [
       id: 'list-error-own-words',
       title: 'The page does not show the error text of the API or of a proxy',
       rule: 'PG-20',
-      why: 'An error text is for developers, and may contain details that help an attacker.',
+      why: 'An error text is for developers, and can contain details that help an attacker.',
       fix: 'Write the error text into the log, and show the visitor a sentence of your own.',
     },
     page => expect(!page.body.includes(words), 'The page shows the error text in the answer.', page),
@@ -448,7 +454,7 @@ const errorRows: CheckDefinition[] = [
     id: 'create-error-escaped',
     title: "The page escapes the API's error text about a form field",
     rule: 'PG-07',
-    why: 'The error text of the API repeats the text that the visitor typed, which may contain markup.',
+    why: 'The error text of the API repeats the text that the visitor typed. This text can contain markup.',
     fix: 'Escape every value that a page shows, including the error texts of the API.',
     needs: ['page', 'create'],
     async run(context) {
@@ -497,7 +503,7 @@ const headerRows: CheckDefinition[] = [
   {
     id: 'api-cookie-not-kept',
     title:
-      'If the API sets a cookie in a call for one visitor, the client does not send this cookie in a call for another visitor',
+      "If the API's answer for one visitor sets a cookie, the client does not send this cookie in a call for another visitor",
     rule: 'visitors-apart',
     why: 'If all calls share one session of the HTTP library, this session keeps the cookies from a call for one visitor and sends them in calls for other visitors.',
     fix: 'Switch off the cookie jar of the HTTP library, or give each request its own jar.',
@@ -512,7 +518,10 @@ const headerRows: CheckDefinition[] = [
       const told = context
         .arrived('api', 'me', 'exchange')
         .find(({ request, about }) => about.userId === person.id && `${request.headers.cookie ?? ''}`.includes(cookie))
-      expect(told === undefined, 'A call for the second visitor contains the cookie from a call for the first visitor.')
+      expect(
+        told === undefined,
+        'A call for the second visitor contains the cookie that the API set for the first visitor.',
+      )
     },
   },
 ]

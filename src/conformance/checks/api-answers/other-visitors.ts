@@ -52,7 +52,7 @@ async function openAll(context: CheckContext, browser: Browser, addresses: strin
 const textOf = ({ body, forms, links }: Page) =>
   [body, ...links.map(({ url }) => url), ...forms.flatMap(({ fields }) => fields.map(([, value]) => value))].join('\n')
 
-/** Opens the pages of a visitor, and ends the check if none of them shows data of this visitor. */
+/** Opens the pages of a visitor, and ends the check if no page shows data of this visitor. */
 async function openOwn(context: CheckContext, { browser, addresses, marks }: Visitor): Promise<void> {
   const texts = (await openAll(context, browser, addresses)).map(textOf)
   requireShown(
@@ -63,8 +63,8 @@ async function openOwn(context: CheckContext, { browser, addresses, marks }: Vis
 }
 
 /**
- * Fails if a page contains one of the visitor's texts. A page may contain the id of the visitor's application if the
- * requested address contained this id.
+ * Fails if a page contains one of the visitor's texts. One exception: if the browser requested an address that contains
+ * the id of the visitor's application, the page may contain this id.
  */
 function expectNothingOf({ marks, id }: Visitor, pages: Page[], when: string): void {
   for (const page of pages) {
@@ -77,13 +77,13 @@ function expectNothingOf({ marks, id }: Visitor, pages: Page[], when: string): v
 
 const rule = 'visitors-apart'
 const why =
-  'If a client keeps an answer of the API for all visitors, or in a global variable, it can show the data of one visitor to another visitor.'
+  'If a client stores an answer of the API in a cache for all visitors or in a global variable, it can show the data of one visitor to another visitor.'
 const needs: CheckDefinition['needs'] = ['page']
 
 export const otherVisitors: CheckDefinition[] = [
   {
     id: 'other-visitors-data',
-    title: "No page about an application contains any field of another visitor's application",
+    title: 'No page about an application contains data of another visitor',
     rule,
     why,
     fix: 'Do not cache answers of the API. If you must cache them, make the id of the visitor part of the cache key. Do not keep anything about a request in a global variable.',
@@ -108,10 +108,10 @@ export const otherVisitors: CheckDefinition[] = [
   {
     id: 'other-visitors-data-at-once',
     title:
-      'If two visitors open the pages about their applications at the same time, each page contains only the data of its visitor',
+      'If two visitors open the pages about their applications at the same time, no page contains data of the other visitor',
     rule,
     why,
-    fix: 'Keep the session and the answers of the API in variables of the request, and never in a global variable. If you merge equal calls that run at the same time, merge only calls for the same visitor.',
+    fix: 'Keep the session and the answers of the API in variables of the request, and never in a global variable. If equal calls that run at the same time share one answer, let only calls for the same visitor share it.',
     needs,
     async run(context) {
       const one = await openVisitor(context, await context.person())
@@ -144,8 +144,8 @@ export const otherVisitors: CheckDefinition[] = [
       const { browser } = await context.signedIn({ person: await context.otherPerson() })
       let met = 0
       for (const fault of ['api-503', 'api-reset', 'groups-503', 'groups-403']) {
-        // Opens the owner's pages again, because a client may keep only the last answer, and the other visitor's calls
-        // have replaced it.
+        // Opens the owner's pages again. A client may keep only the last answer, and the calls for the other visitor
+        // have replaced the answer for the owner.
         await openAll(context, owner.browser, owner.addresses)
         await context.order(fault, { times: 'always' })
         const pages = await openAll(context, browser, owner.addresses)

@@ -1,6 +1,6 @@
-// Tests what the client does with texts and headers from all calls except the call for the list, for example with
-// secrets that contain markup, and with messages about fields. Also tests whether pages show the messages that
-// libraries write about a failed call.
+// Tests what the client does with texts and headers in the answers to all API calls except the call for the list. Such
+// texts are, for example, secrets that contain markup, and messages about form fields. Also tests whether pages show the
+// messages that libraries write about a failed call.
 import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -70,7 +70,7 @@ export const textsOfCalls: CheckDefinition[] = [
     id: 'change-error-escaped',
     title: "When the API refuses a change, the page escapes the API's error text about a form field",
     rule: 'PG-07',
-    why: 'The error text of the API repeats the text that the visitor typed, which may contain markup.',
+    why: 'The error text of the API repeats the text that the visitor typed. This text can contain markup.',
     fix: 'On the page of every form, escape every value, including the error texts of the API.',
     needs,
     async run(context) {
@@ -115,7 +115,7 @@ export const textsOfCalls: CheckDefinition[] = [
     id: 'failures-in-own-words',
     title: 'The page for a failed API call shows no message of a library or of the programming language',
     rule: 'generic-errors',
-    why: 'Such a message shows an attacker how the client is built, and may contain a part of the answer. It does not help the visitor.',
+    why: 'The message of a library shows an attacker how the client is built, and can contain a part of the answer. The message does not help the visitor.',
     fix: 'Show a fixed sentence for every failed call, and write the message of the error into the log.',
     needs,
     async run(context) {

@@ -24,10 +24,10 @@ import { manyFailures } from './many-failures.ts'
 
 const needs = ['page' as const]
 
-/** Fails unless the visitor is still signed in after the fault, without a new login. */
+/** Removes the faults. Fails unless the visitor is then still signed in, without a new login. */
 async function expectSessionKept(context: CheckContext, browser: Browser): Promise<void> {
   await context.dropFaults()
-  expect(await context.isSignedIn(browser), 'When the API works again, the visitor is no longer signed in.')
+  expect(await context.isSignedIn(browser), 'The API works again, but the visitor is no longer signed in.')
 }
 
 const failures: [failure: string, what: string][] = [
@@ -53,7 +53,7 @@ const survivals: CheckDefinition[] = failures.map(([failure, what]) => ({
   id: `list-${failure}`,
   title: `When ${what}, the page shows the list or says that the call failed, and the visitor stays signed in`,
   rule: ['endless-header', 'gzip'].includes(failure) ? 'UP-04' : 'UP-06',
-  why: 'An API failure says nothing about who is signed in. A client that ends the session signs the visitor out without a reason.',
+  why: 'A failure of the API does not mean that the session has ended. If the client ends the session, the visitor is signed out without a reason.',
   fix: 'Catch every failed call. Show a page that says that the call failed, and do not change the cookies.',
   needs,
   async run(context) {
@@ -90,7 +90,7 @@ const redirects: CheckDefinition[] = [302, 307].map(status => ({
   title: `When the API redirects a call (${status}), the client does not follow the redirect`,
   rule: 'UP-02',
   why: 'A client that follows the redirect sends the access token to an unknown address.',
-  fix: 'Switch off redirects for API calls. Treat every 3xx answer as a failed call, and show a page that says so.',
+  fix: 'Switch off redirects for API calls. Treat every 3xx answer as a failed call, and show a page that says that the call failed.',
   needs,
   async run(context) {
     const { page } = await visitUnder(context, `list-redirect-${status}`)
@@ -108,7 +108,7 @@ const redirectsReported: CheckDefinition = {
     'When the API redirects the call for the list or the call that creates an application, the page says that the call failed',
   rule: 'UP-06',
   why: 'Some clients treat every status below 400 as a success. The visitor then sees an empty list, or believes that the application was created.',
-  fix: 'Treat only the statuses of the API description, such as 200 and 201, as a success. Show a page that says that the call failed.',
+  fix: 'Treat a call as successful only if its status is a success in the API description, such as 200 or 201. After any other status, show a page that says that the call failed.',
   needs,
   async run(context) {
     const compared = await compareUnder(context, 'list-redirect-302')
@@ -128,7 +128,7 @@ const otherRedirects: CheckDefinition = {
     'When the API redirects the call for the list with status 301, 303 or 308, the client does not follow the redirect',
   rule: 'UP-02',
   why: 'A client that follows the redirect sends the access token to an unknown address. Some clients refuse only 302 and 307.',
-  fix: 'Switch off redirects for API calls. Treat every 3xx answer as a failed call, and show a page that says so.',
+  fix: 'Switch off redirects for API calls. Treat every 3xx answer as a failed call, and show a page that says that the call failed.',
   needs,
   async run(context) {
     const { browser } = await context.signedIn()
@@ -160,8 +160,8 @@ async function createUnder(context: CheckContext, fault: string, options: Record
 type CreatedUnder = Awaited<ReturnType<typeof createUnder>>
 
 /**
- * Fails unless the answer is an error, or a page that differs from the page after a successful creation. If
- * the platform created the application in spite of the fault, any page is accepted.
+ * Fails if the answer has no error status, and its page is the usual page or looks like the page after a successful
+ * creation. Accepts any page if the platform created the application in spite of the fault.
  */
 async function expectFittingCreation(
   context: CheckContext,
@@ -178,7 +178,7 @@ async function expectFittingCreation(
   )
   const open = await openCreateForm(context, name)
   const success = await submitCreate(context, open)
-  // Compares the pages without the name, because a list shows the new application.
+  // Leaves the name out of the comparison, because only a page with the new application in its list shows the name.
   expect(
     shownIn(page, name) !== shownIn(success, name),
     'The page has the same text as after a successful creation.',
@@ -210,8 +210,8 @@ const refusals: CheckDefinition[] = ['400', '403', '404', '409', '422-sentence',
     id: `create-${failure}`,
     title: `When the API refuses to create an application (${failure}), the visitor gets an answer with a status other than 500`,
     rule: 'UP-14',
-    why: 'The API has several formats for refusals. A client that cannot read one of them cannot tell the visitor the reason.',
-    fix: 'Check the format of each refusal when you read it, and tell the visitor what to change.',
+    why: 'The API uses several formats to refuse a request. If the client cannot read a format, it cannot tell the visitor the reason.',
+    fix: 'Check the format of each error answer when you read the answer, and tell the visitor what to change.',
     needs: ['page', 'create'],
     async run(context) {
       const under = await createUnder(context, `create-${failure}`)
@@ -255,13 +255,13 @@ export const apiFaults: CheckDefinition[] = [
       const most = 3 * Math.max(usual, 1)
       expect(
         calls <= most,
-        `For one visit, the client made ${calls} calls for the list. If the API does not refuse the token, the client makes ${usual} calls.`,
+        `For one visit, the client made ${calls} calls for the list. If the API accepts the token, the client makes ${usual} calls.`,
       )
     },
   },
   {
     id: 'list-401-always',
-    title: 'If the API refuses every token, one visit makes only a few calls',
+    title: 'If the API refuses every token, the client makes only a few calls for one visit',
     rule: 'UP-14',
     why: 'Endless renewals and calls overload the platform, and the visitor never gets a page.',
     fix: 'For each request of a visitor, renew the tokens at most once and repeat the call at most once. If the API also refuses the new token, show a page that offers to sign in. Do not redirect to the login.',
@@ -326,7 +326,7 @@ export const apiFaults: CheckDefinition[] = [
     [
       'members-missing',
       'an application that lacks its usual JSON members',
-      'One incomplete application would break the page for anyone who sees it.',
+      'One incomplete application would break the page for everyone whose list contains this application.',
     ],
     [
       'hostile-texts',
@@ -375,7 +375,7 @@ export const apiFaults: CheckDefinition[] = [
     id: 'list-5000',
     title: 'When the API lists 5,000 applications, the visitor gets the page within ten seconds',
     rule: 'long-list',
-    why: 'The platform does not limit the length of the list. A page that shows thousands of applications comes too late, or not at all.',
+    why: 'The platform does not limit the length of the list. A page that shows thousands of applications arrives too late, or not at all.',
     fix: 'Show only the first few hundred applications, or divide the list into pages. Say how many applications the list has.',
     needs,
     async run(context) {
@@ -393,7 +393,7 @@ export const apiFaults: CheckDefinition[] = [
     title: 'When the API sends a list of 32 MiB, the client closes the connection before the list ends',
     rule: 'bounded-answers',
     why: 'A client that reads every answer to its end can fill the memory that all visitors share.',
-    fix: 'Count the bytes of every answer while reading, and stop after a few megabytes.',
+    fix: 'Count the bytes of every answer while you read the answer, and stop after a few megabytes.',
     needs,
     async run(context) {
       await visitUnder(context, 'list-large', {}, 1)
@@ -428,7 +428,7 @@ export const apiFaults: CheckDefinition[] = [
   },
   {
     id: 'create-422-keeps-the-form',
-    title: 'When the API refuses a field, the form still contains what the visitor typed',
+    title: 'When the API refuses a field, the form still contains the values that the visitor typed',
     rule: 'form-kept',
     why: 'A visitor who must fill in ten fields again makes mistakes, or gives up. This check only warns, because a simple client that shows the error without the form is still correct.',
     fix: 'Answer with the same form and the values that the visitor sent. Show each problem beside its field.',
@@ -507,8 +507,8 @@ function everyCall(
       const first = context.platform.steps.length
       const ids = await use(context)
       await context.platform.settle()
-      // The platform cannot tell which visitor a call without a token belongs to. The check recognizes its own calls by
-      // their addresses, because each address contains one of the check's ids.
+      // The platform cannot tell which visitor a call without a token belongs to. The check recognizes the calls of its
+      // own visitor by their addresses, because each address contains one of the ids.
       const ours = new Set(context.arrived('api', 'me'))
       const calls = context.platform.steps
         .slice(first)

@@ -1,6 +1,6 @@
 // Error answers and slow answers of the API, and calls that the client must not repeat. Many clients limit the size and
-// the time of a correct answer, but read an error answer to its end. Others have these limits in only one of several
-// functions.
+// the time of a correct answer, but read an error answer to its end. Other clients have these limits in
+// only one of several functions.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -37,7 +37,7 @@ const errorAnswer = (status: number) => ({
 const slowErrors: Record<string, number> = { get: 404, change: 409, create: 422, groups: 500 }
 
 const slowWhy =
-  'Some deadlines end when the headers have arrived, or begin again with each byte. A slow answer then keeps the visitor waiting, and the request uses a socket and memory. This check allows 20 seconds.'
+  'Some timeouts cover only the headers, or begin again with each byte. A slow answer then keeps the visitor waiting, and the request uses a socket and memory. This check allows 20 seconds.'
 const slowFix =
   'Give each call one deadline, from the start of the call to the end of the answer, whatever the status is. Set the deadline in the one function that makes all API calls.'
 
@@ -58,16 +58,16 @@ const slow: CheckDefinition[] = places.map(([place, what]) => ({
 }))
 
 /**
- * Waits a moment, and then returns the steps of this check that met one of the faults. It waits because the step of an
- * incomplete answer exists only after the client has closed the connection. If the client keeps the connection open,
- * there is no step.
+ * Waits a moment, and then returns the steps of this check that met one of the faults. The wait is necessary because the
+ * sandbox records an incomplete answer only after the client has closed the connection. If the client keeps the
+ * connection open, the sandbox records no step.
  */
 async function metFault(context: CheckContext, ...names: string[]): Promise<LabStep[]> {
   await context.platform.settle(2000)
   return context.arrived('api').filter(({ fault }) => fault && names.includes(fault.name))
 }
 
-/** Sends the form once, while the API sends the answer in `options` to the Create call. */
+/** Sends the form once. The API answers the Create call with the answer in `options`. */
 async function createUnder(context: CheckContext, options: Record<string, unknown>, name: string) {
   const open = await openCreateForm(context, name)
   await context.order('create-answer', { times: 5, options })
@@ -121,7 +121,7 @@ const noLists = [
 
 const endedAtPortal = {
   rule: 'UP-14',
-  why: 'The cookies are still there, but the API and the portal refuse the tokens. A client that checks only the cookies shows a page as if the form had worked, or an error that does not help.',
+  why: 'The browser still has the cookies, but the API and the portal refuse the tokens. A client that checks only the cookies shows a page as if the form had worked, or an error message that does not help the visitor.',
 } as const
 
 export const errorAnswers: CheckDefinition[] = [
@@ -154,7 +154,7 @@ export const errorAnswers: CheckDefinition[] = [
     title: 'When the API sends an error answer of 32 MiB, the client closes the connection before the answer ends',
     rule: 'bounded-answers',
     why: 'Many clients limit the size of a list, but read an error answer to its end, whatever its size. A large error answer then fills the memory that all visitors share.',
-    fix: 'Count the bytes in the one function that reads every answer, whatever its status is, and stop at a limit. Or close the connection without reading the body of an error answer.',
+    fix: 'In the one function that reads every answer, count the bytes and stop at a limit, whatever the status is. Or close the connection without reading the body of an error answer.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -184,7 +184,7 @@ export const errorAnswers: CheckDefinition[] = [
       'When the API sends an answer of 32 MiB to any call, the client closes the connection before the answer ends',
     rule: 'bounded-answers',
     why: 'A client that reads every answer to its end, whatever its size, fills the memory that all visitors share.',
-    fix: 'Count the bytes in the one function that reads every answer, and stop after a few megabytes.',
+    fix: 'In the one function that reads every answer, count the bytes and stop after a few megabytes.',
     needs,
     longestMs: 90_000,
     async run(context) {
@@ -210,10 +210,11 @@ export const errorAnswers: CheckDefinition[] = [
   },
   {
     id: 'create-large-refused',
-    title: 'The client limits the size of the API answer to a creation, whether the creation succeeds or is refused',
+    title:
+      'The client limits the size of the API answer to the call that creates an application, whether the API accepts or refuses the call',
     rule: 'UP-04',
     why: 'A client that reads an answer without a limit can fill the memory that all visitors share.',
-    fix: 'Count the bytes in the one function that reads every answer, whatever its status is, and stop after a few megabytes.',
+    fix: 'In the one function that reads every answer, count the bytes and stop after a few megabytes, whatever the status is.',
     needs: formNeeds,
     longestMs: 90_000,
     async run(context) {
@@ -241,7 +242,7 @@ export const errorAnswers: CheckDefinition[] = [
         expectAnswer(large)
         expect(
           shownIn(large) !== shownIn(name),
-          'The page shows what an error answer of 32 MiB says about the fields.',
+          'The page shows messages about fields from an error answer of 32 MiB.',
           large,
         )
       }
@@ -268,7 +269,7 @@ export const errorAnswers: CheckDefinition[] = [
     title:
       'When the API does not answer the request that creates an application, the client does not repeat this request',
     rule: 'UP-07',
-    why: 'The platform may have created the application although its answer is late. A second call may create a second application.',
+    why: 'The platform may have created the application although the answer is late. A second call may create a second application.',
     fix: 'Do not let the HTTP library repeat a POST automatically, not even after a timeout.',
     needs: formNeeds,
     longestMs: 120_000,
@@ -357,7 +358,7 @@ export const errorAnswers: CheckDefinition[] = [
     title:
       'When the API answers 401 to the call that reads one application, the client renews the tokens or offers the login',
     rule: 'UP-14',
-    why: 'An access token can become invalid before it expires. A visitor who sees another error does not know that a new login helps.',
+    why: 'An access token can become invalid before it expires. A visitor who sees only an error message does not know that a new login helps.',
     fix: 'Handle a 401 answer in the one function that makes all API calls: renew the tokens once, and if this does not help, offer the login.',
     needs,
     async run(context) {
@@ -374,7 +375,8 @@ export const errorAnswers: CheckDefinition[] = [
         if (!steps.some(({ fault }) => fault?.name === 'get-401')) continue
         met++
         expectAnswer(page)
-        // A client that has just renewed the session may repeat the call with the token from that renewal.
+        // A client that has renewed the session just before this call need not renew it again. It may repeat the call
+        // with the new token.
         const refused = steps.find(({ fault }) => fault?.name === 'get-401')!
         const isRepeated = steps.some(
           ({ request: { url, headers }, response }) =>
@@ -394,9 +396,9 @@ export const errorAnswers: CheckDefinition[] = [
   ...['create', 'get'].map(
     (place): CheckDefinition => ({
       id: `${place}-401-always`,
-      title: `If the API refuses every token for ${place === 'create' ? 'the call that creates an application' : 'the call that reads one application'}, the client makes only a few calls, and renews the tokens or offers the login`,
+      title: `If the API refuses every token in ${place === 'create' ? 'the call that creates an application' : 'the call that reads one application'}, the client makes only a few calls, and renews the tokens or offers the login`,
       rule: 'UP-14',
-      why: 'Endless renewals and calls overload the platform. A visitor who sees another error does not know that a new login helps.',
+      why: 'Endless renewals and calls overload the platform. A visitor who sees only an error message does not know that a new login helps.',
       fix: 'For each request of a visitor, renew the tokens at most once and repeat the call at most once. If the API also refuses the new token, show a page that offers to sign in.',
       needs: needsOf(place),
       async run(context) {
@@ -431,7 +433,7 @@ export const errorAnswers: CheckDefinition[] = [
   {
     id: 'create-session-ended-at-portal',
     title:
-      'If the platform ends the session before the form for a new application arrives, the client creates nothing and offers to sign in',
+      'If the platform ends the session before the visitor sends the form for a new application, the client creates nothing and offers to sign in',
     ...endedAtPortal,
     fix: 'If the API refuses the token and the renewal fails, answer with a page that says that nothing was created, and that links to the login.',
     needs: formNeeds,
@@ -456,7 +458,7 @@ export const errorAnswers: CheckDefinition[] = [
   {
     id: 'change-session-ended-at-portal',
     title:
-      'If the platform ends the session before a form about an application arrives, the client changes nothing and offers to sign in',
+      'If the platform ends the session before the visitor sends a form about an application, the client changes nothing and offers to sign in',
     ...endedAtPortal,
     fix: 'If the API refuses the token and the renewal fails, answer with a page that says that nothing was changed, and that links to the login.',
     needs,

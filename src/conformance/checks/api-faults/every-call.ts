@@ -35,7 +35,7 @@ const formNeeds: NonNullable<CheckDefinition['needs']> = ['page', 'create']
 
 async function expectStillSignedIn(context: CheckContext, { browser, person }: Pick<OpenForms, 'browser' | 'person'>) {
   await context.dropFaults()
-  expect(await context.isSignedIn(browser, { person }), 'Afterwards the visitor is no longer signed in.')
+  expect(await context.isSignedIn(browser, { person }), 'The API works again, but the visitor is no longer signed in.')
 }
 
 /**
@@ -67,8 +67,8 @@ async function expectSaysSo(context: CheckContext, open: OpenForms, sent: SentFo
 }
 
 /**
- * Fails if the client has neither repeated the refused call nor told the visitor that the form had no effect. A client
- * may also ask the visitor to sign in, or to send the form again.
+ * Fails if the page after a refused call does not say that the form had no effect. The page may also ask the visitor to
+ * sign in, or to send the form again.
  */
 async function expectLostFormTold(context: CheckContext, browser: Browser, page: Page): Promise<void> {
   if (page.status >= 400 || asksToSignIn(context, page)) return
@@ -146,7 +146,7 @@ function expectNoLogin(context: CheckContext, { page }: Pick<SentForm, 'page'>, 
 
 const forbidden = {
   rule: 'UP-14',
-  why: 'Status 403 means that the visitor lacks the permission. A new token does not help, and the portal would send the visitor back at once.',
+  why: 'Status 403 means that the visitor lacks the permission. A new token or a new login does not change this.',
   fix: 'Renew the tokens or offer the login only after a 401 answer. After a 403 answer, show a page that says that the visitor lacks the permission.',
 } as const
 
@@ -190,8 +190,8 @@ async function openUnder(context: CheckContext, fault: string, options: Record<s
 
 /**
  * Removes the fault, and returns how many calls met it. If no call met the fault, the pages prove nothing, and the
- * check ends. The check is undecided if a page failed, because the page may have failed before its call. Otherwise, it
- * is not applicable.
+ * check ends. If a page failed, the check is undecided, because the client may have failed before it made the call. If
+ * no page failed, the check is not applicable.
  */
 export async function endFault(context: CheckContext, fault: string, pages: Page[], reason: string): Promise<number> {
   const met = context.timesMet(fault)
@@ -214,9 +214,9 @@ const reads: CheckDefinition[] = [
   ['404', 'the API does not find the application (404)'],
 ].map(([failure, what]) => ({
   id: `get-${failure}`,
-  title: `When ${what} while a page reads one application, the visitor gets an answer and stays signed in`,
+  title: `When ${what} while the client reads one application for a page, the visitor gets an answer and stays signed in`,
   rule: 'UP-06' as const,
-  why: 'An API failure says nothing about who is signed in. If the client crashes or ends the session, the visitor gets no explanation.',
+  why: 'A failure of the API does not mean that the session has ended. If the client crashes or ends the session, the visitor gets no explanation.',
   fix: 'Catch every failed call, and check that a JSON member exists before you use it. Show a page that says what failed.',
   needs,
   async run(context: CheckContext) {
@@ -270,8 +270,8 @@ export async function meet(context: CheckContext, place: string, fault: string, 
   if (place === 'get') return openUnder(context, `get-${fault}`, options, isSlow ? 1 : 20)
   if (place === 'change') {
     const open = await openForms(context)
-    // Tries all forms unless the fault is slow, because a client may handle a failed call in only one of several
-    // functions.
+    // Tries all forms, because a client may handle a failed call in only one of several functions. With a slow fault,
+    // tries only one form.
     const forms = isSlow ? open.forms.slice(0, 1) : open.forms
     const sent = await sendFormsUnder(context, { ...open, forms }, fault, { options })
     return { ...open, pages: sent.map(({ page }) => page) }
@@ -384,10 +384,10 @@ export const everyCallRows: CheckDefinition[] = [
   {
     id: 'get-failed-not-blank',
     title:
-      'When the call that reads one application fails, the client does not show a page that looks as usual but lacks the values of the application',
+      'When the call that reads one application fails, the client does not show the usual page without the values of the application',
     rule: 'UP-06',
-    why: 'Without a message, the visitor believes that the values are gone. A visitor who saves an empty form for changes overwrites the values.',
-    fix: 'Check the status of the API answer before you use the answer. If the call failed, show a page that says so, without the form.',
+    why: 'Without a message, the visitor believes that the values are gone. If the visitor saves an empty form, the client overwrites the values.',
+    fix: 'Check the status of the API answer before you use the answer. If the call failed, show a page that says that the call failed. Leave out the form.',
     needs,
     async run(context) {
       const name = 'Weather-of-conformance-4719'
@@ -425,7 +425,7 @@ export const everyCallRows: CheckDefinition[] = [
   {
     id: 'list-403-no-login',
     title:
-      'When the API answers 403 to the call for the list, the client does not renew the tokens or send the visitor to the login',
+      'When the API answers 403 to the call for the list, the client neither renews the tokens nor sends the visitor to the login',
     ...forbidden,
     needs,
     async run(context) {
@@ -439,7 +439,7 @@ export const everyCallRows: CheckDefinition[] = [
   {
     id: 'create-403-no-login',
     title:
-      'When the API answers 403 to the call that creates an application, the client does not renew the tokens or send the visitor to the login',
+      'When the API answers 403 to the call that creates an application, the client neither renews the tokens nor sends the visitor to the login',
     ...forbidden,
     needs: formNeeds,
     async run(context) {
@@ -450,7 +450,7 @@ export const everyCallRows: CheckDefinition[] = [
   {
     id: 'groups-403-no-login',
     title:
-      'When the API answers 403 to the call for the list of groups, the client does not renew the tokens or send the visitor to the login',
+      'When the API answers 403 to the call for the list of groups, the client neither renews the tokens nor sends the visitor to the login',
     ...forbidden,
     needs: formNeeds,
     async run(context) {
@@ -461,7 +461,7 @@ export const everyCallRows: CheckDefinition[] = [
   {
     id: 'change-403-no-login',
     title:
-      'When the API answers 403 to a change, the client does not renew the tokens or send the visitor to the login',
+      'When the API answers 403 to a change, the client neither renews the tokens nor sends the visitor to the login',
     ...forbidden,
     needs,
     async run(context) {
@@ -475,7 +475,7 @@ export const everyCallRows: CheckDefinition[] = [
     title:
       'When the API answers 401 to the call that creates an application, the client renews the tokens or offers the login',
     rule: 'UP-14',
-    why: 'An access token can become invalid before it expires. A visitor who sees another error does not know that a new login helps.',
+    why: 'An access token can become invalid before it expires. A visitor who sees only an error message does not know that a new login helps.',
     fix: 'Handle a 401 answer in the one function that makes all API calls: renew the tokens once, and if this does not help, offer the login.',
     needs: formNeeds,
     async run(context) {
@@ -499,7 +499,7 @@ export const everyCallRows: CheckDefinition[] = [
     id: 'change-401',
     title: 'When the API answers 401 to a change, the client renews the tokens or offers the login',
     rule: 'UP-14',
-    why: 'An access token can become invalid before it expires. A visitor who sees another error does not know that a new login helps.',
+    why: 'An access token can become invalid before it expires. A visitor who sees only an error message does not know that a new login helps.',
     fix: 'Handle a 401 answer in the one function that makes all API calls: renew the tokens once, and if this does not help, offer the login.',
     needs,
     async run(context) {
@@ -618,10 +618,10 @@ export const everyCallRows: CheckDefinition[] = [
   ),
   {
     id: 'groups-malformed',
-    title: 'When the API refuses the list of groups or sends a malformed list, the visitor gets an answer',
+    title: 'When the API refuses the call for the list of groups or sends a malformed list, the visitor gets an answer',
     rule: 'UP-06',
     why: 'The form does not need the list of groups. The list comes from another program, and may have unexpected entries.',
-    fix: 'Catch a failed call, and check the type of each entry. If the list cannot be used, show a text field instead.',
+    fix: 'Catch a failed call, and check the type of each entry. If the client cannot use the list, show a text field instead.',
     needs: formNeeds,
     async run(context) {
       let met = 0
@@ -647,7 +647,7 @@ export const everyCallRows: CheckDefinition[] = [
     title: 'When the API answers the call for the list of groups with an error, the page still has the form',
     rule: 'group-by-hand',
     why: 'Without the list of groups, a visitor can still create an application by typing the id of a group.',
-    fix: 'If the list is missing, show a text field for the id, whatever the status of the API answer is.',
+    fix: 'If the list is missing, show a text field for the id of the group, whatever the status of the API answer is.',
     needs: formNeeds,
     async run(context) {
       let met = 0
@@ -668,7 +668,7 @@ export const everyCallRows: CheckDefinition[] = [
   {
     id: 'forms-error-not-json',
     title:
-      'When the API refuses a form with an answer that is not JSON or has an incomplete message, the visitor gets an answer with a status other than 500',
+      'When the API refuses the values of a form, but its answer is not JSON or has an incomplete message, the visitor gets an answer with a status other than 500',
     rule: 'UP-06',
     why: 'A proxy in front of the API can answer with a web page or an empty body. A client that parses every error answer as JSON then fails with an unexpected error.',
     fix: 'Catch the errors of the JSON parser, whatever the status of the answer is. Check each part of a message before you use it. Show a page that says that the call failed.',
@@ -702,10 +702,10 @@ export const everyCallRows: CheckDefinition[] = [
   {
     id: 'get-one-member-missing',
     title:
-      'When the answer with one application lacks a JSON member, such as client, the pages about the application do not have status 500',
+      'When the API answer about one application lacks a JSON member, such as "client", the pages about the application do not have status 500',
     rule: 'UP-06',
-    why: 'Another installation of the platform may leave out client. A page that reads a member of a missing object crashes, although the rest of the answer is complete.',
-    fix: 'Check that each JSON member exists before you read a member of it. Leave out the values that are missing.',
+    why: 'Another installation of the platform may leave out the member "client". If a page reads a value inside a missing object, the page crashes, although the rest of the answer is complete.',
+    fix: 'Check that each JSON member exists before you read a value inside it. Leave out the values that are missing.',
     needs,
     longestMs: 90_000,
     async run(context) {
@@ -732,10 +732,10 @@ export const everyCallRows: CheckDefinition[] = [
   },
   {
     id: 'list-one-member-missing',
-    title: 'When the applications in a list lack a JSON member, such as metadata, the page does not have status 500',
+    title: 'When the applications in a list lack a JSON member, such as "metadata", the page does not have status 500',
     rule: 'UP-06',
-    why: 'The list comes from another program. A page that checks the name, and then reads a member of a missing object, crashes for anyone who sees this application.',
-    fix: 'Check that each JSON member exists before you read a member of it. Leave out the values that are missing.',
+    why: 'The list comes from another program. If a page checks only the name, and then reads a value inside a missing object, the page crashes for everyone whose list contains this application.',
+    fix: 'Check that each JSON member exists before you read a value inside it. Leave out the values that are missing.',
     needs,
     async run(context) {
       await makeApplication(context, await context.person(), { name: 'Weather' })
@@ -751,10 +751,10 @@ export const everyCallRows: CheckDefinition[] = [
   {
     id: 'create-one-member-missing',
     title:
-      "When the API's answer to the call that creates an application lacks a JSON member, such as tokens, the visitor gets an answer with a status other than 500",
+      "When the API's answer to the call that creates an application lacks a JSON member, such as 'tokens', the visitor gets an answer with a status other than 500",
     rule: 'UP-06',
-    why: 'The specification of the platform does not say what this answer contains. The API has created the application, so an error confuses the visitor.',
-    fix: 'Check that each JSON member exists before you read a member of it. If the secret is missing, link to the list of applications.',
+    why: 'The specification of the platform does not say which members this answer contains. The API has created the application, so an error confuses the visitor.',
+    fix: 'Check that each JSON member exists before you read a value inside it. If the secret is missing, link to the list of applications.',
     needs: formNeeds,
     async run(context) {
       for (const member of [...membersOfCreation, ...membersOfApplication]) {
@@ -771,7 +771,7 @@ export const everyCallRows: CheckDefinition[] = [
     title:
       'When a list contains null, numbers, texts or incomplete entries, the visitor gets an answer with a status other than 500',
     rule: 'UP-06',
-    why: 'The list comes from another program. One wrong entry would break the page for anyone who sees it.',
+    why: 'The list comes from another program. One wrong entry would break the page for everyone whose list contains this entry.',
     fix: 'Check the type of each entry and of each value that you show.',
     needs,
     async run(context) {
@@ -820,7 +820,7 @@ export const everyCallRows: CheckDefinition[] = [
     id: 'every-call-own-words',
     title: 'No page shows the error text of a failed API call',
     rule: 'PG-20',
-    why: 'An error text is for developers, and may contain details that help an attacker.',
+    why: 'An error text is for developers, and can contain details that help an attacker.',
     fix: 'Write the error text into the log, and show the visitor a sentence of your own.',
     needs,
     async run(context) {
@@ -868,7 +868,7 @@ export const everyCallRows: CheckDefinition[] = [
     id: 'every-call-headers',
     title: 'The client does not pass response headers of any API call on to the browser',
     rule: 'UP-13',
-    why: "If the client copies such a header, another server can set a cookie or grant a permission on the client's behalf.",
+    why: 'If the client copies headers from an answer of the platform, the platform can set cookies or grant permissions in the name of the client.',
     fix: 'Set the headers of every answer yourself. Do not copy any header from an answer of the platform.',
     needs,
     async run(context) {
@@ -892,7 +892,7 @@ export const everyCallRows: CheckDefinition[] = [
   },
 ]
 
-/** Members of an application that the answer of another installation may lack. */
+/** Members of an application that may be missing from the answers of another installation of the platform. */
 const membersOfApplication = [
   'client',
   'client.clientId',

@@ -29,8 +29,8 @@ const longMs = 2000
 
 /**
  * Opens some pages with `hang` while the platform answers none of their calls. Meanwhile, opens a page for another
- * visitor, whose calls the platform answers at once. Without `open`, this is the page with the list. Fails if no call
- * of the other visitor succeeds, or if the page arrives only after one of the other pages.
+ * visitor, whose calls the platform answers at once. This page is the result of `open`, or the page with the list.
+ * Fails if no call for the other visitor succeeds, or if this visitor waits until one of the hanging pages has ended.
  */
 async function expectOthersServed(
   context: CheckContext,
@@ -84,7 +84,7 @@ const odd = {
 
 const others = {
   rule: 'stays-up',
-  why: 'If all visitors share one lock or a few connections, a few calls that hang stop the client for everyone.',
+  why: 'If all visitors share one lock or a few connections, a few hanging calls stop the client for everyone.',
   fix: 'Do not hold a lock for all visitors during a call to the platform. Allow many connections to the platform, and start the deadline of a call before the call waits for a connection.',
   needs,
   longestMs: 120_000,
@@ -130,7 +130,7 @@ export const manyFailures: CheckDefinition[] = [
         await context.dropFaults()
         expectAnswer(page)
       }
-      expect(await context.isSignedIn(browser), 'When the API works again, the visitor is no longer signed in.')
+      expect(await context.isSignedIn(browser), 'The API works again, but the visitor is no longer signed in.')
     },
   },
   {
@@ -173,9 +173,9 @@ export const manyFailures: CheckDefinition[] = [
         return { failure, page, calls: listCalls(context).slice(before) }
       }
       const areFew = ({ calls }: { calls: unknown[] }) => calls.length <= 2 * usual
-      // An HTTP library may send a GET again on each connection that it has kept open, because the server may have
-      // closed this connection (RFC 9110 9.2.2). Each reset removes such a connection, so later visits show whether the
-      // client itself repeats the call.
+      // An HTTP library may repeat a GET if the server resets a connection that the library has kept open (RFC 9110
+      // 9.2.2). Each reset removes one of these connections, so later visits show whether the client itself repeats the
+      // call.
       let reset = await visit('reset')
       for (let again = 0; again < 3 && !areFew(reset); again++) reset = await visit('reset')
       const others = [await visit('503', { retryAfter: 1 }), await visit('500'), await visit('html')]
@@ -192,7 +192,7 @@ export const manyFailures: CheckDefinition[] = [
     id: 'failed-calls-leave-connections',
     title: `After ${manyCalls} failed API calls, the client still shows the list when the API works again`,
     rule: 'stays-up',
-    why: 'In many HTTP libraries, a connection stays in use until the client has read or closed the answer. If the client does not close error answers, it has no connection left after a few failures, and no page works until the client is restarted.',
+    why: 'In many HTTP libraries, a connection stays in use until the client has read or closed the answer. If the client does not close error answers, it has no connection left after a few failures. From then on, no page works until the client is restarted.',
     fix: 'Read or close the body of every answer, whatever its status is.',
     needs,
     longestMs: 90_000,
@@ -227,7 +227,7 @@ export const manyFailures: CheckDefinition[] = [
     title:
       'While the API does not answer the call that creates an application for one visitor, another visitor can create an application',
     ...others,
-    why: 'A client that creates one application for each form often needs a lock. If all visitors share this lock, one creation that hangs stops the forms of everyone.',
+    why: 'A client that creates one application for each form often needs a lock. If all visitors share this lock, one hanging creation stops the forms of everyone.',
     fix: 'Use one lock for each form or for each session. Do not hold a lock for all visitors during a call to the platform.',
     needs: ['page', 'create'],
     async run(context) {
