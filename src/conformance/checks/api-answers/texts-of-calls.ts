@@ -1,6 +1,6 @@
 // Tests what the client does with texts and headers in the answers to all API calls except the call for the list. Such
-// texts are, for example, secrets that contain markup, and messages about form fields. Also tests whether pages show the
-// messages that libraries write about a failed call.
+// texts are, for example, secrets that contain markup, and messages about form fields. Also tests whether pages show
+// the messages that libraries write about a failed call.
 import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'

@@ -58,8 +58,8 @@ const slow: CheckDefinition[] = places.map(([place, what]) => ({
 }))
 
 /**
- * Waits a moment, and then returns the steps of this check that met one of the faults. The wait is necessary because the
- * sandbox records an incomplete answer only after the client has closed the connection. If the client keeps the
+ * Waits a moment, and then returns the steps of this check that met one of the faults. The wait is necessary because
+ * the sandbox records an incomplete answer only after the client has closed the connection. If the client keeps the
  * connection open, the sandbox records no step.
  */
 async function metFault(context: CheckContext, ...names: string[]): Promise<LabStep[]> {

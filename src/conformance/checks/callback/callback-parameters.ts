@@ -23,7 +23,7 @@ import { fieldsOf } from '../../tokens.ts'
 const evil = 'https://evil.example/'
 /**
  * Markup that no template contains. It also works inside a comment, a script, a title or a text field, because it first
- * ends each of these.
+ * closes each of these elements.
  */
 const markup = '"\'--></script></title></textarea><img src=x onerror=conformance()>'
 
@@ -36,8 +36,8 @@ const repeated: [name: string, rule: RuleId][] = [
 ]
 
 /**
- * Changes that leave a callback without a code: the parameter is missing or empty, or its name makes some frameworks
- * read it as a list.
+ * Changes after which a callback has no usable code: the parameter `code` is missing, is empty, or has the name
+ * `code[]`, which some frameworks read as a list.
  */
 const withoutCode: ((query: URLSearchParams) => void)[] = [
   query => query.delete('code'),
@@ -112,11 +112,11 @@ export const callbackParameters: CheckDefinition[] = [
       id: `callback-${name.replace('_', '-')}-twice`,
       title: `The client refuses a callback that has the parameter ${name} twice`,
       rule,
-      why: 'If a parameter is repeated, one program reads the first value and another program reads the last value.',
+      why: 'If a parameter is repeated, one program may check the first value while another program uses the last value.',
       fix: 'Refuse a callback with a repeated parameter, before you send a request to the portal.',
       async run(context) {
-        // Some clients compare the values, and accept a parameter that is repeated with the same value. Others ignore
-        // empty values, or use the last value.
+        // Some clients compare the values, and accept a parameter that is repeated with the same value. Other clients
+        // ignore empty values, or use the last value.
         for (const make of [
           (value: string) => [value, 'another-value'],
           (value: string) => [value, value],
@@ -139,7 +139,7 @@ export const callbackParameters: CheckDefinition[] = [
     id: 'callback-client-id-other',
     title: 'The client refuses a callback with the client_id of another client',
     rule: 'CL-10',
-    why: 'The code of such a callback belongs to another client. A client that accepts this callback may sign the visitor in to the account of another person.',
+    why: 'The portal issued the code of this callback to another client. If your client accepts the callback, it may sign the visitor in to the account of another person.',
     fix: 'Compare client_id with the client id of your configuration before the exchange.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -161,7 +161,7 @@ export const callbackParameters: CheckDefinition[] = [
       id: `callback-${name.replace('_', '-')}-missing`,
       title: `The client refuses a callback without ${name}`,
       rule: 'callback-required-parameters',
-      why: `Every callback must contain ${name}. Without it, the client cannot tell where the callback comes from. This check only warns, because a simple client that reads only code and state is still correct.`,
+      why: `Every callback must contain ${name}. Without this parameter, the client cannot tell where the callback comes from. This check only warns, because a simple client that reads only code and state is still correct.`,
       fix: `Refuse a callback without ${name} before the exchange.`,
       async run(context) {
         const { browser, callback } = await beginLogin(context)
@@ -211,7 +211,7 @@ export const callbackParameters: CheckDefinition[] = [
       await followCallback(context, browser, callback)
       if (!(await context.isSignedIn(browser, { person }))) return
       const page = await browser.visit(context.url(context.settings.page))
-      // Also opens the form, because a client may ask the API for the visitor's groups there.
+      // Also opens the form, because a client may ask the API for the visitor's groups when it shows the form.
       if (context.settings.create) await browser.visit(context.url(context.settings.create))
       await context.platform.settle()
       expect(
@@ -221,19 +221,19 @@ export const callbackParameters: CheckDefinition[] = [
       )
       const calls = context.arrived('api').filter(({ request }) => request.url.includes(other.id))
       expect(calls.length === 0, 'The client asked the API about the user whose id the callback contained.', ...calls)
-      // A client may store each session under the subject of its callback. A login with the subject of another user
-      // then replaces the session of this user, or uses it.
+      // A client may use the subject of the callback as the id of the session. A login with the subject of another user
+      // then replaces or uses the session of that user.
       const theirs = await context.signedIn({ person: other })
       const late = await beginLogin(context)
       late.callback.searchParams.set('subject', other.id)
       await followCallback(context, late.browser, late.callback)
       expect(
         !(await context.isSignedIn(late.browser, { person: other })),
-        'After a callback with the subject of another user, the visitor is signed in as this user.',
+        'After a callback with the subject of another user, the visitor is signed in as that user.',
       )
       expect(
         await context.isSignedIn(theirs.browser, { person: other }),
-        'A callback with the subject of another user ended the session of this user.',
+        'A callback with the subject of another user ended the session of that user.',
       )
     },
   },
@@ -242,7 +242,7 @@ export const callbackParameters: CheckDefinition[] = [
     title:
       'If the request for the name of the user fails, the client does not use the subject parameter of the callback',
     rule: 'CL-12',
-    why: 'Anybody can change the address of a callback, even while the portal cannot say who the user is.',
+    why: 'Anybody can change the address of a callback. Even if the portal cannot say who the user is, the subject in this address proves nothing.',
     fix: 'Take the identity of the user only from the token or from the portal. If neither provides the identity, show the pages without it.',
     needs: ['page'],
     async run(context) {
@@ -262,7 +262,7 @@ export const callbackParameters: CheckDefinition[] = [
       const calls = context.arrived('api').filter(({ request }) => request.url.includes(other.id))
       expect(calls.length === 0, 'The client asked the API about the user whose id the callback contained.', ...calls)
       for (const page of pages)
-        expect(!page.body.includes(other.id), 'The page contains the id of the user whom the callback named.', page)
+        expect(!page.body.includes(other.id), 'The page contains the user id from the address of the callback.', page)
     },
   },
   {
@@ -302,7 +302,7 @@ export const callbackParameters: CheckDefinition[] = [
         for (const step of (await context.codeExchanges()).slice(known))
           expect(
             fieldsOf(step).redirect_uri === context.platform.redirectUri,
-            `After a callback with the redirect_uri ${other}, the redirect_uri of the exchange differs from the one with which the login began.`,
+            `After a callback with the redirect_uri ${other}, the redirect_uri of the exchange differs from the redirect_uri of the login.`,
             step,
           )
       }
@@ -313,7 +313,7 @@ export const callbackParameters: CheckDefinition[] = [
     id: 'callback-iss-other',
     title: 'The client refuses a callback whose iss names another issuer',
     rule: 'CL-23',
-    why: 'The parameter iss names the server that made the callback. If it is not the address of the portal, another server made the callback.',
+    why: 'The parameter iss names the server that made the callback. If iss is not the address of the portal, another server made the callback.',
     fix: 'If iss is present, compare it with the address of the portal before the exchange.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -329,7 +329,7 @@ export const callbackParameters: CheckDefinition[] = [
     id: 'callback-headers',
     title: 'No request header of a callback changes the redirect_uri of the exchange',
     rule: 'CL-11',
-    why: 'An attacker can choose request headers such as Host. A client that builds its own address from them sends the portal a redirect_uri that the attacker chose.',
+    why: 'An attacker can choose request headers such as Host. A client that builds its own address from these headers sends the portal a redirect_uri that the attacker chose.',
     fix: 'Take the redirect URI of the exchange from the configuration, as you do when a login begins.',
     async run(context) {
       let exchanges = 0
@@ -364,7 +364,7 @@ export const callbackParameters: CheckDefinition[] = [
     id: 'callback-iss-similar',
     title: 'The client refuses a callback whose iss only resembles the address of the portal',
     rule: 'CL-23',
-    why: 'An attacker can own a host whose name begins like the address of the portal.',
+    why: 'An attacker can own a host whose name begins with the host name of the portal.',
     fix: 'Compare the whole iss with the address of the portal, character by character. It is not enough to compare the beginnings.',
     run: context => expectSimilarRefused(context, 'iss', context.platform.portalUrl, similarIssuers),
   },

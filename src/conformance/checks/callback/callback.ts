@@ -1,4 +1,5 @@
-// Tests the callback: in a normal login, and when the request does not come from a redirect of the portal.
+// Tests the callback of a normal login, and requests to the callback path that do not come from a redirect of the
+// portal.
 import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
 import { whyDropped } from '../../browser/set-cookie.ts'
@@ -56,7 +57,7 @@ export const callback: CheckDefinition[] = [
         visits < 2 && !landed.error && landed.url.startsWith(`${client}/`),
         visits < 2
           ? `The login ended with ${describePage(landed)}.`
-          : `The browser was sent to the portal and back ${visits} times, and ended with ${describePage(landed)}.`,
+          : `The browser went to the portal and back ${visits} times. The login ended with ${describePage(landed)}.`,
         landed,
         ...steps,
       )
@@ -64,7 +65,7 @@ export const callback: CheckDefinition[] = [
       expectWithFix(
         advice,
         isSignedIn,
-        `After the login, which ended with ${describePage(landed)}, the client made no successful API call when the browser opened ${page}.`,
+        `The login ended with ${describePage(landed)}. When the browser then opened ${page}, the client made no successful API call.`,
         landed,
         ...steps,
       )
@@ -81,8 +82,8 @@ export const callback: CheckDefinition[] = [
       await expectLandsSignedIn(context, context.browser())
       const { login, returnTo, page } = context.settings
       if (!returnTo) return
-      // Also tests a return address, because some clients answer with a page only if the login leads to their usual
-      // page.
+      // Also tests a login with a return address. Some clients answer the callback of such a login with a redirect, and
+      // answer with a page only if the login leads to their usual page.
       const there = `${page}${page.includes('?') ? '&' : '?'}conformance=1`
       const { browser, callback } = await beginLogin(context, `${login}?${new URLSearchParams({ [returnTo]: there })}`)
       await expectLandsSignedIn(context, browser, callback)
@@ -141,7 +142,7 @@ export const callback: CheckDefinition[] = [
     id: 'callback-no-store',
     title: 'The answer to the callback says Cache-Control: no-store',
     rule: 'no-store',
-    why: 'The answer to the callback sets the session cookie. A cache that keeps this answer gives the session to others.',
+    why: 'The answer to the callback sets the session cookie. A cache that keeps this answer gives the session to other people.',
     fix: 'Send Cache-Control: no-store with the answer to the callback.',
     async run(context) {
       const answer = await callbackOf(context)
@@ -188,7 +189,7 @@ export const callback: CheckDefinition[] = [
     id: 'login-no-secret',
     title: 'No page and no cookie of a login contains the client secret',
     rule: 'secret-on-backend',
-    why: 'Every visitor could read the secret there, and then call the portal as this client.',
+    why: 'Visitors can read their pages and cookies. A visitor who finds the secret there can call the portal as this client.',
     fix: 'Keep the client secret on the server. No template, script or cookie needs the secret.',
     async run(context) {
       const secret = context.platform.clientSecret.reveal()
@@ -245,7 +246,7 @@ export const callback: CheckDefinition[] = [
     title: 'When the browser sends the same callback four times at the same time, the client makes only one exchange',
     rule: 'resent-callback-one-exchange',
     why: 'A code is valid for one exchange. If a second exchange with this code comes more than ten seconds later, the portal revokes the tokens of the first exchange.',
-    fix: 'Let all requests with the same state share one exchange. This rule is only advice, because processes without common memory cannot follow it.',
+    fix: 'Let all requests with the same state share one exchange. This rule is only advice, because processes without shared memory cannot follow it.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       await deliverOften(context, browser, callback)
@@ -341,7 +342,7 @@ export const callback: CheckDefinition[] = [
     id: 'callback-head',
     title: 'The client makes no exchange for a HEAD request to the callback',
     rule: 'head-no-effect',
-    why: 'Programs that check links send HEAD requests. Such a request would use up the code.',
+    why: 'Programs that check links send HEAD requests. If the client makes an exchange for this request, the code is used up, and the visitor cannot sign in with it.',
     fix: 'Answer HEAD with 405.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -455,7 +456,7 @@ export const callback: CheckDefinition[] = [
       const person = await context.otherPerson()
       // Plants the attacker's own session cookies, and then values that the attacker chose. Some of these values have
       // the format that the client uses. Planted cookies have no SameSite, so the browser also sends them to the
-      // callback. Browsers may send a Strict cookie to the callback, too, if the portal redirects without a page.
+      // callback. If the portal redirects without showing a page, browsers may also send Strict cookies.
       const names = ownCookies(context, attacker.browser)
       const chosen = (choose: (value: string) => string) => {
         const browser = attacker.browser.copy()
@@ -466,7 +467,7 @@ export const callback: CheckDefinition[] = [
       for (const planted of [clean, chosen(value => value), chosen(ofSameForm), chosen(() => 'c0ffee'.repeat(6))]) {
         // The victim's browser has the planted cookies, and later also the cookies that the client sets.
         const browser = planted.copy()
-        // If the browser has the attacker's session, some clients lead the visitor to their pages and begin no login.
+        // If the browser has the attacker's session, some clients show their pages at once and begin no login.
         const start = await context.startLogin(browser).catch(passNotApplicable)
         if (!start) continue
         // The copy includes the cookies of the login that has begun, because the attacker may have begun this login.
@@ -603,8 +604,8 @@ async function callbackOf(context: CheckContext) {
 }
 
 /**
- * Sends a callback without the change that the check tests. Ends the check as undecided if the client makes no exchange
- * for this callback, because the client may then have refused the changed callback for another reason.
+ * Sends an unchanged callback. If the client makes no exchange for this callback, ends the check as undecided, because
+ * the client may have refused the changed callback for a reason other than the change.
  */
 async function expectRawExchange(context: CheckContext): Promise<void> {
   const { browser, callback } = await beginLogin(context)

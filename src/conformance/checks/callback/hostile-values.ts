@@ -67,7 +67,7 @@ export const hostileValues: CheckDefinition[] = [
     id: 'callback-unknown-parameters',
     title: 'A login works even if its callback has unknown parameters with unusual names',
     rule: 'unknown-parameters',
-    why: 'The portal or a program in between may add parameters. Some parsers fail on names with dots, brackets or letters outside ASCII. In some languages, names such as __proto__ change objects.',
+    why: 'The portal, or a program between the portal and the client, may add parameters. Some parsers fail on names with dots, brackets or letters outside ASCII. In some languages, names such as __proto__ change objects.',
     fix: 'Read only the parameters that you know, and ignore all other parameters.',
     needs: ['page'],
     async run(context) {
@@ -77,8 +77,8 @@ export const hostileValues: CheckDefinition[] = [
         const page = await followCallback(context, browser, callback)
         return (await context.isSignedIn(browser)) ? undefined : page
       }
-      // First sends all parameters in one callback, because few clients fail. The check tests each parameter separately
-      // only if this login fails.
+      // First sends all parameters in one callback, because most clients accept them. If this login fails, the check
+      // tests each parameter separately.
       const page = await signsIn(unknown)
       if (page === undefined) return
       for (const [name, value] of unknown) {
@@ -190,7 +190,7 @@ export const hostileValues: CheckDefinition[] = [
     id: 'callback-long-texts-not-shown',
     title: 'The pages for a refused callback and for a declined login do not show a long text from the address',
     rule: 'CL-13',
-    why: "Anybody can make a visitor open a callback address or the cancel_url. A page that shows a whole text from the address presents a stranger's words as the client's own words.",
+    why: 'Anybody can make a visitor open a callback address or the cancel_url. If a page shows a long text from the address, the words of a stranger look like the words of the client.',
     fix: 'Choose the text of the page according to the value of the parameter "error". Do not show error_description, or show at most a few hundred characters of it.',
     async run(context) {
       const text = 'Your account is locked. Call 555 0100 and read out your password. '.repeat(40)

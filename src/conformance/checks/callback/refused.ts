@@ -47,7 +47,7 @@ export const refused: CheckDefinition[] = [
     id: 'callback-error-page',
     title: 'When a callback contains an error, the client shows a page and does not begin a new login by itself',
     rule: 'CL-13',
-    why: 'If the client begins a new login by itself, the portal may redirect back at once with the same error. The browser is then redirected without end.',
+    why: 'If the client begins a new login by itself, the portal may redirect back at once with the same error. The redirects then never end.',
     fix: 'Answer every error with a page that says that nobody was signed in. Put a link to a new login on this page.',
     async run(context) {
       for (const error of errors) {
@@ -77,7 +77,7 @@ export const refused: CheckDefinition[] = [
     title:
       'If every login fails because of the portal, the client does not send the visitor to the login again and again',
     rule: 'CL-33',
-    why: 'A visitor who is signed in at the portal is sent back to the client at once. If the client begins a new login after a failure, the redirects never end.',
+    why: 'If a visitor is signed in at the portal, the portal sends the visitor back to the client at once. If the client begins a new login after a failure, the redirects never end.',
     fix: 'After a failed login, whatever the reason is, show a page with a link to a new login. Never redirect to the login automatically.',
     isAlone: true,
     async run(context) {
@@ -219,7 +219,7 @@ export const refused: CheckDefinition[] = [
     id: 'callback-forged-keeps-session',
     title: 'No forged callback signs the visitor out, whichever parameter is wrong',
     rule: 'refused-callback',
-    why: 'Otherwise any website can sign visitors out by sending them to a forged callback. Many clients keep the session after some forged callbacks, but end the session after others.',
+    why: 'If a forged callback ends the session, any website can sign visitors out by sending them to such a callback. Many clients keep the session after some forged callbacks, but not after all of them.',
     fix: 'Change or delete the session only after a successful exchange.',
     needs: ['page'],
     async run(context) {
@@ -238,7 +238,7 @@ export const refused: CheckDefinition[] = [
     id: 'declined-keeps-session',
     title: 'A visitor who opens cancel_url stays signed in',
     rule: 'PG-04',
-    why: 'Any website can send visitors to this address. And if a visitor declines a second login, the session of the first login is still valid.',
+    why: 'Any website can send visitors to this address. If a visitor declines a second login, the session of the first login is still valid.',
     fix: 'At cancel_url, delete only the login cookie that belongs to the state in the address. Never delete the session.',
     needs: ['page'],
     async run(context) {
@@ -256,7 +256,7 @@ export const refused: CheckDefinition[] = [
         const typed = await browser.newTab().visit(cancelled, context.beforePortal)
         expect(
           await context.isSignedIn(browser),
-          'After a visit of cancel_url, the visitor is no longer signed in.',
+          'After a visit to cancel_url, the visitor is no longer signed in.',
           typed,
         )
       }
@@ -264,10 +264,11 @@ export const refused: CheckDefinition[] = [
   },
   {
     id: 'second-login-fails-keeps-session',
-    title: 'If a signed-in visitor begins another login and it fails at the portal, the visitor stays signed in',
+    title:
+      'If a signed-in visitor begins another login, and this login fails before the exchange, the visitor stays signed in',
     rule: 'PG-04',
     why: 'The session of the first login is still valid. A visitor who declines the second login, or goes back to the first tab, does not want to be signed out.',
-    fix: 'Replace the session only in the answer to a successful callback. In the answer to a failed callback and in the answer at cancel_url, delete only the cookie of this login.',
+    fix: 'Replace the session only in the answer to a successful callback. In the answer to a failed callback and in the answer at cancel_url, delete only the cookie of the failed login.',
     needs: ['page'],
     async run(context) {
       for (const [what, fail] of failedSecondLogins) {
@@ -293,7 +294,7 @@ export const refused: CheckDefinition[] = [
     id: 'state-signed-in-browser',
     title: "The client refuses an attacker's callback in the browser of a signed-in visitor",
     rule: 'CL-21',
-    why: 'If the client skips the state check for signed-in visitors, an attacker can switch them to the account of the attacker.',
+    why: 'If the client skips the state check for signed-in visitors, an attacker can sign these visitors in to the account of the attacker.',
     fix: 'Compare the state of every callback with the logins that this browser has begun, even if the visitor is signed in.',
     needs: ['page'],
     async run(context) {

@@ -58,7 +58,7 @@ const evil = 'evil.example'
 
 const withQuery = (path: string, query: URLSearchParams) => `${path}${path.includes('?') ? '&' : '?'}${query}`
 
-/** Return addresses that some functions for addresses or headers refuse with an error. */
+/** Return addresses for which some functions that parse addresses or write headers throw an error. */
 const oddReturns = [
   'http://[',
   '/ä€\u{1f600}',
@@ -90,7 +90,7 @@ const returnChecks: CheckDefinition[] = returns.map(([id, value]) => ({
   why: 'Visitors trust a link to the client. If the login then leads to a page of an attacker, the client has an open redirect.',
   // A URL parser turns /.//evil.example/ into the path //evil.example/ at the client's own origin. If a Location header
   // contains this path, the browser goes to evil.example.
-  fix: "Accept only a path of the client. Parse the address with the client's own origin as its base, and compare the origin of the result. Refuse the address if its path then begins with two slashes.",
+  fix: "Accept only a path of the client. Parse the address with the client's own origin as its base, and check that the result has the same origin. Refuse the address if its path then begins with two slashes.",
   needs: ['returnTo'],
   async run(context) {
     const { login, returnTo } = context.settings
@@ -108,7 +108,7 @@ const returnChecks: CheckDefinition[] = returns.map(([id, value]) => ({
   },
 }))
 
-/** Replaces `{client}` with the origin of the client, and `{other-port}` with its origin on another port. */
+/** Replaces `{client}` with the origin of the client, and `{other-port}` with the same origin on another port. */
 function valueFor({ settings: { client } }: CheckContext, value: string): string {
   return value.replace('{client}', client).replace('{other-port}', `${client.replace(/:\d+$/, '')}:9`)
 }
@@ -174,7 +174,7 @@ export const returnTo: CheckDefinition[] = [
     id: 'return-to-works',
     title: 'After a login with a return address, the visitor gets the page at this address',
     rule: 'return-to',
-    why: 'Otherwise, if a visitor has followed a link to a page, the visitor lands on the start page, and must look for the page again.',
+    why: 'If the client ignores the return address, a visitor who has followed a link to a page gets the start page instead, and must look for the page again.',
     fix: 'Store the return address together with the state when the login begins. Redirect the visitor to this address after the login.',
     needs: ['returnTo', 'page'],
     async run(context) {
@@ -191,7 +191,7 @@ export const returnTo: CheckDefinition[] = [
     title: 'A line break in the return address does not add a header to an answer',
     rule: 'header-injection',
     why: "A line break in a Location header begins another header. An attacker could use this to set a cookie in the visitor's browser.",
-    fix: 'Refuse a return address that contains control characters, and begin the login without it.',
+    fix: 'Refuse a return address that contains control characters, and begin the login without a return address.',
     needs: ['returnTo'],
     async run(context) {
       const { login, returnTo } = context.settings
@@ -298,7 +298,7 @@ export const returnTo: CheckDefinition[] = [
       id: `return-after-${id}`,
       title: `After ${what}, the next login leads to the page that the visitor wanted to see`,
       rule: 'return-after-failure',
-      why: 'Otherwise the visitor must look for the page again.',
+      why: 'If a failed login loses the return address, the visitor must look for the page again.',
       fix: 'On the page for the failed login, link to a new login with the same return address. Or keep the return address in a cookie.',
       needs: ['returnTo', 'page'],
       async run(context) {
@@ -370,10 +370,10 @@ export const returnTo: CheckDefinition[] = [
   {
     id: 'return-to-unnamed',
     title:
-      'The client does not send the visitor to the site in a return address, whatever the name of the parameter is',
+      'Whatever the name of the parameter for the return address is, the client does not send the visitor to another site',
     rule: 'CL-25',
     why: 'Visitors trust a link to the client. If the login then leads to a page of an attacker, the client has an open redirect.',
-    fix: "Accept only a path of the client as the return address. Parse the address with the client's own origin as its base, and compare the origin of the result.",
+    fix: "Accept only a path of the client as the return address. Parse the address with the client's own origin as its base, and check that the result has the same origin.",
     async run(context) {
       const { login } = context.settings
       for (const address of ['https://evil.example/', '//evil.example/']) {
@@ -428,10 +428,10 @@ export const returnTo: CheckDefinition[] = [
   {
     id: 'return-to-planted',
     title:
-      'If another site has set the cookie with the return address, the client does not send the visitor to that site',
+      'If another site has set the cookie with the return address, the client does not send the visitor to the address in this cookie',
     rule: 'CL-25',
-    why: 'A subdomain or another program on the host can set a cookie whose name does not begin with __Host-. If the client trusts the address in this cookie, a login ends at a page of an attacker.',
-    fix: 'Check the return address again when the login ends. Or seal it together with the state in a login cookie whose name begins with __Host-.',
+    why: 'A subdomain or another program on the host can set a cookie whose name does not begin with __Host-. If the client trusts the address in this cookie, a login can end at a page of an attacker.',
+    fix: 'Check the return address again when the login ends. Or seal the address together with the state in a login cookie whose name begins with __Host-.',
     async run(context) {
       const { login, page, returnTo } = context.settings
       const isPath = (value: string) => /^"?\/[\w/.-]*"?$/.test(decodeSafely(value))
@@ -457,7 +457,7 @@ export const returnTo: CheckDefinition[] = [
     id: 'return-to-referer',
     title: 'When a login begins with a link on another site, the client does not send the visitor back to that site',
     rule: 'CL-25',
-    why: 'A client that takes the return address from the Referer sends visitors to every site that links to its login.',
+    why: 'A client that takes the return address from the Referer sends visitors back to any site that links to its login.',
     fix: 'Take the return address only from the parameter of the login path, and check that the address is a path of the client.',
     async run(context) {
       const { login } = context.settings
@@ -479,7 +479,7 @@ export const returnTo: CheckDefinition[] = [
     id: 'return-to-odd',
     title: 'Whatever the return address is, the login path and the callback answer with a page',
     rule: 'stays-up',
-    why: 'Anybody can make visitors open such an address. Functions that parse addresses throw errors for some strings, and not every character is allowed in a header.',
+    why: 'Anybody can make visitors open the login path with any return address. Functions that parse addresses throw errors for some strings, and not every character is allowed in a header.',
     fix: 'Catch the errors of the function that parses the address, and begin the login without the address. Encode the path before you write it into a header.',
     needs: ['returnTo'],
     async run(context) {

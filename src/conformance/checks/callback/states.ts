@@ -64,7 +64,7 @@ const wrongStates: [id: string, title: string, change: (state: string, query: UR
   ],
 ]
 
-/** More callbacks with a wrong state. Clients that change a value before the comparison accept some of them. */
+/** More callbacks with a wrong state. Clients that change the state before they compare it accept some of them. */
 const similarStates: [what: string, change: (state: string, query: URLSearchParams) => void][] = [
   ['a space after the right state', (state, query) => query.set('state', `${state} `)],
   ['a space before the right state', (state, query) => query.set('state', ` ${state}`)],
@@ -108,7 +108,7 @@ const stateChecks: CheckDefinition[] = wrongStates.map(([id, title, change]) => 
   title: `The client refuses a callback ${title}, and makes no exchange`,
   rule: 'CL-04',
   why: 'Only the state shows that a callback belongs to a login of this browser. If the client does not compare the state, an attacker can sign visitors in to the account of the attacker.',
-  fix: 'Before the exchange, compare the state in the callback with the state that you stored for this browser. Refuse the callback if one of the two is missing, or if the callback has more than one state.',
+  fix: 'Before the exchange, compare the state in the callback with the state that you stored for this browser. Refuse the callback if one of the two states is missing, or if the callback has more than one state.',
   async run(context) {
     const { browser, start, callback } = await beginLogin(context)
     if (start.state === undefined)
@@ -215,7 +215,7 @@ export const states: CheckDefinition[] = [
     title: 'The client refuses a callback whose state only resembles the right state or is repeated',
     rule: 'CL-04',
     why: 'Only the state shows that a callback belongs to a login of this browser. A client that trims, cuts or interprets the value before the comparison accepts states that nobody has created.',
-    fix: 'Refuse a callback that does not have exactly one parameter state. Compare its whole value, unchanged, with the state that you stored for this browser.',
+    fix: 'Refuse a callback that has no parameter state, or more than one. Compare the whole, unchanged value of this parameter with the state that you stored for this browser.',
     async run(context) {
       for (const [what, change] of similarStates) {
         const { browser, start, callback } = await beginLogin(context)
@@ -238,8 +238,8 @@ export const states: CheckDefinition[] = [
     id: 'state-missing-values',
     title: 'The client refuses a callback whose state is a word such as None, null or undefined',
     rule: 'CL-04',
-    why: 'If no login has begun, many languages turn the missing state into such a string. A client that compares strings then accepts a forged callback.',
-    fix: 'If this browser has not begun a login, refuse the callback before you compare.',
+    why: 'If this browser has not begun a login, the client has no stored state. Many languages turn a missing value into a string such as undefined. A client that compares strings then accepts a forged callback with this string.',
+    fix: 'If this browser has not begun a login, refuse the callback before you compare the states.',
     async run(context) {
       for (const value of missingValues) {
         const { browser, callback } = await beginLogin(context)
@@ -257,7 +257,7 @@ export const states: CheckDefinition[] = [
     id: 'state-any-method',
     title: 'The client makes no exchange for a callback with a wrong state, whatever the method of the callback is',
     rule: 'CL-04',
-    why: 'Some frameworks also run the code of the callback for HEAD and POST. If only the code for GET compares the state, a form on another site can sign visitors in to the account of an attacker.',
+    why: 'Some frameworks run the code for the callback also for HEAD and POST requests. If only the code for GET compares the state, a form on another site can sign visitors in to the account of an attacker.',
     fix: 'Accept only GET at the callback path. Compare the state in the code that makes the exchange.',
     async run(context) {
       for (const method of ['POST', 'HEAD', 'PUT']) {
@@ -416,7 +416,7 @@ export const states: CheckDefinition[] = [
     id: 'login-cookie-deleted',
     title: 'The answer to the callback deletes the login cookie, even if the login fails',
     rule: 'CL-05',
-    why: 'A login cookie that stays in the browser can finish a login later, and takes up room in every request.',
+    why: 'With a login cookie that stays in the browser, somebody can still finish the login later. The cookie also makes every request longer.',
     fix: 'Delete the cookie in the answer to every callback that belongs to the login. Use the same name, Path and Domain as in the answer that set the cookie, and Secure for a __Host- name.',
     async run(context) {
       const ends: [when: string, end: (one: { browser: Browser; callback: URL; state: string }) => Promise<unknown>][] =
@@ -557,7 +557,7 @@ export const states: CheckDefinition[] = [
       }
       const name = cookies.map(({ name }) => name)
       if (!name.every(one => browser.cookies.get(one)?.value === cookies.find(({ name }) => name === one)?.value))
-        throw new Undecided('The cookies could not be changed.')
+        throw new Undecided('The check could not change the cookies.')
       await expectRefused(context, browser, callback)
       await requireExchange(context)
     },
@@ -566,8 +566,8 @@ export const states: CheckDefinition[] = [
     id: 'login-cookie-empty',
     title: 'The client refuses a callback if neither the callback nor the cookie has a state',
     rule: 'CL-04',
-    why: 'In many languages, two missing values are equal. A client that compares them accepts a forged callback in a browser that has not begun a login.',
-    fix: 'If either value is missing or empty, refuse the callback before you compare.',
+    why: 'In many languages, two missing values are equal. A client that compares these values accepts a forged callback in a browser that has not begun a login.',
+    fix: 'If either state is missing or empty, refuse the callback before you compare the states.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       callback.searchParams.delete('state')

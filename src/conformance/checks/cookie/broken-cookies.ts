@@ -119,7 +119,7 @@ export const brokenCookies: CheckDefinition[] = [
     id: 'cookie-others-cut',
     title: 'If a cookie other than the session cookies is garbage, the client answers with a status below 500',
     rule: 'CK-10',
-    why: 'A client can keep a message, a draft or a flag for the next page in a cookie. An older version of the client, or another program on the host, may have set this cookie with a value that the client cannot read. If the client fails, every page fails until the visitor deletes the cookie.',
+    why: 'A client can keep a message, a draft or a flag for the next page in a cookie. An older version of the client, or another program on the host, may have set this cookie with a value that the client cannot read. If the client fails on this value, every page fails until the visitor deletes the cookie.',
     fix: 'Treat every cookie that you cannot read as missing.',
     needs,
     async run(context) {
@@ -167,7 +167,7 @@ export const brokenCookies: CheckDefinition[] = [
   },
   {
     id: 'cookie-size-limit',
-    title: 'The client sets no cookie that is slightly longer than 4,096 bytes',
+    title: 'The client sets no cookie that is longer than 4,096 bytes, not even by a few bytes',
     rule: 'CK-03',
     why: 'Browsers count the name and the value of a cookie together. A client that counts only the value, or only the token before it is sealed, can set a cookie that is slightly too long. Browsers silently drop this cookie, and the login has no effect.',
     fix: 'Compare the length of the name and the sealed value together with 4,096 bytes, before you set the cookie.',
@@ -189,7 +189,7 @@ export const brokenCookies: CheckDefinition[] = [
     title:
       'After a login with a large access token, a login with an access token of the usual size works in the same browser',
     rule: 'CL-20',
-    why: 'A client that splits a large session into several cookies must delete the cookies that a smaller session does not need. Otherwise it joins a part of the old session to the new session, and cannot read the result.',
+    why: 'A client that splits a large session into several cookies must delete the cookies that a smaller session does not need. Otherwise the client joins a part of the old session to the new session, and cannot read the result.',
     fix: 'When you set the cookies of a session, delete all other cookies of earlier sessions. Browsers often do not send SameSite=Strict cookies with a callback, so delete every cookie that a session can have.',
     needs,
     async run(context) {
@@ -229,7 +229,7 @@ export const brokenCookies: CheckDefinition[] = [
     id: 'refresh-smaller-token',
     title: 'If a renewal returns a smaller access token than the login, the visitor stays signed in',
     rule: 'RF-09',
-    why: 'A client that splits a large session into several cookies must delete the cookies that the smaller session does not need. Otherwise it joins a part of the old session to the new session, and cannot read the result.',
+    why: 'A client that splits a large session into several cookies must delete the cookies that the smaller session does not need. Otherwise the client joins a part of the old session to the new session, and cannot read the result.',
     fix: 'When you set the cookies of a session, delete all other cookies of the earlier session.',
     needs,
     async run(context) {

@@ -58,7 +58,7 @@ const attributes: (Omit<CheckDefinition, 'run'> & { judge: (cookie: ReadCookie) 
     title: 'The session cookies have SameSite=Strict',
     rule: 'cookie-strict',
     why: 'With SameSite=Strict, a request that another site starts has no session cookie, and cannot act as the visitor.',
-    fix: 'Set SameSite=Strict, and answer the callback with a page that has a meta refresh. Do not answer with a redirect: the login comes from another site, and browsers do not send a Strict cookie after such a redirect.',
+    fix: 'Set SameSite=Strict, and answer the callback with a page that has a meta refresh. Do not answer with a redirect: the visitor comes from the portal, which is another site, and browsers do not send a Strict cookie after a redirect that began on another site.',
     judge: ({ sameSite }) => (sameSite === 'strict' ? undefined : 'is not SameSite=Strict'),
   },
   {
@@ -83,8 +83,8 @@ const needs: CheckDefinition['needs'] = ['page']
 
 /**
  * A session id should have 128 random bits. A cookie does not show how many of its bits are random, so `bitsOf` only
- * estimates how many it can have. The checks accept 112: a UUID has 122, and an estimate can be a little too low, because
- * a random text does not always use its whole alphabet.
+ * estimates how many random bits the cookie can have. The checks accept 112 bits: a UUID has 122 random bits, and the
+ * estimate can be a little too low, because a random text does not always use its whole alphabet.
  */
 const fewestBits = 112
 
@@ -100,9 +100,10 @@ function withoutNumbers(value: string): string {
 }
 
 /**
- * Makes another login with a longer token. Returns whether the answers set longer cookies than the answers of `usual`, a
- * login with the usual token. If not, the cookies contain no token. Even the id of a session can be a long sealed value,
- * so the length of one cookie proves nothing. True if the client refuses the longer token.
+ * Returns whether the cookies contain the token. For this, makes another login with a longer token: the cookies contain
+ * the token if they are now longer than the cookies of `usual`, a login with the usual token. The length of one cookie
+ * proves nothing, because even the id of a session can be a long sealed value. If the client refuses the longer token,
+ * returns true.
  */
 async function growsWith(context: CheckContext, usual: Page, fault: string, value?: string): Promise<boolean> {
   const lengthOf = ({ trail }: Page) =>
@@ -223,7 +224,7 @@ export const cookie: CheckDefinition[] = [
     id: 'cookie-each-unguessable',
     title: 'If one cookie is enough to be signed in, nobody can guess this cookie',
     rule: 'session-unguessable',
-    why: 'Anyone who guesses such a cookie is signed in as the visitor. The other cookies do not protect the session.',
+    why: 'Anyone who guesses this cookie is signed in as the visitor. The other cookies do not protect the session.',
     fix: 'Seal or sign the value of each cookie, or use an id of at least 16 random bytes. A number in base64 or JSON is not a secret.',
     needs,
     async run(context) {
@@ -268,9 +269,9 @@ export const cookie: CheckDefinition[] = [
       if (cookies.some(({ cookie }) => (cookie.maxAge ?? 0) > lifetime + 60)) return
       if (!(await growsWith(context, page, 'exchange-refresh-token', `${refreshToken}${'A'.repeat(1000)}`)))
         throw new NotApplicable('the cookies do not grow with the refresh token, so the server keeps the token')
-      // A client that never renews a session does not need such a cookie, so the check tests whether this client
-      // renews. The browser may delete all cookies when the token expires, so at the first visit, the API refuses a
-      // token that has not expired. The second visit uses an expired token.
+      // A client that never renews a session needs no cookie with a longer lifetime, so the check tests whether this
+      // client renews sessions. The browser may delete all cookies when the token expires. At the first visit, the API
+      // therefore refuses a token that has not expired. The second visit uses an expired token.
       const early = await context.signedIn()
       await context.platform.endAccessTokens(early.person)
       if (!(await visitPage(context, early.browser)).steps.some(isRenewal))
@@ -418,7 +419,7 @@ export const cookie: CheckDefinition[] = [
     id: 'cookie-not-computed',
     title: 'The session cookie is not computed from the state, the code, the user or the time',
     rule: 'session-unguessable',
-    why: 'The address of the callback contains the state and the code, and many people know the id of a user. An attacker who knows these values can compute such a cookie, even if it is long.',
+    why: 'The address of the callback contains the state and the code, and many people know the id of a user. An attacker who knows these values can compute a session cookie that the client makes from them, even if the cookie is long.',
     fix: 'Take the session id from a cryptographic random generator, or seal the value of the cookie.',
     needs,
     async run(context) {
@@ -469,7 +470,7 @@ export const cookie: CheckDefinition[] = [
     id: 'cookie-large-neighbours',
     title: 'A login works even if the host has 4 KB of other cookies',
     rule: 'CK-04',
-    why: 'Browsers ignore the port of a cookie, so they also send the cookies of other programs on the host.',
+    why: 'A cookie belongs to a host and not to one of its ports. Browsers therefore also send the cookies of other programs on the host.',
     fix: 'Configure the server so that it accepts headers of at least 16 KB, and keep your own cookies small.',
     needs,
     async run(context) {

@@ -267,7 +267,7 @@ export const foreignCookies: CheckDefinition[] = [
     id: 'login-other-cookies-broken',
     title: 'If the cookies of other unfinished logins are broken, the visitor can still finish a login',
     rule: 'CL-06',
-    why: 'After an update, the client may not be able to read the cookies of older logins. The visitor must not have to delete cookies before signing in.',
+    why: 'After an update, a client often cannot read the cookies of older logins. The visitor must not have to delete cookies before signing in.',
     fix: 'Treat every login cookie that you cannot read as missing, and use the login cookies that you can read.',
     async run(context) {
       const browser = context.browser()
@@ -279,7 +279,7 @@ export const foreignCookies: CheckDefinition[] = [
       if (broken.length === 0) throw new NotApplicable('not every login has its own cookie')
       const values = ['garbage', 'e30', '{"state":5,"at":null}']
       for (const [at, name] of broken.entries()) plant(context, browser, name, values[at % values.length]!)
-      // The next login may have to choose which of the older logins it deletes.
+      // When the next login begins, the client may have to delete the cookies of an older login.
       const last = await context.startLogin(browser.newTab())
       for (const one of [start, last]) {
         const known = context.arrived('exchange').length

@@ -84,8 +84,8 @@ const usable: {
     rule: 'token-type-case',
     fault: 'token-type-lowercase',
     what: 'with token_type "bearer"',
-    why: 'A portal may write Bearer in upper or lower case. If the client does not ignore the case, nobody can sign in any more.',
-    fix: 'Ignore case when you compare token_type.',
+    why: 'A portal may write Bearer in upper or lower case. If the client accepts only one spelling, nobody can sign in at a portal that uses another spelling.',
+    fix: 'Ignore upper and lower case when you compare token_type.',
   },
   {
     id: 'uppercase-type',
@@ -93,8 +93,8 @@ const usable: {
     fault: 'member',
     options: { member: 'token_type', value: 'BEARER' },
     what: 'with token_type "BEARER"',
-    why: 'A portal may write Bearer in upper or lower case. If the client does not ignore the case, nobody can sign in any more.',
-    fix: 'Ignore case when you compare token_type.',
+    why: 'A portal may write Bearer in upper or lower case. If the client accepts only one spelling, nobody can sign in at a portal that uses another spelling.',
+    fix: 'Ignore upper and lower case when you compare token_type.',
   },
   {
     id: 'no-refresh-token',
@@ -274,7 +274,7 @@ export const tokenAnswers: CheckDefinition[] = [
       const other = await context.startLogin(browser.newTab())
       const start = await context.startLogin(browser)
       if (other.state === undefined || start.state === undefined || other.state === start.state)
-        throw new NotApplicable('the client begins logins without a state of their own')
+        throw new NotApplicable('the client does not give each login its own state')
       const callback = await context.authorize(start)
       await context.order('exchange-member', { options: { member: 'state', value: other.state }, state: start.state })
       const page = await followCallback(context, browser, callback)
@@ -314,20 +314,20 @@ export const tokenAnswers: CheckDefinition[] = [
           )
         if (fault !== 'null' && fault !== 'empty') return
         if (!(await context.isSignedIn(browser))) return
-        // The client has accepted the response. It must not send this value in a renewal when the access token ends.
+        // The client has accepted the response. It must not send this value in a renewal when the access token expires.
         const known = context.platform.steps.length
         await context.platform.endAccessTokens(await context.person())
         const { page: next } = await visitPage(context, browser)
         const renewals = context.platform.steps
           .slice(known)
           .filter(step => sentRefreshToken(step, noRefreshTokens[fault]))
-        // A client may remember for a few seconds that the portal refused this renewal. The check waits, so that it
-        // finds the mistake again when it is repeated.
+        // A client may remember for a few seconds that the portal refused this renewal. The check waits,
+        // so that a repetition of the check finds the mistake again.
         if (renewals.length > 0) await context.pause(11_000)
         expectWithFix(
-          'If the refresh token is missing, null or empty, the session has no refresh token. End such a session when the access token ends, and offer to sign in.',
+          'If the refresh token is missing, null or empty, the session has no refresh token. End such a session when the access token expires, and offer to sign in.',
           renewals.length === 0,
-          `After the access token had ended, the client sent a renewal with a refresh token made from the value ${fault === 'null' ? 'null' : '""'}. The visitor got ${next.stoppedAt ? 'a redirect to the portal' : describePage(next)}.`,
+          `After the access token had expired, the client sent a renewal with a refresh token made from the value ${fault === 'null' ? 'null' : '""'}. The visitor got ${next.stoppedAt ? 'a redirect to the portal' : describePage(next)}.`,
           ...renewals.slice(0, 1),
           next,
         )
@@ -359,7 +359,7 @@ export const tokenAnswers: CheckDefinition[] = [
     title:
       'If the token response has a very large expires_in and no refresh token, the client sets no cookie with a wrong lifetime',
     rule: 'CL-19',
-    why: 'Without a refresh token, many clients end the session together with the access token. The lifetime of the session cookie is then expires_in, even if the lifetime is usually fixed.',
+    why: 'Without a refresh token, many clients end the session when the access token expires. The session cookie then lives for expires_in seconds, even if the client usually uses a fixed lifetime.',
     fix: 'Limit expires_in to a maximum, such as 400 days, before you use it. The limit must also apply to a session without a refresh token.',
     async run(context) {
       for (const seconds of [4_000_000_000, 1e21, 1e300]) {
@@ -490,7 +490,7 @@ export const tokenAnswers: CheckDefinition[] = [
       const exchange = (await context.codeExchanges()).find(({ fault }) => fault)
       if (!exchange || exchange.durationMs > 2500)
         throw new NotApplicable(
-          'the sandbox needed more than 2.5 seconds for the token response, so the client may give up',
+          'the sandbox needed more than 2.5 seconds for the token response, so even a correct client may give up',
         )
       await context.signedIn()
       fail('The body of the token response arrived one byte at a time. Nobody is signed in.', page, exchange)

@@ -68,7 +68,7 @@ export const failedLogins: CheckDefinition[] = [
     id: 'log-state-of-failed-login',
     title: 'When a login fails, the client prints neither the state of the callback nor the state of the login',
     rule: 'LG-01',
-    why: 'When the state of a callback differs from the state of the login, many programs print both. While the login is unfinished, its state is still valid, and logs are often copied to other systems.',
+    why: 'When the state of a callback differs from the state of the login, many programs print both states. The state of an unfinished login is still valid, and logs are often copied to other systems.',
     fix: 'Print only that the states differ, or that the login failed. Do not print either state.',
     needs: ['process'],
     async run(context) {
@@ -110,7 +110,7 @@ export const failedLogins: CheckDefinition[] = [
     id: 'log-new-secret',
     title: 'The client does not print a new secret of an application',
     rule: 'SE-04',
-    why: 'The secret may be shown only once, to the person who created it.',
+    why: 'Only the person who created the secret may see it, and only once.',
     fix: 'Log the status of an API answer, but no part of its body.',
     needs: ['process', 'page'],
     async run(context) {

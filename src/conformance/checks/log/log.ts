@@ -1,4 +1,4 @@
-// Checks on what the client prints. Its output must contain no secrets and no personal texts.
+// Checks what the client prints. The output must contain no secrets and no personal texts.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
@@ -148,7 +148,7 @@ export const log: CheckDefinition[] = [
       await context.request(`${context.settings.callback}/nowhere?code=${other}`)
       await context.request('/nowhere/at/all?access_token=misled-token-77aa55cc33')
       await expectUnprinted(context, 'a code', [code, other, 'misled-token-77aa55cc33'])
-      // In some clients, other code refuses these requests and prints the whole address.
+      // In some clients, separate code refuses the following requests and prints the whole address.
       const refused = `${context.settings.callback}?code=unusual-code-5c2b8e1f7a&state=somebody-elses-state`
       for (const method of ['HEAD', 'POST', 'PUT', 'OPTIONS'])
         await context.request(refused, { method, headers: { 'content-length': '0' } })
@@ -295,7 +295,7 @@ export const log: CheckDefinition[] = [
     id: 'log-created-secret',
     title: 'The client does not print the secret of a new application',
     rule: 'SE-04',
-    why: 'The secret may be shown only once, to the person who created the application.',
+    why: 'Only the person who created the application may see the secret, and only once.',
     fix: 'Log the status of an API answer, but no part of its body.',
     needs: ['process', 'create'],
     async run(context) {
@@ -307,7 +307,7 @@ export const log: CheckDefinition[] = [
   },
   {
     id: 'log-forms',
-    title: 'The client does not print what a visitor types into a form',
+    title: 'The client does not print the texts that a visitor types into a form',
     rule: 'LG-06',
     why: 'Forms contain personal texts. Many people can read a log, and logs are kept for a long time.',
     fix: 'Log only the path and the status of a request that sends a form, never its body.',
@@ -321,9 +321,9 @@ export const log: CheckDefinition[] = [
   },
   {
     id: 'log-refused-form',
-    title: 'The client does not print what a visitor typed into a form, even if the client or the API refuses the form',
+    title: 'The client does not print the texts of a form, even if the client or the API refuses the form',
     rule: 'LG-06',
-    why: 'Forms contain personal texts, and many programs print a form when it is refused.',
+    why: 'Forms contain personal texts, and many programs print a form when they refuse it.',
     fix: 'Log the name of the wrong field, and not its value.',
     needs: ['process', 'page', 'create'],
     async run(context) {
@@ -382,7 +382,7 @@ export const log: CheckDefinition[] = [
     title: 'A line break in an address does not add a line to the log',
     rule: 'LG-03',
     why: 'A line break begins a new line of the log. Anyone who can write a line break into the log can invent lines, for example about another visitor.',
-    fix: 'Log as JSON, or escape control characters. Log the path as it arrived, not decoded.',
+    fix: 'Log as JSON, or escape control characters. Log the path without decoding it.',
     needs,
     async run(context) {
       const mark = 'level=error-forged-by-a-visitor'
@@ -460,7 +460,7 @@ export const log: CheckDefinition[] = [
     title: 'A line break in the callback of an unfinished login does not add a line to the log',
     rule: 'LG-03',
     why: 'A line break begins a new line of the log. A visitor who changes the callback of their own login can then invent lines.',
-    fix: 'Log as JSON, or escape control characters. Log the error code of a callback only if you know this code.',
+    fix: 'Log as JSON, or escape control characters. Log the error code of a callback only if this code is in a fixed list.',
     needs,
     async run(context) {
       const mark = 'level=error-forged-by-a-callback'
@@ -501,8 +501,8 @@ async function expectNoLine(context: CheckContext, mark: string): Promise<void> 
 }
 
 /**
- * Creates an application whose name is the text `description`. If the form has a description field, the field gets the same
- * text.
+ * Creates an application whose name is the text `description`. If the form has a description field, the field gets the
+ * same text.
  */
 async function create(context: CheckContext, description = ''): Promise<{ open: OpenForm; creation: LabStep }> {
   const open = await openCreateForm(context, description || undefined)

@@ -72,7 +72,7 @@ async function startUnder(
     const seconds = (ms: number) => `${Math.round(ms / 1000)} seconds`
     if (usualMs > mostMs / 2)
       throw new Undecided(
-        `The client did not answer within ${seconds(mostMs)} after a restart with this fault. A restart without a fault took ${seconds(usualMs)}, too.`,
+        `The client did not answer within ${seconds(mostMs)} after a restart with this fault. A restart without a fault also took ${seconds(usualMs)}.`,
       )
     fail(
       `The client was restarted while the metadata document had this fault. It did not answer within ${seconds(mostMs)}.`,
@@ -122,7 +122,7 @@ const failures: CheckDefinition[] = [
   id: `metadata-${failure}`,
   title: `If the portal sends ${what} instead of its metadata, visitors can sign in during this failure and afterwards`,
   rule: 'metadata-optional',
-  why: 'The client knows the addresses of the portal from its settings. If it also needs the document, nobody can sign in while the document is missing.',
+  why: 'The client knows the addresses of the portal from its settings. If the client also needs the document, nobody can sign in while the document is missing.',
   fix: 'Read the document with a short deadline. If the request fails, continue without the optional features that the document lists.',
   needs: ['process', 'page'],
   ...alone,
@@ -142,13 +142,13 @@ const failures: CheckDefinition[] = [
 }))
 
 /**
- * A login may wait one second for the document. The check allows more, for a slow machine and for the client's own
- * work.
+ * A login may wait one second for the document. The check allows more time, because the machine can be slow, and the
+ * client has other work to do.
  */
 const longestWaitMs = 3000
 /**
- * If a login takes longer than this, the check begins a second login. One slow login may have another cause, but two
- * rarely do.
+ * If a login takes longer than this, the check begins a second login. One slow login can have another cause, but two
+ * slow logins rarely have another cause.
  */
 const slowLoginMs = 2000
 
@@ -201,8 +201,8 @@ const others: CheckDefinition[] = [
     id: 'metadata-broken',
     title: "If the portal's metadata is broken, visitors can still sign in",
     rule: 'metadata-optional',
-    why: 'The client knows the addresses of the portal from its settings. If it also needs a correct document, nobody can sign in while the document is broken.',
-    fix: 'Check the type of each field before you use it. If the document cannot be read, continue without its optional features.',
+    why: 'The client knows the addresses of the portal from its settings. If the client also needs a correct document, nobody can sign in while the document is broken.',
+    fix: 'Check the type of each field before you use it. If you cannot read the document, continue without the optional features that it lists.',
     needs: ['process', 'page'],
     ...alone,
     async run(context) {
@@ -221,7 +221,7 @@ const others: CheckDefinition[] = [
     id: 'metadata-wrong-types',
     title: "If fields of the portal's metadata have wrong types when the client starts, visitors can still sign in",
     rule: 'metadata-optional',
-    why: 'In many languages, searching a value that is not a list raises an error. Then nobody can sign in.',
+    why: 'In many languages, a search in a value that is not a list raises an error. Then nobody can sign in.',
     fix: 'Check the type of each field and of each item in a list before you use it. Ignore a field with a wrong type.',
     needs: ['process', 'page'],
     ...alone,
@@ -282,7 +282,7 @@ const others: CheckDefinition[] = [
     id: 'metadata-redirect',
     title: 'If the portal redirects the request for its metadata, the client does not follow the redirect',
     rule: 'UP-02',
-    why: 'A client that follows the redirect uses a document from an address that it has not chosen. Many HTTP libraries follow redirects by default.',
+    why: 'A client that follows the redirect uses a document from an unknown address. Many HTTP libraries follow redirects by default.',
     fix: 'Switch off redirects for this request, and continue without the document.',
     needs: ['process'],
     ...alone,
@@ -431,7 +431,7 @@ async function expectNothingThere(context: CheckContext, path: string, members: 
   const hasTokens = context.arrived('exchange').some(({ response }) => response.status === 200)
   if (otherSite.arrived(path).length === 0 && !hasTokens)
     throw new Undecided(
-      'The client did not exchange a code, so the check cannot see where it sends tokens and its secret.',
+      'The client did not exchange a code, so the check cannot see where the client sends its secret and the tokens.',
     )
   if (context.settings.page) {
     const person = await context.person()

@@ -34,7 +34,7 @@ const failures: [fault: string, options?: Record<string, unknown>][] = [
   ),
 ]
 
-/** Names that a client may not be able to write into a cookie, a header or a database. */
+/** Names that some clients cannot write into a cookie, a header or a database. */
 const oddNames: [what: string, firstName: string, lastName: string][] = [
   ['letters outside ASCII', 'Zoë', 'Müller'],
   ['Chinese letters and an emoji', '小明', '😀'],
@@ -134,7 +134,7 @@ export const name: CheckDefinition[] = [
     id: 'name-long-cookie',
     title: 'If the name of the visitor has 5,000 characters, the client sets no cookie of more than 4,096 bytes',
     rule: 'CK-03',
-    why: 'Browsers drop a larger cookie without a message. Nobody is then signed in after the login.',
+    why: 'Browsers silently drop a larger cookie. Nobody is then signed in after the login.',
     fix: 'Shorten the name before you write it into a cookie, or keep the name on the server.',
     needs,
     async run(context) {
@@ -356,7 +356,7 @@ export const name: CheckDefinition[] = [
       id: `name-redirect-${status}`,
       title: `If the portal redirects the request for the visitor's name (status ${status}), the client does not follow the redirect`,
       rule: 'UP-02',
-      why: 'A client that follows the redirect sends the access token to an address that it has not chosen. Many HTTP libraries follow redirects by default.',
+      why: 'A client that follows the redirect sends the access token to an unknown address. Many HTTP libraries follow redirects by default.',
       fix: 'Switch off redirects for this call, and treat every 3xx as a failure.',
       needs,
       async run(context) {
