@@ -294,7 +294,7 @@ t.test(
       buildOtherClient,
       checks.filter(({ id }) => id === 'cookie-max-age'),
     )
-    t.match(results, [{ verdict: 'not applicable', reason: 'do not grow with the access token' }])
+    t.match(results, [{ verdict: 'not applicable', reason: 'a longer access token does not make the cookies longer' }])
   },
 )
 

@@ -1,5 +1,5 @@
-// Tests answers of the platform with harmful content: ids that change an address, bodies that grow when unpacked,
-// markup in texts, and headers for a browser.
+// Tests how the client handles answers of the platform with harmful content: ids that change an address, bodies that
+// become very large when the client unpacks them, markup in texts, and headers for a browser.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, HttpExchange, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
@@ -290,11 +290,11 @@ const sizes: CheckDefinition[] = [
       why:
         fault === 'large'
           ? 'A client that reads a list without a limit can fill the memory that all visitors share.'
-          : 'A few kilobytes can become gigabytes when the client unpacks them. They fill the memory that all visitors share.',
+          : 'When the client unpacks a few kilobytes, they can become gigabytes, and fill the memory that all visitors share.',
       fix:
         fault === 'large'
           ? 'Count the bytes of every answer while you read the answer, and stop after a few megabytes.'
-          : 'Do not ask for compression, or count the unpacked bytes and stop at a limit.',
+          : 'Do not ask for compression. Or count the unpacked bytes while you read the answer, and stop at a limit.',
       needs,
       async run(context) {
         const { page, empty, full } = await compareUnder(context, `list-${fault}`)
@@ -347,8 +347,8 @@ const sizes: CheckDefinition[] = [
     id: 'name-gzip-bomb',
     title: "The client limits the unpacked size of the portal answer that contains the visitor's name",
     rule: 'UP-04',
-    why: 'A few kilobytes can become gigabytes when the client unpacks them. They fill the memory that all visitors share.',
-    fix: 'Do not ask for compression, or count the unpacked bytes and stop at a limit.',
+    why: 'When the client unpacks a few kilobytes, they can become gigabytes, and fill the memory that all visitors share.',
+    fix: 'Do not ask for compression. Or count the unpacked bytes while you read the answer, and stop at a limit.',
     needs,
     async run(context) {
       const plain = await context.signedIn()
@@ -369,8 +369,8 @@ const sizes: CheckDefinition[] = [
     id: 'exchange-gzip-bomb',
     title: 'The client limits the unpacked size of a compressed token response',
     rule: 'UP-04',
-    why: 'A few kilobytes can become gigabytes when the client unpacks them. They fill the memory that all visitors share.',
-    fix: 'Do not ask for compression, or count the unpacked bytes and stop at a limit.',
+    why: 'When the client unpacks a few kilobytes, they can become gigabytes, and fill the memory that all visitors share.',
+    fix: 'Do not ask for compression. Or count the unpacked bytes while you read the answer, and stop at a limit.',
     needs,
     async run(context) {
       const { browser, callback } = await beginLogin(context)

@@ -9,7 +9,7 @@ import { type OwnApplication, openPagesAbout, openWithApplication } from '../../
 import { requireShown } from '../../steps/applications.ts'
 
 interface Visitor extends OwnApplication {
-  /** Texts that only pages of this visitor may contain. Each text has a description. */
+  /** Texts that must appear only on pages of this visitor. Each text has a description. */
   marks: [what: string, text: string][]
   addresses: string[]
 }
@@ -126,8 +126,8 @@ export const otherVisitors: CheckDefinition[] = [
           const open = ({ browser, addresses }: Visitor) =>
             openAll(context, browser.copy(), [addresses[at] ?? addresses[0]!])
           const [first, second, third, fourth] = await Promise.all([open(one), open(two), open(one), open(two)])
-          expectNothingOf(two, [...first, ...third], 'If two visitors open their pages at the same time')
-          expectNothingOf(one, [...second, ...fourth], 'If two visitors open their pages at the same time')
+          expectNothingOf(two, [...first, ...third], 'When two visitors opened their pages at the same time')
+          expectNothingOf(one, [...second, ...fourth], 'When two visitors opened their pages at the same time')
         }
     },
   },
@@ -135,7 +135,7 @@ export const otherVisitors: CheckDefinition[] = [
     id: 'other-visitors-data-while-down',
     title: 'While the API is down, no page contains the data of another visitor',
     rule,
-    why: 'Some clients show an older answer while the API is down. If they keep this answer for all visitors, they show it to the wrong visitor.',
+    why: 'Some clients show an older answer while the API is down. If all visitors share this answer, the client shows it to the wrong visitor.',
     fix: 'Do not cache answers of the API. If you must show older answers, make the id of the visitor part of the cache key.',
     needs,
     async run(context) {

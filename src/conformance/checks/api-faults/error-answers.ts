@@ -484,7 +484,7 @@ export const errorAnswers: CheckDefinition[] = [
           )
         }
       }
-      if (judged === 0) throw new NotApplicable('no form about an application leads to such an API call')
+      if (judged === 0) throw new NotApplicable('no form about an application makes the client call the API')
     },
   },
 ]

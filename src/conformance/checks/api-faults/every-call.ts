@@ -330,7 +330,7 @@ async function expectAnswersWithoutApi(context: CheckContext): Promise<void> {
   const forms: ApplicationForm[] = []
   for (const found of open.forms) forms.push((await reopen(open.browser, found)) ?? found)
   const { pages, isMet } = await send(forms)
-  if (!isMet) throw new NotApplicable('no form about an application leads to such an API call')
+  if (!isMet) throw new NotApplicable('no form about an application makes the client call the API')
   for (const [at, found] of open.forms.entries()) {
     if (pages[at]!.status !== 0) {
       expectAnswer(pages[at]!)
@@ -524,7 +524,7 @@ export const everyCallRows: CheckDefinition[] = [
           if (!isDone) await expectLostFormTold(context, open.browser, page)
         }
       }
-      if (met === 0) throw new NotApplicable('no form about an application leads to such an API call')
+      if (met === 0) throw new NotApplicable('no form about an application makes the client call the API')
     },
   },
   ...['create', 'change'].map(
@@ -581,9 +581,9 @@ export const everyCallRows: CheckDefinition[] = [
   ...malformed.map(
     (failure): CheckDefinition => ({
       id: `secret-${failure}`,
-      title: `When the API's answer to the call for a new client secret is malformed (${failure}), the visitor gets an answer with a status other than 500, and no page shows a secret that the API has not sent`,
+      title: `When the API's answer to the call for a new client secret is malformed (${failure}), the visitor gets an answer with a status other than 500, and no page shows a word such as "undefined" in place of a missing value`,
       rule: 'UP-06',
-      why: 'The API answer comes from another program, and may lack the secret.',
+      why: 'Another program sends the answer, and the secret may be missing from it.',
       fix: 'Before you show the secret, check that the answer contains it. If the secret is missing, say that a new secret may exist.',
       needs,
       async run(context) {
@@ -600,9 +600,9 @@ export const everyCallRows: CheckDefinition[] = [
   ...['empty', 'not-an-object', 'members-missing'].map(
     (failure): CheckDefinition => ({
       id: `create-${failure}`,
-      title: `When the API's answer to the call that creates an application is malformed (${failure}), the visitor gets an answer with a status other than 500, and no page shows a secret that the API has not sent`,
+      title: `When the API's answer to the call that creates an application is malformed (${failure}), the visitor gets an answer with a status other than 500, and no page shows a word such as "undefined" in place of a missing value`,
       rule: 'UP-06',
-      why: 'The API answer comes from another program, and may lack the OAuth client or its secret.',
+      why: 'Another program sends the answer, and the OAuth client or its secret may be missing from it.',
       fix: 'Check that a JSON member exists before you use it. If a member is missing, link to the list of applications: the API may have created the application anyway.',
       needs: formNeeds,
       async run(context) {

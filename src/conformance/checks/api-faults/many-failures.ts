@@ -205,7 +205,7 @@ export const manyFailures: CheckDefinition[] = [
       await expectBack(
         context,
         { browser, page: page! },
-        `For ${backMs / 1000} seconds after ${manyCalls} failed calls, although the API works again`,
+        `When the API has worked again for ${backMs / 1000} seconds after ${manyCalls} failed calls`,
         backMs,
       )
     },

@@ -51,7 +51,7 @@ const withoutCode: ((query: URLSearchParams) => void)[] = [
 
 /** Wrong values that a client accepts if it compares only a part of the value. */
 const similar: [change: string, make: (right: string) => string][] = [
-  ['cut after eight characters', right => right.slice(0, 8)],
+  ['shortened to eight characters', right => right.slice(0, 8)],
   ['without its last character', right => right.slice(0, -1)],
   ['without its first character', right => right.slice(1)],
   ['with another character after it', right => `${right}0`],
@@ -150,7 +150,7 @@ export const callbackParameters: CheckDefinition[] = [
   },
   {
     id: 'callback-client-id-similar',
-    title: 'The client refuses a callback whose client_id is cut, or has additional characters',
+    title: 'The client refuses a callback whose client_id is shortened, or has additional characters',
     rule: 'CL-10',
     why: 'A client that compares only a part of client_id accepts the callback of another client with a similar id.',
     fix: 'Compare the whole client_id with the client id of your configuration. It is not enough to compare the beginnings, or to search for one text in the other.',
@@ -179,7 +179,7 @@ export const callbackParameters: CheckDefinition[] = [
     title: 'When a callback has no code, the client makes no exchange, and does not begin a new login by itself',
     rule: 'callback-code',
     why: 'An exchange without a code always fails at the portal. If the client begins a new login instead, and the portal again sends no code, the redirects never end.',
-    fix: 'Refuse a callback without a code, with a page that offers to sign in again.',
+    fix: 'If a callback has no code, refuse the callback, and answer with a page that offers to sign in again.',
     async run(context) {
       for (const change of withoutCode) {
         const { browser, callback } = await beginLogin(context)
@@ -502,7 +502,7 @@ export const callbackParameters: CheckDefinition[] = [
       id: `callback-code-${id}`,
       title: `When the code in a callback contains ${what}, the client does not send this code to the portal`,
       rule: 'CL-16',
-      why: 'The portal never issues a code with such a character. Anybody can make visitors open such a callback, and every useless exchange costs a connection to the portal.',
+      why: 'The portal never issues a code with such a character. Anybody can make visitors open a callback with a useless code, and every useless exchange costs a connection to the portal.',
       fix: 'Before the exchange, check that the code contains only printable ASCII characters. If the code contains another character, answer with status 400.',
       async run(context) {
         const known = await requireExchange(context)
@@ -517,7 +517,7 @@ export const callbackParameters: CheckDefinition[] = [
     title:
       'In a browser that has begun a login, the client answers the callback with a page, whatever value a parameter has',
     rule: 'oauth-sanitize',
-    why: 'Anybody can make visitors open such a callback. Functions that compare or parse strings throw errors for some values, for example for a letter outside ASCII, a string of unexpected length or a broken address.',
+    why: 'Anybody can make visitors open a callback with any parameters. Functions that compare or parse strings throw errors for some values, for example for a letter outside ASCII, a string of unexpected length or a broken address.',
     fix: 'Check the type, the length and the characters of each parameter before you use it. Answer a wrong value with status 400.',
     async run(context) {
       for (const name of ['state', 'client_id', 'iss', 'subject', 'redirect_uri', 'error', 'error_description'])
@@ -593,7 +593,7 @@ export const callbackParameters: CheckDefinition[] = [
       id: `callback-${id}`,
       title: `The client refuses a callback ${title}, and answers with a page`,
       rule: id === 'nothing' ? 'CL-04' : 'oauth-sanitize',
-      why: 'Anybody can send such a callback. An uncaught exception can crash the client for all visitors.',
+      why: 'Anybody can send a callback with any query. An uncaught exception can crash the client for all visitors.',
       fix: 'Check the query before you use it, and answer with status 400.',
       async run(context) {
         const { browser, start, callback } = await beginLogin(context)

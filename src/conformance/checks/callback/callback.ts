@@ -410,7 +410,7 @@ export const callback: CheckDefinition[] = [
         statuses.push(page.status)
       }
       expectWithFix(
-        'Show the page even if the address has no parameters, because another portal may not add parameters to cancel_url.',
+        'Show the page even if the address has no parameters, because some portals add no parameters to cancel_url.',
         statuses[0]! >= 400 || statuses[1]! < 400,
         `With error and state, cancel_url was answered with status ${statuses[0]}. Without parameters, it was answered with status ${statuses[1]}.`,
       )

@@ -41,7 +41,7 @@ const unknown: [name: string, value: string][] = [
   ['address', evil],
 ]
 
-/** Parameters of a callback that a client may show on a page. */
+/** Parameters of a callback that some clients show on a page. */
 const shown = [
   'code',
   'client_id',

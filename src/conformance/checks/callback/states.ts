@@ -32,7 +32,11 @@ const wrongStates: [id: string, title: string, change: (state: string, query: UR
     'whose state differs in its last characters',
     (state, query) => query.set('state', `${state.slice(0, -4)}${state.endsWith('AAAA') ? 'BBBB' : 'AAAA'}`),
   ],
-  ['shortened', 'whose state is cut in half', (state, query) => query.set('state', state.slice(0, state.length / 2))],
+  [
+    'shortened',
+    'whose state is only the first half of the right state',
+    (state, query) => query.set('state', state.slice(0, state.length / 2)),
+  ],
   ['longer', 'whose state has additional characters at the end', (state, query) => query.set('state', `${state}A`)],
   [
     'case',
@@ -214,7 +218,7 @@ export const states: CheckDefinition[] = [
     id: 'state-similar',
     title: 'The client refuses a callback whose state only resembles the right state or is repeated',
     rule: 'CL-04',
-    why: 'Only the state shows that a callback belongs to a login of this browser. A client that trims, cuts or interprets the value before the comparison accepts states that nobody has created.',
+    why: 'Only the state shows that a callback belongs to a login of this browser. A client that trims, shortens or interprets the value before the comparison accepts states that nobody has created.',
     fix: 'Refuse a callback that has no parameter state, or more than one. Compare the whole, unchanged value of this parameter with the state that you stored for this browser.',
     async run(context) {
       for (const [what, change] of similarStates) {

@@ -75,7 +75,7 @@ export const brokenCookies: CheckDefinition[] = [
   {
     id: 'cookie-cut-elsewhere',
     title:
-      'If a session cookie is cut off or contains garbage, the client answers a sign-out, a form, the login path and the callback with a status below 500',
+      'If a session cookie is shortened or contains garbage, the client answers a sign-out, a form, the login path and the callback with a status below 500',
     rule: 'CK-10',
     why: 'After a change of the keys, the browser of every visitor has a session cookie that the client cannot read. Clients often read this cookie with separate code when a visitor signs out, sends a form or signs in. If that code fails, the visitor can neither sign out nor sign in again.',
     fix: 'Read the session cookie with one function. If this function cannot read the value, treat the cookie as missing.',
@@ -176,7 +176,7 @@ export const brokenCookies: CheckDefinition[] = [
       const first = await cookiesWithToken(context, short)
       const second = await cookiesWithToken(context, long)
       const growth = (second.longest - first.longest) / (long - short)
-      if (growth < 0.5) throw new NotApplicable('no cookie becomes longer if the access token becomes longer')
+      if (growth < 0.5) throw new NotApplicable('a longer access token does not make any cookie longer')
       // Sealed values grow in steps of more than one byte, so the check tries three lengths in a row.
       const length = long + Math.ceil((4097 - second.longest) / growth)
       for (const one of [length, length + 1, length + 2])

@@ -148,7 +148,7 @@ export const cookie: CheckDefinition[] = [
     id: 'cookie-max-age',
     title: 'A session cookie lives as long as the access token',
     rule: 'CK-01',
-    why: 'If the cookie lives longer than the token, the browser still sends the cookie after the session has ended. If the cookie lives for a shorter time, the session ends too early.',
+    why: 'If the cookie lives longer than the token, the browser still sends the cookie after the session has ended. If the cookie expires before the token, the session ends too early.',
     fix: 'Set Max-Age to the value of expires_in in the token response, in seconds.',
     needs,
     async run(context) {
@@ -156,7 +156,7 @@ export const cookie: CheckDefinition[] = [
       const ages = cookies.map(({ cookie }) => `${cookie.name}: ${cookie.maxAge ?? 'until the browser is closed'}`)
       const isRight = cookies.some(({ cookie }) => Math.abs((cookie.maxAge ?? 0) - 7200) <= 60)
       if (!isRight && !(await growsWith(context, page, 'exchange-access-token-3-kb')))
-        throw new NotApplicable('the cookies do not grow with the access token, so the server keeps the token')
+        throw new NotApplicable('a longer access token does not make the cookies longer, so the server keeps the token')
       expect(
         isRight,
         `expires_in was 7200. The lifetimes of the cookies in seconds are: ${ages.join(', ')}.`,
@@ -252,7 +252,7 @@ export const cookie: CheckDefinition[] = [
   },
   {
     id: 'cookie-refresh-age',
-    title: 'A session cookie lives longer than the access token, so that the session can be renewed',
+    title: 'A session cookie lives longer than the access token, so that the client can renew the session',
     rule: 'CK-09',
     why: 'If the cookie with the refresh token has no Max-Age or expires with the access token, the browser deletes the refresh token too early. The visitor must then sign in again.',
     fix: 'Put the refresh token into a separate cookie. Set its Max-Age to a longer time than expires_in, such as 14 days.',
@@ -268,7 +268,9 @@ export const cookie: CheckDefinition[] = [
         throw new Undecided('The token response had no refresh token or no lifetime.')
       if (cookies.some(({ cookie }) => (cookie.maxAge ?? 0) > lifetime + 60)) return
       if (!(await growsWith(context, page, 'exchange-refresh-token', `${refreshToken}${'A'.repeat(1000)}`)))
-        throw new NotApplicable('the cookies do not grow with the refresh token, so the server keeps the token')
+        throw new NotApplicable(
+          'a longer refresh token does not make the cookies longer, so the server keeps the token',
+        )
       // A client that never renews a session needs no cookie with a longer lifetime, so the check tests whether this
       // client renews sessions. The browser may delete all cookies when the token expires. At the first visit, the API
       // therefore refuses a token that has not expired. The second visit uses an expired token.

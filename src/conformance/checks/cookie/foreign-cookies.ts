@@ -1,4 +1,4 @@
-// Tests how the client handles cookies that it did not set: changed, cut or planted values, and values from another
+// Tests how the client handles cookies that it did not set: changed, shortened or planted values, and values of another
 // cookie.
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import { type CheckContext, readStart } from '../../context.ts'
@@ -35,7 +35,7 @@ function change(text: string, at: number): string {
 
 const needs: CheckDefinition['needs'] = ['page']
 
-/** Returns the route in the value of each cookie (routeIn). */
+/** For each cookie, returns the part of its value that names an instance of the server (see routeIn). */
 async function routesOf(
   context: CheckContext,
   cookies: Awaited<ReturnType<typeof sessionOf>>['cookies'],
@@ -90,9 +90,9 @@ export const foreignCookies: CheckDefinition[] = [
   {
     id: 'cookie-cut',
     title:
-      'If a session cookie is empty, cut or garbage, the client treats the cookie as missing, and answers with a page',
+      'If a session cookie is empty, shortened or garbage, the client treats the cookie as missing, and answers with a page',
     rule: 'CK-10',
-    why: 'A proxy can cut a cookie. An older version of the client may have set a different value. And an attacker can invent values. The client must answer in each of these cases.',
+    why: 'A proxy can shorten a cookie, an older version of the client may have set a different value, and an attacker can invent values. The client must answer in each of these cases.',
     fix: 'Treat every cookie that you cannot read as missing.',
     needs,
     isAlone: true,
@@ -204,7 +204,7 @@ export const foreignCookies: CheckDefinition[] = [
     id: 'login-cookie-garbage',
     title: 'If login cookies contain unexpected values, the client answers with a status below 500',
     rule: 'CK-10',
-    why: 'An older version of the client, or another program on the host, may have set cookies whose names are similar to those of login cookies. Even if the client cannot read such a cookie, the visitor must be able to sign in.',
+    why: 'An older version of the client, or another program on the host, may have set cookies whose names are similar to the names of login cookies. Even if the client cannot read such a cookie, the visitor must be able to sign in.',
     fix: 'Treat every cookie that you cannot read as missing.',
     async run(context) {
       const first = context.browser()

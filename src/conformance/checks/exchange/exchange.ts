@@ -250,7 +250,7 @@ export const exchange: CheckDefinition[] = [
   },
   {
     id: 'exchange-every-login',
-    title: 'The exchange contains the same fields, however the login began',
+    title: 'The exchange contains the same fields, no matter how the login began',
     rule: 'CL-14',
     why: 'A login can also begin with a return address, in a browser with a session, or at another instance. Many clients have separate code for these cases.',
     fix: 'Build the form of every exchange in one function.',
@@ -467,8 +467,8 @@ export const exchange: CheckDefinition[] = [
 ]
 
 /**
- * From a request and its answer, returns the texts that scripts or extensions can read, and the address, which the
- * browser history contains. `where` names the place of each text.
+ * Returns the texts of a request and its answer that scripts or extensions can read. Also returns the address of the
+ * request, because the browser history contains this address. `where` names the place of each text.
  */
 function placesOf({ request, response }: HttpExchange): [where: string, text: string][] {
   if (!('status' in response)) return [['The address of a page', request.url]]

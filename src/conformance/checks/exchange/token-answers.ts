@@ -38,7 +38,7 @@ const unusable: { fault: string; title: string; rule: RuleId; why: string }[] = 
     fault: `access-token-${fault}`,
     title: `After a token response ${what}, nobody is signed in`,
     rule: 'CL-18' as const,
-    why: 'If the client uses such a value as a token, the session does not work, or the client sends a broken header.',
+    why: 'If the client uses this value as a token, the session does not work, or the client sends a broken header.',
   })),
   {
     fault: 'token-type-mac',
@@ -189,7 +189,7 @@ export const tokenAnswers: CheckDefinition[] = [
     title:
       'If the access token in the token response contains a character that no header can contain, nobody is signed in',
     rule: 'CL-18',
-    why: 'A header cannot contain such a token. If the client starts a session with it, every page of the visitor fails.',
+    why: 'A header cannot contain such a token. If the client starts a session with this token, every page of the visitor fails.',
     fix: 'Accept an access token only if all its characters are visible ASCII characters. Otherwise, answer with a page that offers to sign in again.',
     needs: ['page'],
     // Runs alone: the platform cannot tell which user a call with a faulty token belongs to, so this check must count
@@ -227,7 +227,7 @@ export const tokenAnswers: CheckDefinition[] = [
     id: 'token-answer-access-token-other',
     title: 'If the access token in the token response is true or an object, nobody is signed in',
     rule: 'CL-18',
-    why: 'If the client uses such a value as a token, the session does not work, or the client sends a broken header.',
+    why: 'If the client uses this value as a token, the session does not work, or the client sends a broken header.',
     fix: 'Check every value in the token response before you store anything. If a value is wrong, answer with a page that offers to sign in again.',
     needs: ['page'],
     // Runs alone: the platform cannot tell which user a call with a faulty token belongs to, so this check must count
@@ -302,7 +302,7 @@ export const tokenAnswers: CheckDefinition[] = [
       title: `If the refresh token in the token response is ${fault === 'with-newline' ? 'a string of two lines' : fault === 'number' ? 'a number' : fault}, the visitor gets a page, and the client uses the value neither in a cookie nor in a renewal`,
       rule: 'oauth-sanitize',
       why: 'A value that is not a token can break a cookie or a header. The client also cannot renew the session with such a value.',
-      fix: 'Use a refresh token only if it is a string of visible ASCII characters. Otherwise treat it as missing.',
+      fix: 'Use a refresh token only if it is a string of visible ASCII characters. Otherwise, treat the refresh token as missing.',
       async run(context) {
         const { browser, page } = await loginWith(context, `refresh-token-${fault}`)
         expect(page.status !== 0, `There was no answer: ${page.error}.`, page)

@@ -207,7 +207,7 @@ const others: CheckDefinition[] = [
     ...alone,
     async run(context) {
       const isMet = await startUnder(context, 'metadata-half')
-      await expectLogin(context, 'While the document is cut off in the middle, nobody can sign in.')
+      await expectLogin(context, 'While the document ends in the middle of its JSON, nobody can sign in.')
       await expectMet(context, isMet)
       for (const [fault, options] of broken) {
         await context.dropFaults()
@@ -305,7 +305,7 @@ const others: CheckDefinition[] = [
     ...alone,
     async run(context) {
       const isMet = await startUnder(context, 'metadata-members', { members: { issuer: 'https://portal.example' } })
-      // A correct client revokes nothing here, so the check waits for the full time. The time is therefore short.
+      // A correct client revokes nothing here, so the check waits for the full time. For this reason, the time is short.
       const isRevoked = await revokes(context, 1)
       await expectMet(context, isMet)
       await context.dropFaults()
@@ -489,7 +489,7 @@ export const metadata: CheckDefinition[] = [
     title:
       'If the issuer in the metadata is not the portal, the client uses none of the features that the metadata lists',
     rule: 'metadata-issuer',
-    why: 'The document describes another server. This portal may not have the listed features, and may refuse the login.',
+    why: 'The document describes another server. If this portal does not have a listed feature, the portal can refuse the login.',
     fix: 'Compare the issuer field with the configured address of the portal, character by character. If they differ, treat the document as missing.',
     needs: ['process'],
     ...alone,
@@ -653,7 +653,7 @@ export const metadata: CheckDefinition[] = [
     title:
       'If the metadata is missing or lists no revocation endpoint, the client does not revoke tokens when a visitor signs out',
     rule: 'revocation-listed',
-    why: 'Revocation is not part of the specification of the platform. The client would send its secret to an address that may not exist.',
+    why: 'Revocation is not part of the specification of the platform. At some portals, the client would send its secret to an address that does not exist.',
     fix: 'Revoke tokens only if the last readable document contains a revocation_endpoint.',
     needs: ['process', 'page', 'logout'],
     ...alone,
@@ -684,7 +684,7 @@ export const metadata: CheckDefinition[] = [
     id: 'metadata-no-sign-out-link',
     title: "If the metadata lists no end_session_endpoint, no page links to the portal's sign-out",
     rule: 'portal-sign-out-link',
-    why: 'The specification of the platform has no sign-out page at the portal. The link would lead to an address that may not exist, and the visitor would believe that the portal has signed them out.',
+    why: 'The specification of the platform has no sign-out page at the portal. At some portals, the link would lead to an address that does not exist, and the visitor would believe that the portal has signed them out.',
     fix: "Show a link to the portal's sign-out only if the last readable document contains an end_session_endpoint.",
     needs: ['process', 'page', 'logout'],
     ...alone,
