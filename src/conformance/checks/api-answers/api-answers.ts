@@ -27,7 +27,7 @@ const ids: [id: string, what: string, rule: CheckDefinition['rule'], values: unk
   ['query', 'contains a query or a fragment', 'PG-23', ['?x=1&y=2', '#x', 'a?x=1']],
   [
     'markup',
-    'contains markup or a script address',
+    'is markup or a javascript: address',
     'PG-07',
     ['<script>conformance()</script>', '"><img src=x onerror=conformance()>', 'javascript:conformance()'],
   ],

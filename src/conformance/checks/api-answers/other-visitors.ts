@@ -77,7 +77,7 @@ function expectNothingOf({ marks, id }: Visitor, pages: Page[], when: string): v
 
 const rule = 'visitors-apart'
 const why =
-  'If a client stores an answer of the API in a cache for all visitors or in a global variable, it can show the data of one visitor to another visitor.'
+  'Some clients store an answer of the API in a cache for all visitors, or in a global variable. They can then show the data of one visitor to another visitor.'
 const needs: CheckDefinition['needs'] = ['page']
 
 export const otherVisitors: CheckDefinition[] = [
@@ -111,7 +111,7 @@ export const otherVisitors: CheckDefinition[] = [
       'If two visitors open the pages about their applications at the same time, no page contains data of the other visitor',
     rule,
     why,
-    fix: 'Keep the session and the answers of the API in variables of the request, and never in a global variable. If equal calls that run at the same time share one answer, let only calls for the same visitor share it.',
+    fix: 'Keep the session and the answers of the API in variables of the request, and never in a global variable. If equal calls that run at the same time share one answer, let only calls for the same visitor share an answer.',
     needs,
     async run(context) {
       const one = await openVisitor(context, await context.person())

@@ -196,7 +196,11 @@ const creations: CheckDefinition[] = ['reset', 'reset-after', '503', '503-after'
   async run(context) {
     const under = await createUnder(context, `create-${failure}`)
     const { creations } = under
-    expect(creations.length <= 1, `${creations.length} creations arrived.`, ...creations)
+    expect(
+      creations.length <= 1,
+      `The API received ${creations.length} calls that create an application.`,
+      ...creations,
+    )
     // The client may report a success if the platform created the application in spite of the fault, or if the status
     // was 2xx.
     if (!['reset', '503'].includes(failure)) expectAnswer(under.page)

@@ -1,6 +1,6 @@
 // Error answers and slow answers of the API, and calls that the client must not repeat. Many clients limit the size and
-// the time of a correct answer, but read an error answer to its end. Other clients have these limits in
-// only one of several functions.
+// the time of a correct answer, but read an error answer to its end. Other clients have these limits in only one of
+// several functions.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -280,7 +280,7 @@ export const errorAnswers: CheckDefinition[] = [
       await context.platform.settle(3000)
       // The sandbox does not record a call whose connection is still open, so this check counts the calls.
       const calls = await endFault(context, 'create-never', [page], noCreation)
-      expect(calls === 1, `${calls} creations arrived.`, page)
+      expect(calls === 1, `The API received ${calls} calls that create an application.`, page)
     },
   },
   {
@@ -375,8 +375,8 @@ export const errorAnswers: CheckDefinition[] = [
         if (!steps.some(({ fault }) => fault?.name === 'get-401')) continue
         met++
         expectAnswer(page)
-        // A client that has renewed the session just before this call need not renew it again. It may repeat the call
-        // with the new token.
+        // If the client has renewed the session just before this call, it does not have to renew the session again. It
+        // may repeat the call with the new token.
         const refused = steps.find(({ fault }) => fault?.name === 'get-401')!
         const isRepeated = steps.some(
           ({ request: { url, headers }, response }) =>

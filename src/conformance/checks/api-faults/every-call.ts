@@ -570,7 +570,7 @@ export const everyCallRows: CheckDefinition[] = [
           const secrets = calls.filter(({ request }) => request.method === 'POST')
           expect(
             secrets.length <= 1,
-            `${secrets.length} calls for a new secret arrived (${failure}).`,
+            `The API received ${secrets.length} calls for a new secret (${failure}).`,
             page,
             ...secrets,
           )
@@ -581,7 +581,7 @@ export const everyCallRows: CheckDefinition[] = [
   ...malformed.map(
     (failure): CheckDefinition => ({
       id: `secret-${failure}`,
-      title: `When the API's answer to the call for a new client secret is malformed (${failure}), the visitor gets an answer with a status other than 500, and no page shows a word such as "undefined" in place of a missing value`,
+      title: `When the API's answer to the call for a new client secret is malformed (${failure}), the client neither answers with status 500 nor shows a word such as "undefined" in place of a missing value`,
       rule: 'UP-06',
       why: 'Another program sends the answer, and the secret may be missing from it.',
       fix: 'Before you show the secret, check that the answer contains it. If the secret is missing, say that a new secret may exist.',
@@ -600,7 +600,7 @@ export const everyCallRows: CheckDefinition[] = [
   ...['empty', 'not-an-object', 'members-missing'].map(
     (failure): CheckDefinition => ({
       id: `create-${failure}`,
-      title: `When the API's answer to the call that creates an application is malformed (${failure}), the visitor gets an answer with a status other than 500, and no page shows a word such as "undefined" in place of a missing value`,
+      title: `When the API's answer to the call that creates an application is malformed (${failure}), the client neither answers with status 500 nor shows a word such as "undefined" in place of a missing value`,
       rule: 'UP-06',
       why: 'Another program sends the answer, and the OAuth client or its secret may be missing from it.',
       fix: 'Check that a JSON member exists before you use it. If a member is missing, link to the list of applications: the API may have created the application anyway.',
@@ -668,7 +668,7 @@ export const everyCallRows: CheckDefinition[] = [
   {
     id: 'forms-error-not-json',
     title:
-      'When the API refuses the values of a form, but its answer is not JSON or has an incomplete message, the visitor gets an answer with a status other than 500',
+      'When the API refuses the values of a form, but its answer is not JSON or has an incomplete message, the client does not answer with status 500',
     rule: 'UP-06',
     why: 'A proxy in front of the API can answer with a web page or an empty body. A client that parses every error answer as JSON then fails with an unexpected error.',
     fix: 'Catch the errors of the JSON parser, whatever the status of the answer is. Check each part of a message before you use it. Show a page that says that the call failed.',
@@ -868,7 +868,7 @@ export const everyCallRows: CheckDefinition[] = [
     id: 'every-call-headers',
     title: 'The client does not pass response headers of any API call on to the browser',
     rule: 'UP-13',
-    why: 'If the client copies headers from an answer of the platform, the platform can set cookies or grant permissions in the name of the client.',
+    why: 'If the client copies headers from an answer of the platform, these headers can set cookies or grant permissions in the name of the client.',
     fix: 'Set the headers of every answer yourself. Do not copy any header from an answer of the platform.',
     needs,
     async run(context) {

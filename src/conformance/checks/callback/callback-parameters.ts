@@ -139,7 +139,7 @@ export const callbackParameters: CheckDefinition[] = [
     id: 'callback-client-id-other',
     title: 'The client refuses a callback with the client_id of another client',
     rule: 'CL-10',
-    why: 'The portal issued the code of this callback to another client. If your client accepts the callback, it may sign the visitor in to the account of another person.',
+    why: 'The portal issued the code of this callback to another client. If your client accepts the callback, it can sign the visitor in to the account of another person.',
     fix: 'Compare client_id with the client id of your configuration before the exchange.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)

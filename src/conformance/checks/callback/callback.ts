@@ -342,7 +342,7 @@ export const callback: CheckDefinition[] = [
     id: 'callback-head',
     title: 'The client makes no exchange for a HEAD request to the callback',
     rule: 'head-no-effect',
-    why: 'Programs that check links send HEAD requests. If the client makes an exchange for this request, the code is used up, and the visitor cannot sign in with it.',
+    why: 'Programs that check links send HEAD requests. If the client makes an exchange for this request, it uses up the code, and the login of the visitor fails.',
     fix: 'Answer HEAD with 405.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)

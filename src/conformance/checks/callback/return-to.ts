@@ -370,7 +370,7 @@ export const returnTo: CheckDefinition[] = [
   {
     id: 'return-to-unnamed',
     title:
-      'Whatever the name of the parameter for the return address is, the client does not send the visitor to another site',
+      'The client does not send the visitor to another site, whatever the name of the parameter for the return address is',
     rule: 'CL-25',
     why: 'Visitors trust a link to the client. If the login then leads to a page of an attacker, the client has an open redirect.',
     fix: "Accept only a path of the client as the return address. Parse the address with the client's own origin as its base, and check that the result has the same origin.",

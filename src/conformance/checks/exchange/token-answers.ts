@@ -85,7 +85,7 @@ const usable: {
     fault: 'token-type-lowercase',
     what: 'with token_type "bearer"',
     why: 'A portal may write Bearer in upper or lower case. If the client accepts only one spelling, nobody can sign in at a portal that uses another spelling.',
-    fix: 'Ignore upper and lower case when you compare token_type.',
+    fix: 'When you compare token_type, ignore the difference between upper and lower case.',
   },
   {
     id: 'uppercase-type',
@@ -94,7 +94,7 @@ const usable: {
     options: { member: 'token_type', value: 'BEARER' },
     what: 'with token_type "BEARER"',
     why: 'A portal may write Bearer in upper or lower case. If the client accepts only one spelling, nobody can sign in at a portal that uses another spelling.',
-    fix: 'Ignore upper and lower case when you compare token_type.',
+    fix: 'When you compare token_type, ignore the difference between upper and lower case.',
   },
   {
     id: 'no-refresh-token',
@@ -321,8 +321,8 @@ export const tokenAnswers: CheckDefinition[] = [
         const renewals = context.platform.steps
           .slice(known)
           .filter(step => sentRefreshToken(step, noRefreshTokens[fault]))
-        // A client may remember for a few seconds that the portal refused this renewal. The check waits,
-        // so that a repetition of the check finds the mistake again.
+        // A client may remember for a few seconds that the portal refused this renewal. The check waits, so that a
+        // repetition of the check finds the mistake again.
         if (renewals.length > 0) await context.pause(11_000)
         expectWithFix(
           'If the refresh token is missing, null or empty, the session has no refresh token. End such a session when the access token expires, and offer to sign in.',
