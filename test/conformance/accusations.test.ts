@@ -174,7 +174,7 @@ t.test(
       },
       'login-works',
     )
-    t.match(found['login-works'], { verdict: 'failed', reason: /sent to the portal and back \d+ times/, fix: 'Strict' })
+    t.match(found['login-works'], { verdict: 'failed', reason: /went to the portal and back \d+ times/, fix: 'Strict' })
   },
 )
 
