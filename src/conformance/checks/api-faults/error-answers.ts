@@ -386,7 +386,7 @@ export const errorAnswers: CheckDefinition[] = [
         )
         expect(
           isRepeated || steps.some(isRenewal) || asksToSignIn(context, page),
-          `The client did not renew the session, and the visitor got ${describePage(page)}, which does not offer to sign in.`,
+          `The client did not renew the session. The visitor got ${describePage(page)}, which does not offer to sign in.`,
           page,
         )
       }
@@ -424,7 +424,7 @@ export const errorAnswers: CheckDefinition[] = [
         expect(renewals.length <= 2, `For one request, the client renewed the tokens ${renewals.length} times.`, page)
         expect(
           renewals.length > 0 || asksToSignIn(context, page),
-          `The client did not renew the session, and the visitor got ${describePage(page)}, which does not offer to sign in.`,
+          `The client did not renew the session. The visitor got ${describePage(page)}, which does not offer to sign in.`,
           page,
         )
       },

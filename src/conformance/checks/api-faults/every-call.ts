@@ -488,7 +488,7 @@ export const everyCallRows: CheckDefinition[] = [
       const isRenewed = context.arrived('refresh').length > 0
       expect(
         isRenewed || asksToSignIn(context, page),
-        `The client did not renew the session, and the visitor got ${describePage(page)}, which does not offer to sign in.`,
+        `The client did not renew the session. The visitor got ${describePage(page)}, which does not offer to sign in.`,
         page,
       )
       expectRepeatedUnchanged(context.arrived('api').filter(isCreation))
@@ -516,7 +516,7 @@ export const everyCallRows: CheckDefinition[] = [
           expectAnswer(page)
           expect(
             context.arrived('refresh').length > renewals || asksToSignIn(context, page),
-            `For the form to ${new URL(found.form.action).pathname.replaceAll(open.id, '…')}, the client did not renew the session, and the visitor got ${describePage(page)}, which does not offer to sign in.`,
+            `For the form to ${new URL(found.form.action).pathname.replaceAll(open.id, '…')}, the client did not renew the session. The visitor got ${describePage(page)}, which does not offer to sign in.`,
             page,
           )
           expectRepeatedUnchanged(calls)
@@ -751,7 +751,7 @@ export const everyCallRows: CheckDefinition[] = [
   {
     id: 'create-one-member-missing',
     title:
-      "When the API's answer to the call that creates an application lacks a JSON member, such as 'tokens', the visitor gets an answer with a status other than 500",
+      "When the API's answer to the call that creates an application lacks a JSON member, such as 'tokens', the client does not answer with status 500",
     rule: 'UP-06',
     why: 'The specification of the platform does not say which members this answer contains. The API has created the application, so an error confuses the visitor.',
     fix: 'Check that each JSON member exists before you read a value inside it. If the secret is missing, link to the list of applications.',

@@ -136,7 +136,7 @@ export const manyFailures: CheckDefinition[] = [
   {
     id: 'create-odd-errors',
     title:
-      'When the API answers the call that creates an application with an error in an unusual format, the visitor gets an answer with a status other than 500',
+      'When the API answers the call that creates an application with an error in an unusual format, the client does not answer with status 500',
     ...odd,
     needs: ['page', 'create'],
     async run(context) {

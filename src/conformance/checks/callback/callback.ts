@@ -604,8 +604,8 @@ async function callbackOf(context: CheckContext) {
 }
 
 /**
- * Sends an unchanged callback. If the client makes no exchange for this callback, ends the check as undecided, because
- * the client may have refused the changed callback for a reason other than the change.
+ * Sends an unchanged callback. If the client makes no exchange for this callback, the check is undecided: the client
+ * may have refused the changed callback for a reason other than the change.
  */
 async function expectRawExchange(context: CheckContext): Promise<void> {
   const { browser, callback } = await beginLogin(context)

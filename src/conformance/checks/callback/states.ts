@@ -292,7 +292,7 @@ export const states: CheckDefinition[] = [
     id: 'state-before-portal',
     title: 'The client does not send a request to the portal before it has compared the state of a callback',
     rule: 'CL-04',
-    why: 'Anybody can make visitors open a forged callback. If the client calls the portal before it compares the state, every forged callback costs calls, and can use up the code of a login.',
+    why: 'Anybody can make visitors open a forged callback. If the client calls the portal before it compares the state, every forged callback causes calls, and can use up the code of a login.',
     fix: 'Compare the state first. Begin the exchange only after that.',
     // Runs alone: the suite cannot tell which visitor a call without a token belongs to.
     isAlone: true,

@@ -134,7 +134,7 @@ export const brokenCookies: CheckDefinition[] = [
         const open = await openFormIn(context, browser, person)
         const stranger = browser.copy()
         for (const { cookie } of cookies) stranger.cookies.delete(cookie.name)
-        // The client may set a cookie that keeps the form until the visitor has signed in, or a cookie that keeps
+        // Some clients set a cookie that keeps the form until the visitor has signed in, or a cookie that keeps
         // the new secret until the next page.
         await stranger.submit(open.page, open.form, open.values, noRedirects)
         collect(stranger)

@@ -318,7 +318,7 @@ export const cookie: CheckDefinition[] = [
     id: 'cookie-only-where-it-changes',
     title: 'The client sets cookies only in answers that change a login or a session',
     rule: 'CK-18',
-    why: 'If an answer that changes neither a login nor a session sets a cookie, a cache may store this answer, and give the cookie to other people. If the answer arrives late, its cookie replaces a newer session.',
+    why: 'Many answers change neither a login nor a session. If such an answer sets a cookie, a cache may store the answer, and give the cookie to other people. If the answer arrives late, its cookie replaces a newer session.',
     fix: 'Set cookies only in an answer that begins or ends a login, or that creates, renews or ends a session.',
     async run(context) {
       const browser = context.browser()

@@ -684,7 +684,7 @@ export const metadata: CheckDefinition[] = [
     id: 'metadata-no-sign-out-link',
     title: "If the metadata lists no end_session_endpoint, no page links to the portal's sign-out",
     rule: 'portal-sign-out-link',
-    why: 'The specification of the platform has no sign-out page at the portal. At some portals, the link would lead to an address that does not exist, and the visitor would believe that the portal has signed them out.',
+    why: 'The specification of the platform has no sign-out page at the portal. At some portals, the link would lead to an address that does not exist. The visitor would believe that the portal has signed them out.',
     fix: "Show a link to the portal's sign-out only if the last readable document contains an end_session_endpoint.",
     needs: ['process', 'page', 'logout'],
     ...alone,
