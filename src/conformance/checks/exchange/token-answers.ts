@@ -135,8 +135,8 @@ async function loginWith(context: CheckContext, fault: string, options?: Record<
 
 /**
  * Opens the page behind the login after a token response that the client must refuse. Fails if the client calls the
- * platform, or if the page fails. If the session has a token that no header can contain, the platform
- * may get no call, because many HTTP libraries refuse to send such a token. The page then fails instead.
+ * platform, or if the page fails. If the session has a token that no header can contain, the platform may get no call,
+ * because many HTTP libraries refuse to send such a token. The page then fails instead.
  */
 async function expectNotUsed(context: CheckContext, browser: Browser, when: string): Promise<void> {
   const next = await context.visitUntilPortal(browser.newTab(), context.settings.page)

@@ -305,7 +305,7 @@ const others: CheckDefinition[] = [
     ...alone,
     async run(context) {
       const isMet = await startUnder(context, 'metadata-members', { members: { issuer: 'https://portal.example' } })
-      // A correct client revokes nothing here, so the check waits for the full time. For this reason, the time is short.
+      // A correct client revokes nothing here, so the check waits for the full time. So this time is short.
       const isRevoked = await revokes(context, 1)
       await expectMet(context, isMet)
       await context.dropFaults()
