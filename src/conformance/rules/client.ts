@@ -21,7 +21,7 @@ export const start = {
   ),
   'state-128-bits': asvs(
     '11.5.1',
-    'A state has at least 128 random bits from a cryptographic generator. A UUID has fewer.',
+    'A state has at least 128 random bits from a cryptographic generator. A UUID has fewer random bits.',
     'all random numbers and strings which are intended to be non-guessable must be generated using a cryptographically secure pseudo-random number generator (CSPRNG) and have at least 128 bits of entropy. Note that UUIDs do not respect this condition.',
   ),
   'oauth-parameters-once': rfc(
@@ -35,7 +35,7 @@ export const start = {
   ),
   // Only advice: RFC 6749, 3.1 says "The authorization server MUST ignore unrecognized request parameters."
   'start-known-parameters': advice(
-    'The redirect to the portal contains only parameters of the specification and of PKCE. The portal ignores all others.',
+    'The redirect to the portal contains only parameters of the specification and of PKCE. The portal ignores all other parameters.',
   ),
   'CL-22': should(
     rfc(
@@ -88,7 +88,7 @@ export const start = {
 
 export const loginCookie = {
   'CL-07': decision(
-    'The cookies of unfinished logins are few and small, so that they stay below the limits of the browser and of a request.',
+    'The cookies of unfinished logins are few and small, so that browsers keep all of them, and servers accept the requests that contain them.',
   ),
   'CL-08': decision('The cookie of a login is Secure, HttpOnly and SameSite=Lax, and has no Domain.'),
   'login-cookie-short': decision('The cookie of a login lives for ten minutes at most.'),
@@ -120,7 +120,7 @@ export const metadata = {
   ),
   'metadata-kept': should(
     decision(
-      'The client reads the metadata when it starts, and keeps it for an hour. A client without a process of its own, for example in PHP, reads the metadata at the first login instead. If the client cannot read the metadata, it tries again at the first login or sign-out after a pause of at most 30 seconds.',
+      'The client reads the metadata when it starts, and keeps it for an hour. A client without a process of its own, for example in PHP, reads the metadata at the first login instead. If the client cannot read the metadata, it pauses for at most 30 seconds. After this pause, it tries again at the next login or sign-out.',
     ),
   ),
   'iss-promised': should(
@@ -152,7 +152,7 @@ export const callback = {
   'CL-05': rfc(
     9700,
     '2.1',
-    'After a successful login, its state is no longer valid. If a login has its own cookie, the answer to the callback deletes this cookie, whether the login succeeded or not.',
+    'After a successful login, the state of this login is no longer valid. If a login has its own cookie, the answer to the callback deletes this cookie, whether the login succeeded or not.',
     'one-time use CSRF tokens carried in the state parameter that are securely bound to the user agent MUST be used for CSRF protection',
   ),
   'state-once-after-failure': should(
@@ -166,7 +166,7 @@ export const callback = {
   'CL-21': rfc(
     9700,
     '2.1',
-    "The client refuses an attacker's callback in the browser of a visitor, even if its code and state are valid in the attacker's browser.",
+    "The client refuses an attacker's callback in the browser of a visitor, even if the code and the state of this callback are valid in the attacker's browser.",
     'Clients MUST prevent Cross-Site Request Forgery (CSRF).',
   ),
   'code-once': rfc(
@@ -195,7 +195,7 @@ export const callback = {
   // Only a SHOULD: RFC 6749, 4.1.2 says "The client should avoid making assumptions about code value sizes".
   'CL-16': should(
     decision(
-      'If the code or state of a callback is too long, or contains a character that never occurs in a code or state, such as a line break or a letter outside ASCII, the client refuses the callback and sends no request.',
+      'The client refuses a callback whose code or state is too long, or contains a character that never occurs in a code or state. Examples are a line break and a letter outside ASCII. After such a callback, the client sends no request.',
     ),
   ),
   'subject-length': advice('If the subject of a callback is too long, the client refuses the callback.'),
@@ -351,7 +351,7 @@ export const exchange = {
     'OPTIONAL. The refresh token, which can be used to obtain new access tokens using the same authorization grant',
   ),
   'doubled-names': should(
-    decision('If a token response contains the same field twice, the client uses the last value, like JSON.parse.'),
+    decision('If a token response contains the same field twice, the client uses the last value, as JSON.parse does.'),
   ),
   'CL-19': decision(
     'If expires_in is not a finite number above 0, the login fails with a page, or the client uses a lifetime that its documentation names. No cookie gets a lifetime that browsers ignore or shorten.',
@@ -363,7 +363,7 @@ export const exchange = {
 
 export const cookies = {
   'CK-01': decision(
-    'The cookie of a session is HttpOnly, Secure and SameSite, and has no Domain. If the cookie contains the access token, its Max-Age equals expires_in, but is at most 400 days.',
+    'The cookie of a session is HttpOnly, Secure and SameSite, and has no Domain. If the cookie contains the access token, the Max-Age of the cookie equals expires_in, but is at most 400 days.',
   ),
   'cookie-strict': should(platform('The cookie of a session is SameSite=Strict.')),
   'cookie-host-prefix': asvs(
@@ -375,7 +375,7 @@ export const cookies = {
     'No cookie is larger than the 4,096 bytes that browsers keep. The client splits a larger session into several cookies, or refuses the login with a page.',
   ),
   'CK-04': decision(
-    'All cookies of the client together fit into one request, with room for the cookies of other programs on the host.',
+    'All cookies of the client together fit into one request, and leave room for the cookies of other programs on the host.',
   ),
   'few-small-cookies': should(
     rfc(
@@ -389,13 +389,13 @@ export const cookies = {
   'session-unguessable': decision(
     'Nobody can guess the value of a session cookie. OWASP ASVS 5.0, V7.2.3, recommends 128 random bits.',
   ),
-  'CK-06': decision('The client accepts a sealed value only for the purpose for which it was sealed.'),
+  'CK-06': decision('The client accepts a sealed value only for the purpose for which the client sealed this value.'),
   'CK-07': decision(
     'The client itself checks whether a session has expired. The client does not rely on the Max-Age of the cookie.',
   ),
   'CK-10': decision('Cookies that are unknown, malformed, repeated or from another program never cause status 500.'),
   'CK-12': decision(
-    'Every replica of the client can answer every request of a login or a session, even if another replica answered before.',
+    'Every replica of the client can answer every request of a login or a session, even if another replica answered the earlier requests.',
   ),
   'survives-restart': should(decision('Sessions and unfinished logins survive a restart of the client.')),
   'CL-20': decision(
@@ -427,7 +427,7 @@ export const renewal = {
     'the client makes a refresh request to the token endpoint by adding the following parameters using the "application/x-www-form-urlencoded" format per Appendix B',
   ),
   'renewal-not-repeated': decision(
-    'The client does not repeat a POST automatically: no exchange, no renewal and no creation. Only a call to the API that was refused with 401 may be repeated once, after a renewal.',
+    'The client does not repeat a POST automatically: no exchange, no renewal and no creation. There is one exception: if the API refuses a call with 401, the client may repeat this call once, after a renewal.',
   ),
   'RF-02': decision('Simultaneous renewals with the same refresh token do not sign the visitor out.'),
   'RF-03': should(decision('Requests that arrive at the same time share one renewal.')),
@@ -442,7 +442,7 @@ export const renewal = {
   ),
   'no-renewals': should(
     decision(
-      'If the portal answers a renewal with status 404, 405 or 501, it offers no renewals. The session ends, at the latest when the access token expires.',
+      'If the portal answers a renewal with status 404, 405 or 501, the portal offers no renewals. The session ends, at the latest when the access token expires.',
     ),
   ),
   'RF-08': decision(
@@ -460,7 +460,7 @@ export const renewal = {
     ),
   ),
   'RF-09': decision(
-    'The answer to the request that caused the renewal sets the cookies with the new tokens, if cookies contain the tokens.',
+    'If the client keeps the tokens in cookies, the answer to the request that caused the renewal sets the cookies with the new tokens.',
   ),
   'RF-10': decision(
     'The client renews a session only when the access token expires. Even if tokens are valid only for a short time, the client does not renew the session at every request.',
@@ -472,7 +472,7 @@ export const renewal = {
     'A renewal does not extend the lifetime of the cookie that contains the refresh token.',
   ),
   'token-ends-early': decision(
-    'After a 401 answer from the API, the client renews once or offers the login, even if expires_in has not passed yet.',
+    'After a 401 answer from the API, the client renews once or offers the login, even if the access token should still be valid according to expires_in.',
   ),
 } satisfies Record<string, Rule>
 
@@ -512,13 +512,13 @@ export const signOut = {
     decision('After signing out, a visitor is signed in again only if the visitor asks for it.'),
   ),
   'CK-14': decision(
-    'When a visitor signs out, the client deletes only cookies that it has set itself. If the client and the portal have the same host or domain, the client therefore sends no `Clear-Site-Data: "cookies"`.',
+    'When a visitor signs out, the client deletes only cookies that it has set itself. If the client and the portal have the same host or domain, the client sends no `Clear-Site-Data: "cookies"`, because this header would delete the cookies of the portal, too.',
   ),
   'clear-site-data': advice(
     'Signing out sends no `Clear-Site-Data: "cookies"`, because this header also deletes the cookies of every other host of the domain.',
   ),
   'logout-says-so': advice(
-    'After signing out, the visitor sees a page that says that the session has ended. A page with only a login form does not say this.',
+    'After signing out, the visitor sees a page that says that the session has ended. A page that contains only a login form is not enough.',
   ),
   'portal-sign-out-link': should(
     decision("The client links to the portal's sign-out only if the metadata lists end_session_endpoint."),
@@ -528,7 +528,7 @@ export const signOut = {
 export const name = {
   'name-is-optional': should(decision('A login works when the portal does not send the name of the visitor.')),
   'name-once': should(
-    decision("The client asks the portal for the visitor's name once, after a login, and waits at most one second."),
+    decision("After a login, the client asks the portal once for the visitor's name, and waits at most one second."),
   ),
 } satisfies Record<string, Rule>
 
@@ -544,7 +544,7 @@ export const applications = {
   'secret-shown': should(
     decision('The client shows the secret of a new application once, to the visitor who created it.'),
   ),
-  'PG-15': decision('One form creates one application, however often the browser sends it.'),
+  'PG-15': decision('One form creates one application, however often the browser sends this form.'),
   'PG-14': decision(
     'When a form arrives after the session has ended, the client creates nothing and tells the visitor that nothing was created.',
   ),
@@ -587,7 +587,7 @@ export const pages = {
   ),
   'PG-07': decision('Every value is escaped for its place on the page.'),
   'scripts-without-errors': advice(
-    'Pages cause no script errors, and do not try to load what their Content-Security-Policy forbids.',
+    'Pages cause no script errors, and do not try to load anything that their Content-Security-Policy forbids.',
   ),
   'PG-08': decision('Other sites cannot show a page of the client in a frame.'),
   'PG-03': decision(
@@ -625,10 +625,10 @@ export const pages = {
   'PG-11': decision("Pages with a visitor's data have `Cache-Control: no-store`."),
   'PG-12': decision('If a signed-in visitor follows a link from another site, the client shows the page.'),
   'PG-13': decision(
-    'The client looks for the session cookie first. If this cookie is missing, and only then, the client checks whether the request comes from another site.',
+    'The client looks for the session cookie first. It checks whether the request comes from another site only if this cookie is missing.',
   ),
   'PG-18': decision(
-    'The client refuses a form whose content type is text/plain, or any other type except application/x-www-form-urlencoded, multipart/form-data and JSON.',
+    'The client refuses a form unless its content type is application/x-www-form-urlencoded, multipart/form-data or JSON. For example, the client refuses text/plain.',
   ),
   'form-type-only': should(
     decision(
@@ -637,11 +637,11 @@ export const pages = {
   ),
   'PG-19': decision('The client allows no other origin to read its pages (CORS).'),
   'PG-20': decision(
-    'Error pages show no stack, file path, internal address or token, and no error message from an answer of the platform. Only the page of a refused form may show the message with which the API refused the form (400, 403, 404, 409 or 422).',
+    'Error pages show no stack, file path, internal address or token, and no error message from an answer of the platform. There is one exception: if the API refuses a form with 400, 403, 404, 409 or 422, the page that shows this form again may show the message of the API.',
   ),
   'generic-errors': asvs(
     '16.5.1',
-    'Error pages are general. They show no message of a library, and no error code from the portal.',
+    'Error pages contain only general texts. They show no message of a library, and no error code from the portal.',
     'a generic message is returned to the consumer when an unexpected or security-sensitive error occurs',
   ),
   'PG-21': asvs(
@@ -701,7 +701,7 @@ export const failures = {
     'When a call to the platform fails, or the answer is malformed, the client shows a page that says so. The client does not crash, and does not create or end a session.',
   ),
   'UP-07': decision(
-    'The client does not repeat a creation automatically. It may send the creation once more only after a 401 answer and a renewal. After a 429 answer, the client does not repeat the call immediately.',
+    'The client does not repeat a creation automatically. There is one exception: after a 401 answer, the client may renew the session and send the creation once more. After a 429 answer, the client does not repeat the call immediately.',
   ),
   'UP-13': decision('When the client answers the browser, it copies no header from an answer of the platform.'),
   'UP-14': decision(
@@ -711,7 +711,7 @@ export const failures = {
     'The client answers with 502, 503 or 504 when the platform fails, so that 500 always means a mistake in the client.',
   ),
   'DO-14': decision(
-    'A page causes at most two calls to the platform, including a renewal. A form causes at most two calls to the API, and a renewal if it is due. A login makes one exchange and at most two other calls to the portal. The page about the platform lists the exceptions.',
+    'A page causes at most two calls to the platform, including a renewal. A form causes at most two calls to the API, and a renewal if a renewal is due. A login makes one exchange and at most two other calls to the portal. The page about the platform lists the exceptions.',
   ),
   'unknown-members': decision('The client ignores unknown fields in an answer of the API.'),
   'stays-up': decision('The client answers every request with a page and keeps running.'),
@@ -719,7 +719,7 @@ export const failures = {
 
 export const log = {
   'LG-01': decision(
-    'The log contains no code and no state. If the log contains an address, it leaves out the secrets in the query.',
+    'The log contains no code and no state. If the client logs an address, it leaves out the secrets in the query of this address.',
   ),
   'log-masked': asvs(
     '16.2.5',

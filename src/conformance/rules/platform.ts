@@ -47,7 +47,7 @@ export const portalStart = {
   'AZ-13': rfc(
     9700,
     '2.6',
-    'The portal starts a login with a GET request. It redirects a POST request to the same login request with GET, and refuses all other methods. It does not allow other origins to read the answer (CORS).',
+    'The portal starts a login with a GET request. It answers a POST request with a redirect to the same login request, which the browser then sends as GET. The portal refuses all other methods. It does not allow other origins to read its answers (CORS).',
   ),
   'AZ-15': should(rfc(8414, '3', 'The portal publishes metadata at `/.well-known/oauth-authorization-server`.')),
   'AZ-16': decision(
@@ -85,13 +85,13 @@ export const portalExchange = {
   'TK-10': rfc(
     6749,
     '4.1.2',
-    'If a code is used again after more than ten seconds, the portal revokes the tokens of the first exchange. If the same exchange is repeated within ten seconds, the portal only refuses it.',
+    'If a code is used again after more than ten seconds, the portal revokes the tokens of the first exchange. If the same exchange is repeated within ten seconds, the portal refuses it, but does not revoke the tokens.',
   ),
   'TK-11': rfc(6749, '4.1.2', 'A code expires after 60 seconds.'),
   'TK-12': rfc(
     7636,
     '4.6',
-    'If the login request had a PKCE challenge, the exchange must contain the right verifier. The portal refuses a verifier if the login request had no challenge. It also refuses the method plain.',
+    'If the login request had a PKCE challenge, the exchange must contain the right verifier. The portal refuses a verifier if the login request had no challenge. It also refuses the PKCE method plain.',
   ),
   'TK-13': platform(
     'The token response has access_token, expires_in, token_type `Bearer`, refresh_token and state. The sandbox adds an empty scope.',
@@ -111,7 +111,7 @@ export const portalRenewal = {
   'RF-06': rfc(
     9700,
     '4.14.2',
-    'Each renewal replaces the refresh token. For ten seconds, but only until the next renewal, the portal answers the replaced refresh token with the same new token. If a replaced token is used later, the portal ends the grant. The portal remembers the last 100 replaced tokens of a grant.',
+    'Each renewal replaces the refresh token. If a client uses the replaced token again within ten seconds, and before the next renewal, the portal answers with the same new token. If a client uses a replaced token later, the portal ends the grant. The portal remembers the last 100 replaced tokens of a grant.',
   ),
   'RF-07': rfc(9700, '4.14.2', 'A refresh token expires after 14 days without use, and a grant ends after 90 days.'),
   'RF-12': rfc(
@@ -163,7 +163,7 @@ export const api = {
   'api-etag': rfc(
     9110,
     '13.1.1',
-    'When the API creates or reads one application, the answer has a strong ETag. The API refuses a change or removal with 412 if its If-Match names another version.',
+    'When the API creates or reads one application, the answer has a strong ETag. If the If-Match of a change or removal names another version, the API refuses the call with 412.',
   ),
   'api-developers': decision("Every member of an application's group is a developer of the application."),
   'api-app-token': decision(
@@ -215,7 +215,7 @@ export const api = {
     'When several changes arrive at the same time, no change with If-Match is lost. When several secrets are made at the same time, the two latest secrets stay valid.',
   ),
   'AP-17': decision(
-    'The API stores and returns every text exactly as it was sent. Only in the list of redirect URIs, it leaves out repeated addresses, and spaces around an address.',
+    'The API stores and returns every text exactly as it was sent. The list of redirect URIs is an exception: the API removes repeated addresses, and spaces around an address.',
   ),
   'AP-18': decision('When an application is removed, its codes, secrets and tokens become invalid at once.'),
   'AP-19': rfc(9700, '4.15', 'The API chooses the ids of clients, and never uses the id of a user.'),
@@ -244,7 +244,7 @@ export const limits = {
     'A group has at most 100 applications. The fields of all applications in a group together have at most 256 KiB as JSON.',
   ),
   'limit-invitations': decision(
-    'A group has at most 20 open invitations. A user can invite the same other user at most 20 times a day, in all groups together.',
+    'A group has at most 20 open invitations. In all groups together, a user can invite the same person at most 20 times a day.',
   ),
   'limit-grants': decision(
     'A user has at most 100 grants for one client. If there are 100 grants, a new login ends the oldest grant.',

@@ -33,7 +33,7 @@ export const running = {
     'The health checks call no other server and write no line to the log. When a program gets a signal to stop, it first reports that it is not ready.',
   ),
   'CT-06': decision(
-    'A program listens on the host and port in its settings, also with IPv6. No answer names the software of the program.',
+    'A program listens on the host and port in its settings. IPv6 addresses work, too. No answer names the software of the program.',
   ),
   'CT-09': decision('A program serves no source map, and no page contains a path of the code.'),
   'F-26': decision(
@@ -112,7 +112,7 @@ export const faults = {
     'If the portal answers the exchange with invalid_grant, the client shows a page that offers a new login.',
   ),
   'F-16': decision(
-    'If the portal answers the exchange with invalid_client, the operator has made a mistake. The client writes this to the log, and does not repeat the call.',
+    'If the portal answers the exchange with invalid_client, the client writes to the log that the operator has made a mistake. The client does not repeat the call.',
   ),
   'F-17': decision(
     'After a 429 or 503 answer from the platform, the visitor immediately gets a page that says when to try again.',
@@ -126,7 +126,7 @@ export const faults = {
   ),
   'F-21': decision('If the clock jumps by a day, each session continues or ends, and causes no error.'),
   'F-22': decision(
-    'If the answer to a callback is lost, the repeated callback gets a page. The client makes only one exchange and no endless redirects.',
+    'If the answer to a callback is lost and the browser sends the callback again, the visitor gets a page. The client makes only one exchange and no endless redirects.',
   ),
   'F-23': decision('If an access token expires before the visitor sends a form, the client renews the token once.'),
   'F-24': decision('A slow or failed renewal delays only the pages that need this renewal.'),

@@ -6,7 +6,7 @@ export const portalPages = {
   'PS-01': rfc(
     9700,
     '4.7',
-    'The portal refuses a form if the browser says that another website sent it, or does not say where it comes from. The form also needs a token that the portal made for it.',
+    'The portal refuses a form if the browser says that another website sent the form, or if the browser does not say where the form comes from. The form also needs a token that the portal made for this form.',
   ),
   'PS-02': decision(
     'A password has at least 8 and at most 1,000 characters. All characters are allowed. The portal does not shorten or change a password.',
@@ -20,7 +20,7 @@ export const portalPages = {
     'The portal counts failed sign-ins for each account and for each IP address. A forged X-Forwarded-For does not change the counts. No account is locked permanently.',
   ),
   'PS-07': decision(
-    'A sign-in creates a new session of the portal. The name of its cookie begins with `__Host-`, and the cookie is Secure, HttpOnly and SameSite=Lax.',
+    'A sign-in creates a new session of the portal. The name of the session cookie begins with `__Host-`, and the cookie is Secure, HttpOnly and SameSite=Lax.',
   ),
   'PS-08': rfc(9700, '4.16', 'Other sites cannot show a page of the portal in a frame.'),
   'PS-09': rfc(9700, '4.12', 'The portal answers a form with 303, never with 307.'),
@@ -30,7 +30,7 @@ export const portalPages = {
   'PS-11': rfc(
     9700,
     '4.2.4',
-    'Pages of the portal load nothing from other sites, and the Referer of their links contains no query.',
+    'Pages of the portal load nothing from other sites. If a visitor follows a link on such a page, the Referer contains no query.',
   ),
   'PS-12': decision(
     'The consent page escapes all texts of an application, and does not load the icon of the application.',
@@ -75,7 +75,7 @@ export const store = {
     'The sandbox still accepts older tokens that it signed with a replaced key. If other users of the machine can read a key file, the sandbox makes the file private.',
   ),
   'clock-ahead': decision(
-    'After a clock that was ahead is corrected, limits that were reached while it was ahead no longer apply.',
+    'If a clock was ahead and is then corrected, the limits that were reached in the meantime no longer apply.',
   ),
   seeds: decision(
     'The sandbox applies a seed only if the setting of this seed has changed. A restart alone does not apply a seed again. A seed never changes an account or an application that a person created.',

@@ -99,7 +99,7 @@ async function nextPerson(
 ): Promise<{ person: Person; landed: Page }> {
   const person = await context.otherPerson()
   const { login } = context.settings
-  // The login link can contain a return address, which may lead to a page with a draft of the former visitor.
+  // The login link can contain a return address, perhaps of a page with a draft of the former visitor.
   const link = from?.links.find(({ url }) => url.startsWith(context.url(login)))
   const start = await context.startLogin(browser, link?.url ?? login)
   const landed = await followCallback(context, browser, await context.authorize(start, person))
@@ -124,7 +124,7 @@ const nextAddress = ({ settings }: CheckContext, { stoppedAt }: Page): string[] 
 
 /**
  * Fails if a secret is visible in a browser in which somebody else or nobody is signed in. `page` is the answer to the
- * form that made the secret, before its redirect.
+ * form that made the secret. If this answer is a redirect, the browser has not followed it.
  */
 async function expectSecretsApart(context: CheckContext, others: Browser, page: Page, secrets: string[]) {
   const further = nextAddress(context, page)
@@ -196,7 +196,7 @@ export const nextVisitor: CheckDefinition[] = [
     title:
       'If a second person signs in with the same browser, this person does not see the secret of an application that the first person created',
     rule: 'next-visitor',
-    why: 'Another person may use another tab to sign in, while the client keeps the secret for the next page.',
+    why: 'While the client keeps the secret for the next page, another person can sign in with another tab of the same browser.',
     fix: 'If the client keeps the secret for the next page, bind it to the visitor who created the application, and delete it when another person signs in.',
     needs: ['page', 'create'],
     async run(context) {
@@ -272,7 +272,7 @@ export const nextVisitor: CheckDefinition[] = [
     id: 'next-visitor-draft-after-sign-out',
     title: 'After a visitor has signed out, the client does not show text that the visitor typed into a form',
     rule: 'next-visitor',
-    why: 'A visitor who signs out at a shared computer expects that no typed text remains there.',
+    why: 'A visitor who signs out at a shared computer expects that no typed text remains on this computer.',
     fix: 'Delete drafts at sign-out.',
     needs: ['page', 'create', 'logout'],
     async run(context) {
@@ -326,7 +326,7 @@ export const nextVisitor: CheckDefinition[] = [
       id: `next-visitor-${id}`,
       title: `If the client refuses a form ${what}, no other visitor sees the text that was typed into the form`,
       rule: 'next-visitor',
-      why: 'Many clients check some fields themselves, before they call the API. Often they have separate code for their own refusals and for the refusals of the API, and both can keep the form on the server.',
+      why: 'Many clients check some fields themselves, before they call the API. Such a client often has separate code for its own refusals and for the refusals of the API. Either code can keep the form on the server.',
       fix: 'Answer a refused form with a page that contains the filled-in form, and do not keep any part of the form on the server.',
       needs: ['page', 'create'],
       async run(context) {
@@ -414,7 +414,7 @@ export const nextVisitor: CheckDefinition[] = [
       const own = await lookAround(context, first.browser, first.page)
       const second = await context.signedIn({ person: await context.otherPerson() })
       const theirs = await lookAround(context, second.browser, second.page)
-      // The client may have kept the name of an earlier visitor.
+      // Perhaps the client has kept the name of an earlier visitor.
       expectNoOtherName(context, own, first.person)
       expectNoOtherName(context, theirs, second.person)
       if (![...own, ...theirs].some(page => [first, second].some(({ person }) => shows(page, person))))

@@ -119,8 +119,8 @@ const apart: CheckDefinition[] = [
     id: 'opaque-token-visitors-apart',
     title: 'If the access tokens of two visitors are random texts, each visitor sees only their own data',
     rule: 'visitors-apart',
-    why: 'Some clients keep data under the visitor id from the token. A random text contains no id, so all visitors share the data in such a client.',
-    fix: 'Do not keep API answers. If you must keep them, keep them with the session, and not under an id from the token.',
+    why: 'Some clients use the visitor id from the token as the key of stored data. A random text contains no id, so all visitors of such a client share the same data.',
+    fix: 'Do not keep API answers. If you must keep them, store them with the session, and do not use an id from the token as the key.',
     needs: ['page'],
     async run(context) {
       const secret = `Plan ${randomUUID().slice(0, 8)}`
@@ -162,7 +162,7 @@ const apart: CheckDefinition[] = [
         throw new NotApplicable('nobody can sign in with such a token. Another check reports this')
       const page = await open.browser.submit(open.page, open.form, open.values)
       await context.platform.settle()
-      // The second visitor is not in the first visitor's group, so the API may refuse the call.
+      // The second visitor is not in the first visitor's group, so perhaps the API refuses the call.
       const calls = context.arrived('api').filter(step => isCreation(step) && step.about.userId === second.person.id)
       expect(
         calls.length === 0,
@@ -178,7 +178,7 @@ const otherSubject: CheckDefinition = {
   id: 'opaque-token-subject-other',
   title: 'If the access token contains no id, the client does not use the subject parameter of the callback',
   rule: 'CL-12',
-  why: 'Anybody can change the address of a callback. A client that takes the id of the visitor from the token may use the subject when the token contains no id. Then an attacker decides whose id the client uses.',
+  why: 'Anybody can change the address of a callback. Some clients take the id of the visitor from the token, and use the subject if the token contains no id. Then an attacker decides whose id the client uses.',
   fix: 'If the token contains no id, continue without an id, or make a random id at the login.',
   needs: ['page'],
   async run(context) {
@@ -237,7 +237,7 @@ export const opaqueTokens: CheckDefinition[] = [
     ...unchanged,
     async run(context) {
       for (const [form, what] of otherForms) {
-        // A client that reads exp may let such a session live for one second.
+        // If a client reads exp, it may end the session after one second. The check waits for longer than that.
         const waitMs = form === 'past-claims' ? 1200 : 0
         await expectUsed(context, what, await signInWith(context, form, { waitMs }))
       }

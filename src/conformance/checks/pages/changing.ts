@@ -102,7 +102,7 @@ export const changing: CheckDefinition[] = [
         .submit(late.page, late.form, { [nameField(late.form)]: 'Typed' })
       expect(
         !runsScript(answer, 'conformance()'),
-        'After a form that came too late, the page contains a stored value without escaping.',
+        'Another member saved new values before the visitor sent the form. The answer to the form contains one of these values without escaping.',
         answer,
       )
     },
@@ -129,7 +129,7 @@ export const changing: CheckDefinition[] = [
   {
     id: 'edit-overtaken',
     title:
-      'If somebody changes an application while a visitor has its form for changes open, sending the form does not overwrite that change',
+      "If somebody changes an application while a visitor has the form for changes open, the visitor's form does not overwrite this change",
     rule: 'edit-overtaken',
     why: 'If two people or two tabs edit the same application, the later form can overwrite the changes of the earlier form, and nobody notices.',
     fix: 'Keep the ETag that came with the values in the form. Send this ETag as If-Match, and show the form again after a 412 answer.',
@@ -196,7 +196,8 @@ export const changing: CheckDefinition[] = [
           }
         if (await worksFromItsPage(context, application, found)) works++
       }
-      // If a form does nothing even when its own page sends it, the refusal of the forged form proves nothing.
+      // If a form changes nothing even when the client's own page sends it, the refusal of the forged form proves
+      // nothing.
       if (works === 0)
         throw new Undecided("The forms about an application change nothing, even if the client's own pages send them.")
     },
@@ -204,9 +205,9 @@ export const changing: CheckDefinition[] = [
   {
     id: 'other-forms-forged',
     title:
-      'If another site sends any other form that changes something, such as the form for a new group, the client does not do what the form asks for',
+      'If another site sends a form that changes something else, such as the form for a new group, the client does not do what the form asks for',
     rule: 'PG-01',
-    why: 'A client that checks the origin in each route, and not in one place, forgets this check for small forms.',
+    why: 'If a client checks the origin separately in each route, this check is easily forgotten for small forms.',
     fix: 'Check the origin of every POST in one function before all routes.',
     needs: ['page'],
     longestMs: 90_000,
@@ -285,8 +286,8 @@ export const changing: CheckDefinition[] = [
     why: "If the client does not encode the id, it sends the visitor's token to another path, with a method that changes something.",
     fix: 'For every method, check that an id has the format of an id, and encode the id as one segment of the path.',
     needs,
-    // The check runs alone, because it counts the calls for all visitors. The sandbox may not know which visitor such a
-    // call is for.
+    // The check counts the calls for all visitors, because the sandbox cannot always tell for which visitor such a call
+    // is. The check therefore runs alone.
     isAlone: true,
     longestMs: 90_000,
     async run(context) {
@@ -350,8 +351,8 @@ function forgeriesOf(form: Form, attackers: Form | undefined): Form[] {
 const mostPages = 6
 
 /**
- * Signs this person in, opens the page behind the login and the pages that it links to, and returns their forms. Leaves
- * out the form that creates an application and the form that signs out.
+ * Signs this person in, opens the page behind the login and the pages that it links to, and returns the forms of all
+ * these pages. Leaves out the form that creates an application and the form that signs out.
  */
 async function openOtherForms(context: CheckContext, person: Person) {
   const { browser } = await context.signedIn({ person })
@@ -372,7 +373,7 @@ async function openOtherForms(context: CheckContext, person: Person) {
 
 /**
  * The headers that browsers send if the form is on another site, or on another port of the same host. Old browsers send
- * Origin but no Sec-Fetch headers, and the oldest browsers send neither.
+ * Origin but no Sec-Fetch headers, and the oldest browsers send none of these headers.
  */
 function foreignHeaders({ settings }: CheckContext): Record<string, string>[] {
   const navigation = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }

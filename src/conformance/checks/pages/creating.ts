@@ -134,7 +134,7 @@ export const creating: CheckDefinition[] = [
     needs,
     async run(context) {
       // This fault loses the answer of the API. The check does not use a 503 answer, because a client may rightly treat
-      // it as a refusal.
+      // such an answer as a refusal.
       const fault = 'create-reset-after'
       const open = await openCreateForm(context)
       const known = new Set(context.arrived('api'))
@@ -148,7 +148,7 @@ export const creating: CheckDefinition[] = [
           .filter(
             step => !known.has(step) && step.request.method === 'POST' && /^\/apps\/v1(\?|$)/.test(step.request.url),
           )
-      // If the API has refused the call, there was no fault, and the visitor may send the form again.
+      // If the API has refused the call, the fault had no effect, and a second call for the same form is allowed.
       if (!creations().some(step => step.fault))
         throw new NotApplicable('the form creates nothing. Another check reports this')
       const again = await open.browser.newTab().submit(open.page, open.form, open.values)
@@ -317,7 +317,8 @@ export const creating: CheckDefinition[] = [
   },
   {
     id: 'create-no-session-says-so',
-    title: 'If a form arrives without a session, the visitor sees the typed text again, or a message',
+    title:
+      'If a form arrives without a session, the visitor sees the typed text again, or a message that the form was not processed',
     rule: 'PG-14',
     why: 'If the client only redirects to the login path, the visitor believes that the application was created. The typed text is also lost.',
     fix: 'Show the filled-in form with a message and a link to the login path. Or keep the form until the visitor has signed in, and then show it again.',
@@ -336,7 +337,7 @@ export const creating: CheckDefinition[] = [
   {
     id: 'create-ended-session-says-so',
     title:
-      'If the platform has ended the session before a form arrives, the visitor sees the typed text again, or a message',
+      'If the platform has ended the session before a form arrives, the visitor sees the typed text again, or a message that the form was not processed',
     rule: 'PG-14',
     why: 'The cookies are still there, but the API and the portal refuse the tokens. If the client then only redirects to the login path, the visitor believes that the application was created.',
     fix: 'If the API refuses the token and the renewal fails, answer the form in the same way as a form without a session: show it again with a message, or keep it until the visitor has signed in.',
@@ -500,9 +501,9 @@ export const creating: CheckDefinition[] = [
   {
     id: 'create-other-visitor',
     title:
-      'If one visitor opened a form and another visitor has signed in since, sending the form does not create an application',
+      'If one visitor opens a form, and another visitor then signs in with the same browser, the form does not create an application',
     rule: 'form-of-its-visitor',
-    why: 'Before the visitor sends the form, another person may sign in with another tab of the same browser.',
+    why: 'Before the visitor sends the form, another person can sign in with another tab of the same browser.',
     fix: 'Bind the form to the visitor who opened it.',
     needs,
     async run(context) {

@@ -16,8 +16,8 @@ interface Answer {
 }
 
 /**
- * The number of characters in a form that a client refuses before it reads the fields. A longer form would not fit into
- * the buffers of the connection, so the suite could miss the answer.
+ * The number of characters in the long form. A client refuses such a form before it reads the fields. A longer form
+ * would not fit into the buffers of the connection, so the suite could miss the answer.
  */
 const tooLong = 100_000
 
@@ -147,7 +147,7 @@ export const errorHeaders: CheckDefinition[] = rows.map(
       const ofPages = names.filter(name => headers[name]!(ofPage(page)))
       if (ofPages.length === 0) throw new NotApplicable('even the page behind the login does not have the header')
       for (const answer of answers) {
-        // Only an HTML page with content can be shown in a frame or needs a policy.
+        // Only an HTML page with content needs a policy, or a header that forbids frames.
         const isPage = /html/i.test(headerOf(answer.exchange, 'content-type') ?? '') && bodyOf(answer.exchange) !== ''
         if (!isPage && !names.includes('nosniff')) continue
         const has = ofPages.some(name => headers[name]!(ofAnswer(answer)))

@@ -272,7 +272,7 @@ export const everyForm: CheckDefinition[] = [
     title:
       'If a visitor sends a form about an application and reloads the next page, the browser does not send the form again',
     rule: 'PG-16',
-    why: 'If the client answers the POST with a page, the browser sends the POST again on reload, and the client may, for example, create another new secret.',
+    why: 'If the client answers the POST with a page, the browser sends the POST again on reload. The client may then, for example, create another secret.',
     fix: 'Answer every successful POST with 303 to another page.',
     needs,
     async run(context) {
@@ -362,15 +362,15 @@ export const everyForm: CheckDefinition[] = [
   {
     id: 'forms-other-visitor',
     title:
-      "If one visitor opened a form about an application and another visitor has signed in since, the form changes nothing on the second visitor's behalf",
+      "If one visitor opens a form about an application, and another visitor then signs in with the same browser, the form changes nothing on the second visitor's behalf",
     rule: 'form-of-its-visitor',
-    why: 'Before the visitor sends the form, another person may sign in with another tab of the same browser.',
+    why: 'Before the visitor sends the form, another person can sign in with another tab of the same browser.',
     fix: 'Bind every form to the visitor who opened it.',
     needs,
     async run(context) {
       const [person, other] = [await context.person(), await context.otherPerson()]
-      // Both visitors may change the application. Otherwise, a client that reads the application first would stop
-      // there.
+      // Both visitors are allowed to change the application. If the second visitor could not read it, a client that
+      // reads the application first would send no change.
       const { browser, forms } = await openForms(context, { groupId: await shareGroup(context, [person, other]) })
       const open = []
       for (const found of forms) open.push((await reopen(browser, found)) ?? found)
@@ -682,7 +682,7 @@ export const everyForm: CheckDefinition[] = [
     title:
       'If a signed-in visitor follows a link from another site to any page of the client, the client shows this page',
     rule: 'PG-12',
-    why: 'Browsers do not send Strict cookies with the first request from another site. If the client does not cause a second request, the visitor has to sign in again or gets another page.',
+    why: 'Browsers do not send Strict cookies with the first request from another site. If the client does not make the browser send a second request, the visitor has to sign in again or gets another page.',
     fix: 'If a navigation comes from another site and has no session, answer it once with a meta refresh to the same path and query.',
     needs,
     async run(context) {

@@ -53,14 +53,17 @@ function requireNosniff({ page }: Tour): void {
 /** A meta element that names the program that made the page, with its version. */
 const generator = /<meta\s+name=["']?generator["']?\s+content=["']([^"'>]*\d+\.\d+[^"'>]*)/i
 
-/** All spellings of the secret in a page: plain, encoded, or only the signature of a token. */
+/**
+ * All texts by which a check recognizes the secret in an answer: the secret itself, its encoded forms, and the
+ * signature of a token.
+ */
 function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret)
   const signature = secret.split('.').length === 3 ? [secret.split('.')[2]!] : []
   return [secret, encodeURIComponent(secret), bytes.toString('base64'), bytes.toString('base64url'), ...signature]
 }
 
-/** All spellings of the tokens of all visitors of this check, and of the client secret. */
+/** All texts by which a check recognizes the client secret, or a token of a visitor of this check. */
 function secretsOf(context: CheckContext): string[] {
   const tokens = context.arrived('exchange', 'refresh').flatMap(step => {
     const { access_token: access, refresh_token: refresh } = tokensOf(step) ?? {}
@@ -324,7 +327,8 @@ export const everyPage: CheckDefinition[] = [
     async run(context) {
       const { answers } = await takeTour(context)
       const path = context.settings.logout!.path.split('?')[0]!
-      // Other pages with an error status are not judged, because they may be for visitors without a session as well.
+      // The check does not judge other pages with an error status, because visitors without a session can get these
+      // pages, too.
       const isForVisitor = ({ what, exchange }: Answer) => what === 'a refused form' || statusOf(exchange) === 200
       const pages = answers.filter(answer => answer.kind === 'visitor' && isPage(answer) && isForVisitor(answer))
       for (const answer of pages)
@@ -337,7 +341,7 @@ export const everyPage: CheckDefinition[] = [
   },
   {
     id: 'failed-page-sign-out',
-    title: 'If the API fails while a signed-in visitor opens a page, the page that says so has a sign-out form or link',
+    title: 'If the API fails while a signed-in visitor opens a page, the error page has a sign-out form or link',
     rule: 'PG-21',
     why: 'The visitor is still signed in, and may want to leave the computer while the platform does not work.',
     fix: 'Use the layout of the other pages for error pages, too. If the visitor is signed in, this layout has the sign-out form or link.',

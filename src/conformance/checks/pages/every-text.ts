@@ -29,8 +29,8 @@ const script = 'conformance()'
 const quotes = `Marker'"\``
 
 /**
- * A text that ends everything in which a page can contain the text: attributes with and without quotes, elements,
- * scripts and comments.
+ * If a page does not escape this text, the text ends the attribute (with or without quotes), the element, the script or
+ * the comment that contains it.
  */
 const markup = `${quotes}\${${script}}></textarea></title></option></script></style>--><img src=x onerror=${script}> onmouseover=${script} x='`
 
@@ -130,15 +130,18 @@ const parameters = [
   ],
 ]
 
-/** Names of cookies that many clients show without a check. */
+/** Names of cookies. Many clients show the values of such cookies without a check. */
 const shownCookies = ['flash', 'message', 'notice', 'error', 'lang', 'locale', 'theme', 'name', 'user', 'username']
 
-/** A link on another site leads to the page. The client may answer with a page that leads on to the same address. */
+/**
+ * The headers of a request after a click on a link of another site. The client may answer this request with a page that
+ * opens the same address again.
+ */
 const fromElsewhere = { ...typedAddress, 'sec-fetch-site': 'cross-site' }
 
 /**
- * Requests every known page with the text in every parameter, and with the headers: without a session, with a session,
- * from another site, and after a sign-out.
+ * Requests every known page with these headers, and with the text in every parameter. Does this without a session, with
+ * a session, from another site, and after a sign-out.
  */
 async function requestWith(
   context: CheckContext,
@@ -187,8 +190,8 @@ function everywhere(form: Form, text: string): Record<string, string> {
 }
 
 /**
- * Sends the form for a new application and the form for changes, several times: with the text in all fields, and with
- * the text only in the name and, for a new application, in the description.
+ * Sends the form for a new application and the form for changes several times. At first, all fields contain the text.
+ * Then only the name contains the text, and also the description if the form is for a new application.
  */
 async function typeText(context: CheckContext, text: string): Promise<Page[]> {
   const pages: Page[] = []
@@ -246,7 +249,7 @@ function expectNoHeader(exchanges: HttpExchange[], where: string): void {
 
 const headerRule = {
   rule: 'header-injection',
-  why: "A line break in a header value begins a new header. With it, an attacker can set the client's cookies, or write a whole page.",
+  why: "A line break in a header value begins a new header. With such a line break, an attacker can set the client's cookies, or write a whole page.",
   fix: 'Encode every value before you write it into a header, and refuse values with line breaks.',
 } as const
 
@@ -255,7 +258,7 @@ export const everyText: CheckDefinition[] = [
     id: 'page-addresses-not-linked',
     title: 'If an address of an application is not http or https, no page has a link to it',
     rule: 'PG-06',
-    why: "A link to javascript: or data: can run another person's script on the visitor's behalf. Browsers also accept upper case, spaces and control characters before the scheme, and tabs inside it.",
+    why: "A link to javascript: or data: can run another person's script on the visitor's behalf. Browsers also accept such a scheme in upper case, with spaces or control characters before it, or with tabs inside.",
     fix: 'Parse the address with a URL parser, and make a link only if its scheme is http or https.',
     needs,
     async run(context) {

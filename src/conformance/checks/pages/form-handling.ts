@@ -110,7 +110,7 @@ export const formHandling: CheckDefinition[] = [
     id: 'create-once-between-others',
     title: 'If a visitor sends two forms and then the first form again, the client does not create a third application',
     ...onceRule,
-    why: 'If a client remembers only the latest form, it treats an older form as a new one, for example when the visitor goes back in the history.',
+    why: 'If a client remembers only the latest form, it treats an older form as new. A visitor who goes back in the history can send an older form again.',
     needs,
     async run(context) {
       const first = await openCreateForm(context, 'First of two forms')
@@ -148,7 +148,7 @@ export const formHandling: CheckDefinition[] = [
     title: 'If the client shows a refused form again and the visitor corrects it, the form creates the application',
     rule: 'create-application',
     why: 'If the client shows the form again with the one-time id of the refused form, or without one of the fields, the visitor can never create the application.',
-    fix: 'When you show the form again, give it a new one-time id. Or use up the id only if the API has created the application.',
+    fix: 'When you show the form again, give it a new one-time id. Or remember the id as used only if the API has created the application.',
     needs,
     async run(context) {
       let judged = 0
@@ -225,7 +225,8 @@ export const formHandling: CheckDefinition[] = [
         const sent = `${dataOf(step).redirectUris}`.split(',').map(text => text.trim())
         const lost = addresses.find(address => !sent.includes(address))
         if (lost === undefined) return expectLongAddresses(context, browser, person, separator)
-        // A form that expects one address on each line can treat addresses with commas as one address.
+        // A form that expects one address on each line can treat several addresses with commas between them as one
+        // address.
         losses.push({ lost, page, step })
       }
       const [loss] = losses
@@ -374,7 +375,7 @@ export const formHandling: CheckDefinition[] = [
   {
     id: 'edit-overtaken-reopened',
     title:
-      'If a visitor opens the form for changes, somebody else changes the application, and the visitor opens the form again, the older form does not overwrite that change',
+      "If a visitor opened the form for changes both before and after somebody else's change, the older form does not overwrite this change",
     rule: 'edit-overtaken',
     why: 'If a client keeps the ETag in the session or in its memory, and not in the form, it replaces the ETag when another tab opens the form. The first tab then overwrites what somebody else has changed.',
     fix: 'Keep the ETag that came with the values in a hidden field of the form, and send it as If-Match.',
@@ -402,9 +403,9 @@ export const formHandling: CheckDefinition[] = [
   {
     id: 'edit-overtaken-after-refusal',
     title:
-      'If the client shows a form for changes again after a refusal, the corrected form does not overwrite a change that somebody else has made since the form was opened',
+      'If the client shows a refused form for changes again, the corrected form does not overwrite a change that somebody else made after the visitor had opened the form',
     rule: 'edit-overtaken',
-    why: 'If the client shows a refused form again with the ETag of a new read, or with no ETag, the next attempt overwrites the other change, and nobody notices.',
+    why: "If the client shows a refused form again with the ETag of a new read, or with no ETag, the visitor's next attempt overwrites the other person's change, and nobody notices.",
     fix: 'When you show a refused form again, keep the ETag from the form that the visitor sent.',
     needs: ['page'],
     async run(context) {
@@ -425,7 +426,8 @@ export const formHandling: CheckDefinition[] = [
         )
         if (!again || refused.trail.at(-1)?.request.method !== 'POST')
           throw new NotApplicable('the client does not show a refused form for changes again')
-        // The refused form may already say that somebody else has changed the application. The visitor then decides.
+        // Perhaps the refused form already says that somebody else has changed the application. The visitor then
+        // decides.
         if (known && (refused.status !== known.status || shownIn(refused) !== shownIn(known))) return
         known = refused
         if (when === 'after') await changeName(context, application, others)
@@ -444,7 +446,7 @@ export const formHandling: CheckDefinition[] = [
   {
     id: 'edit-overtaken-without-etag',
     title:
-      'If the API sends no ETag and somebody changes the description of an application while a visitor has its form for changes open, sending the form does not overwrite that change',
+      'If the API sends no ETag, the form for changes does not overwrite a description that somebody else changed after the visitor had opened the form',
     rule: 'edit-overtaken',
     why: 'Another installation of the platform may send no ETag. A client that relies only on If-Match, or compares only some fields, then overwrites the changes of other people, and nobody notices.',
     fix: 'If an application came without an ETag, keep the values of all fields in the form, or a hash of them. Read the application again before you change it, and compare all these fields.',
@@ -518,7 +520,7 @@ export const formHandling: CheckDefinition[] = [
       'For each form that a visitor sends, the client makes at most two platform calls, and at most three if the API refuses the form',
     rule: 'DO-14',
     why: 'If the client reads the list, the groups and the application again for each form, a few visitors can overload the platform.',
-    fix: 'For a form, make only the call that the form asks for, and at most one call before it. Answer with a redirect. To show a refused form again, read only the groups, and keep the id of the visitor in the session.',
+    fix: 'For a form, make only the call that the form asks for, and at most one other call before this call. Answer with a redirect. To show a refused form again, read only the groups, and keep the id of the visitor in the session.',
     needs: ['page'],
     async run(context) {
       let judged = 0

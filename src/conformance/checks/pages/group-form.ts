@@ -109,7 +109,7 @@ export const groupForm: CheckDefinition[] = [
     id: 'group-form-reload',
     title: 'If a visitor creates a group and reloads the next page, the browser does not send the form again',
     rule: 'PG-16',
-    why: 'If the client answers the POST with a page, the browser sends the POST again on reload, and the client creates a second group.',
+    why: 'If the client answers the POST with a page, the browser sends the POST again on reload. The client then creates a second group.',
     fix: 'Answer every successful POST with 303 to another page.',
     needs,
     async run(context) {

@@ -15,7 +15,7 @@ async function head(context: CheckContext, url: string, cookie?: string) {
   return context.request(url, { method: 'HEAD', headers })
 }
 
-/** Fails if the client sends bytes that are no part of an answer to HEAD, for example a body. */
+/** Fails if the client sends bytes that do not belong to an answer to HEAD, for example a body. */
 function expectReadable(answer: HttpExchange, path: string): void {
   if (!('error' in answer.response)) return
   fail(
@@ -28,9 +28,9 @@ export const headRequests: CheckDefinition[] = [
   {
     id: 'head-of-visitor-pages',
     title:
-      "The client answers a HEAD request for a visitor's page with status 405, and does not call the platform for it",
+      "The client answers a HEAD request for a visitor's page with status 405, and does not call the platform for this request",
     rule,
-    why: 'Link checkers and browser extensions send HEAD requests. If the client runs the code of the page for such a request, it calls the platform, renews tokens that the visitor then loses, or deletes a message that the visitor has not seen.',
+    why: 'Link checkers and browser extensions send HEAD requests. If the client runs the code of the page for such a request, it calls the platform, renews tokens although the browser ignores the new tokens, or deletes a message that the visitor has not seen.',
     fix: 'Accept only GET for pages of visitors. Many frameworks run the GET handler for HEAD: switch this off, or answer HEAD with 405 before the handler runs. The answer has no body.',
     needs: ['page'],
     async run(context) {
@@ -50,8 +50,8 @@ export const headRequests: CheckDefinition[] = [
         const path = new URL(url).pathname.replaceAll(application.id, '…')
         expectReadable(answer, path)
         expect(calls.length === 0, `For HEAD ${path}, the client called the platform.`, answer, ...calls.slice(0, 3))
-        // The check accepts every status from 400 to 499, because each of them tells the caller that the client does
-        // not answer HEAD here.
+        // The check accepts every status from 400 to 499, because each of these statuses tells the caller that the
+        // client does not answer HEAD for this page.
         const isRefused = statusOf(answer) >= 400 && statusOf(answer) < 500
         expect(isRefused, `HEAD ${path} is answered with status ${statusOf(answer)}.`, answer)
       }

@@ -1,5 +1,5 @@
 // Checks on pages and requests that clients often forget: pages about an application, the start page, and requests from
-// another origin. Many clients follow the same rules on the page behind the login.
+// another origin. Many clients follow the same rules only on the page behind the login.
 import type { Page } from '../../browser/browser.ts'
 import { type Check, type CheckDefinition, NotApplicable, passNotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -85,8 +85,8 @@ export const otherPlaces: CheckDefinition[] = [
     why: "If one page does not check the id, the client sends the visitor's token to another path. An encoded id can still be two dots, which many HTTP libraries resolve to the parent path.",
     fix: 'In the one function that makes the path of a call, check that an id has the format of an id, and encode the id as one segment.',
     needs,
-    // The check runs alone, because it counts the calls for all visitors. The sandbox may not know which visitor such a
-    // call is for.
+    // The check counts the calls for all visitors, because the sandbox cannot always tell for which visitor such a call
+    // is. The check therefore runs alone.
     isAlone: true,
     async run(context) {
       const application = await openWithApplication(context)
@@ -187,7 +187,7 @@ export const otherPlaces: CheckDefinition[] = [
       'If many visitors begin logins and open pages at the same time, the client keeps running and answers each request',
     rule: 'stays-up',
     why: 'In some languages, the process ends if two requests change the same map or list at the same time.',
-    fix: 'Protect data that several requests share, for example with a lock. Keep as little as possible in such data.',
+    fix: 'Protect data that several requests share, for example with a lock. Share as little data as possible.',
     needs,
     async run(context) {
       const { login, page, callback } = context.settings
@@ -207,7 +207,7 @@ export const otherPlaces: CheckDefinition[] = [
   {
     id: 'forms-long-body',
     title:
-      'The client refuses a form of 500 KB, even if the form has no Content-Length or changes an existing application',
+      'The client refuses a form of 500 KB without Content-Length, and a form of 500 KB that changes an existing application',
     rule: 'bounded-bodies',
     why: 'A limit does not protect the client if it looks only at Content-Length, or if it applies to only one form.',
     fix: 'Count the bytes while you read the body of any request, and stop at 64 KB.',

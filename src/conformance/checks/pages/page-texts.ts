@@ -42,7 +42,7 @@ export const pageTexts: CheckDefinition[] = [
   ...hostile.map(
     ([id, what, text, isHarm = runsTheirs]): CheckDefinition => ({
       id: `page-escapes-${id}`,
-      title: `If the name and the description of an application contain ${what}, every page escapes them`,
+      title: `If the name and the description of an application contain ${what}, every page escapes these texts`,
       rule: 'PG-07',
       why: "Other members of the visitor's group can write these texts.",
       fix: 'Let the template escape every value from the API.',
@@ -132,8 +132,8 @@ export const pageTexts: CheckDefinition[] = [
       why: "If the client does not encode the id in the address of its API call, it sends the visitor's token to another path.",
       fix: 'Check that an id has the format of an id, and encode the id as one segment of the path.',
       needs: ['page'],
-      // The check runs alone, because it counts the calls for all visitors. The sandbox may not know which visitor such
-      // a call is for.
+      // The check counts the calls for all visitors, because the sandbox cannot always tell for which visitor such a
+      // call is. The check therefore runs alone.
       isAlone: true,
       async run(context) {
         const { browser, person } = await context.signedIn()

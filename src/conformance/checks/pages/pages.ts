@@ -167,7 +167,7 @@ export const pages: CheckDefinition[] = [
     title: 'If a request from another site carries the session cookies, the client shows the page',
     rule: 'PG-13',
     why: 'Browsers send Lax cookies with every link from another site. They even send Strict cookies if a link on a page of the client leads to another site that redirects back.',
-    fix: 'Look for the session first. Only if the request has no session, check whether the request comes from another site.',
+    fix: 'Look for the session first. If there is no session, check whether the request comes from another site.',
     needs: ['page'],
     async run(context) {
       const { browser, person } = await context.signedIn()

@@ -17,7 +17,7 @@ const mostMs = 3000
 /**
  * Sends values of one family with more and more repetitions. A typical exponential regular expression needs some
  * milliseconds for 20 repetitions, and many seconds for 31 repetitions. If 20 repetitions already take 50 ms, 31 could
- * keep the client busy for minutes, so the function tries numbers between 20 and 31 before 31. `send` returns how many
+ * keep the client busy for minutes, so the function first tries numbers between 20 and 31. `send` returns how many
  * milliseconds the answer took, and throws if it took too long.
  */
 async function repeatMore(send: (repetitions: number) => Promise<number>): Promise<void> {
@@ -28,7 +28,7 @@ async function repeatMore(send: (repetitions: number) => Promise<number>): Promi
 
 /**
  * Each function makes a value that repeats a text and ends with a character that a regular expression for such texts
- * refuses. The check `create-slow-values` also sends these families in each field separately, because a client may stop
+ * refuses. The check `create-slow-values` also sends these families in each field separately, because some clients stop
  * at the first wrong field.
  */
 const fieldFamilies: Record<string, (count: number) => string> = {
@@ -100,7 +100,7 @@ interface Comparison {
   most?: number
 }
 
-/** If a plain request takes longer than this fraction of the time for the value, the machine may be slow. */
+/** If a plain request takes longer than this fraction of the time for the value, perhaps the machine is slow. */
 const plainPart = 1 / 8
 
 /**
@@ -175,8 +175,8 @@ export const slowValues: CheckDefinition[] = [
     id: 'create-long-values',
     title: 'The client checks a field full of spaces, slashes or commas as fast as a field full of letters',
     rule,
-    why: 'An expression such as /\\s+$/ or /\\s*,\\s*/ begins again at each space. For a field of 60 KB, this takes seconds, and other visitors wait.',
-    fix: 'Refuse a value that is too long before you do anything else with it. Remove spaces with the function of the language, such as trim, and not with a regular expression.',
+    why: 'A regular expression such as /\\s+$/ or /\\s*,\\s*/ begins again at each space. For a field of 60 KB, this takes seconds, and other visitors wait.',
+    fix: 'Refuse a value that is too long before you do anything else with it. Remove spaces with a function of your programming language, such as trim, and not with a regular expression.',
     needs: ['create', 'page'],
     longestMs: 120_000,
     async run(context) {

@@ -18,12 +18,12 @@ interface Failed {
   tookMs: number
 }
 
+const descriptionOfPortal = 'Words of the portal 4713'
+
 /**
  * Runs a login whose exchange gets the fault. The fault applies only to the state of this login, so it does not affect
  * other logins.
  */
-const descriptionOfPortal = 'Words of the portal 4713'
-
 async function loginUnder(
   context: CheckContext,
   fault: string,
@@ -235,7 +235,7 @@ export const portalFaults: CheckDefinition[] = [
     id: 'exchange-endless-body-left',
     title: 'The client closes the connection if the answer to the exchange grows too large',
     rule: 'bounded-answers',
-    why: 'A token response has a few kilobytes. Without a limit, one very long answer can fill the memory before a deadline ends it.',
+    why: 'A token response has a few kilobytes. Without a limit, one very long answer can fill the memory before the deadline of the call.',
     fix: 'Count the bytes of the body while you read it, and stop at about 64 KiB.',
     longestMs: 90_000,
     async run(context) {
@@ -254,7 +254,7 @@ export const portalFaults: CheckDefinition[] = [
     id: 'exchange-never-not-repeated',
     title: 'If the portal does not answer the exchange, the client does not repeat the exchange',
     rule: 'code-once',
-    why: 'The portal may have exchanged the code. It refuses a second exchange with the same code, and may revoke the tokens of the first exchange.',
+    why: 'Perhaps the portal has already exchanged the code. It then refuses a second exchange with the same code, and may revoke the tokens of the first exchange.',
     fix: 'Never repeat a POST automatically, not even after a timeout. Show a page with a link to a new login.',
     longestMs: 90_000,
     async run(context) {
@@ -318,7 +318,7 @@ export const portalFaults: CheckDefinition[] = [
     title: 'If a signed-in visitor begins another login and its exchange fails, the visitor stays signed in',
     rule: 'UP-06',
     why: 'A failure of the portal says nothing about the session that the visitor already has.',
-    fix: 'Replace the session only after a successful exchange. Do not empty it at the beginning of the callback or after an error.',
+    fix: 'Replace the session only after a successful exchange. Do not end the earlier session at the beginning of the callback or after an error.',
     needs: ['page'],
     longestMs: 90_000,
     async run(context) {
@@ -468,7 +468,8 @@ export const portalFaults: CheckDefinition[] = [
       const page = await context.signIn(browser)
       const isSignedIn = await context.isSignedIn(browser)
       await context.dropFaults()
-      // If even a plain login does not work, the check ends here, because the missing name is not the cause.
+      // Also tries a login without the fault. If this login fails, too, the check ends here, because the missing name
+      // is not the cause.
       if (!isSignedIn) await context.signedIn()
       expect(isSignedIn, `Nobody is signed in. The login ended with ${describePage(page)}.`, page)
     },

@@ -16,7 +16,7 @@ const refusal = (status: number) => ({
 
 const slow = {
   rule: 'UP-03',
-  why: 'If the deadline ends when the headers have arrived, or begins again with each byte, an error answer that arrives slowly keeps the visitor waiting. This check allows 20 seconds.',
+  why: 'Some clients stop their timer when the headers have arrived, or restart it with each byte. The visitor then waits until a slow error answer is complete. This check allows 20 seconds.',
   fix: 'Give each call one deadline, from the start of the call to the end of the answer, whatever the status is.',
   longestMs: 120_000,
 } as const
@@ -51,7 +51,7 @@ export const slowErrors: CheckDefinition[] = [
     id: 'exchange-error-bounded',
     title: 'When the portal sends an error answer of 32 MB, the client closes the connection before the answer ends',
     rule: 'bounded-answers',
-    why: 'Many clients limit the size of a token response, but read an error answer to its end, whatever its size. It then fills the memory that all visitors share.',
+    why: 'Many clients limit the size of a token response, but read an error answer to its end, whatever its size. Such an answer fills the memory that all visitors share.',
     fix: 'Count the bytes in the one function that reads every answer, whatever its status is, and stop at about 64 KiB.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)

@@ -137,8 +137,8 @@ export const bodies: CheckDefinition[] = [
   },
   {
     id: 'raw-body-unfinished',
-    // If a server has only one worker, the check ends as undecided. Such a server is correct behind a proxy that reads
-    // bodies first.
+    // If a server has only one worker, the check ends as undecided. Such a server is correct behind a proxy that waits
+    // for the whole body before it sends the request to the server.
     title: 'While the client waits for unfinished bodies, it still answers other visitors',
     rule: 'stays-up',
     why: 'If the client waits for each body before it serves the next request, a few slow senders block all visitors.',
@@ -159,7 +159,7 @@ export const bodies: CheckDefinition[] = [
       if (answer.status > 0) return
       if (await servesOneAtATime(context))
         throw new Undecided(
-          'The client serves one request at a time, so a visitor with a slow connection makes all other visitors wait. Run the client with several workers, or behind a proxy that reads bodies first.',
+          'The client serves one request at a time, so a visitor with a slow connection makes all other visitors wait. Run the client with several workers, or behind a proxy that waits for the whole body before it sends the request to the client.',
         )
       fail(
         `While the client waited for ${open.length} unfinished bodies, it did not answer another visitor within 5 seconds.`,
@@ -171,7 +171,7 @@ export const bodies: CheckDefinition[] = [
     id: 'raw-body-endless',
     title: 'The client refuses a body that never ends, or stops reading it',
     rule: 'bounded-bodies',
-    why: 'The client keeps a body in memory or on disk, so a body that never ends fills the memory or the disk. This check only warns: many servers have no limit by default, so simple clients that are otherwise correct would fail.',
+    why: 'The client keeps a body in memory or on disk, so a body that never ends fills the memory or the disk. This check only warns. Many servers have no limit by default, so many simple clients would fail, although the rest of their code is correct.',
     fix: 'Set a limit for bodies, such as 64 KB for a form. Answer a longer body with status 413.',
     longestMs: 40_000,
     async run(context) {

@@ -14,7 +14,7 @@ const formType = 'application/x-www-form-urlencoded'
 
 /**
  * Origins of other sites that begin or end like the origin of the client. A client that does not compare the whole
- * origin accepts them.
+ * origin accepts such an origin.
  */
 function similarOrigins({ settings }: CheckContext): string[] {
   const { protocol, host } = new URL(settings.client)
@@ -32,7 +32,7 @@ export const forgeries: CheckDefinition[] = [
   {
     id: 'raw-create-similar-origin',
     title:
-      "If the Origin of a POST only begins or ends like the client's own origin, the client does not create an application",
+      "If the Origin of a POST is another origin that begins or ends like the client's own origin, the client does not create an application",
     ...similar,
     needs: ['page', 'create'],
     async run(context) {
@@ -55,7 +55,7 @@ export const forgeries: CheckDefinition[] = [
   {
     id: 'raw-logout-similar-origin',
     title:
-      "If the Origin of a POST only begins or ends like the client's own origin, the client does not sign anyone out",
+      "If the Origin of a POST is another origin that begins or ends like the client's own origin, the client does not sign anyone out",
     ...similar,
     needs: ['page', 'logout'],
     async run(context) {
@@ -145,7 +145,7 @@ export const forgeries: CheckDefinition[] = [
       'If another site sets the cookie for the form token, and then sends the form with the same token, the client creates no application',
     rule: 'PG-01',
     why: "A subdomain or another program on the host can set a cookie whose name does not begin with __Host-. An attacker can use such a cookie to replace the visitor's token with the attacker's own token.",
-    fix: 'In addition, compare Origin or Sec-Fetch-Site. Or compute the token from the session, or give the cookie a name that begins with __Host-.',
+    fix: 'In addition to the token, check Origin or Sec-Fetch-Site. Or compute the token from the session. Or give the cookie a name that begins with __Host-.',
     needs: ['page', 'create'],
     async run(context) {
       const open = await openCreateForm(context)

@@ -58,7 +58,7 @@ async function sendAs(
 
 const wrong = {
   rule: 'PG-18',
-  why: "No form on the client's pages sends such a body. But other sites can send text/plain, because browsers do not ask the client before they send it.",
+  why: "No form on the client's pages sends such a body. But other sites can send a body of the type text/plain, because browsers send this type without first asking the client.",
   fix: 'Accept only application/x-www-form-urlencoded. Remove the parameters from the content type, and compare all of the remaining text with this type. Answer any other type with status 415.',
 } as const
 
@@ -120,7 +120,7 @@ export const formTypes: CheckDefinition[] = [
   {
     id: 'raw-create-wrong-type',
     title:
-      'If a POST has the type text/plain, or another type that merely contains the word form, the client does not create an application',
+      'If a POST has the type text/plain, or a type that merely contains the word form, the client does not create an application',
     ...wrong,
     needs: ['page', 'create'],
     run: context => expectNothingCreated(context, wrongTypes),
@@ -128,7 +128,7 @@ export const formTypes: CheckDefinition[] = [
   {
     id: 'raw-edit-wrong-type',
     title:
-      'If a POST has the type text/plain, or another type that merely contains the word form, the client does not change an application',
+      'If a POST has the type text/plain, or a type that merely contains the word form, the client does not change an application',
     ...wrong,
     needs: ['page'],
     // Sends only forms with typed values. For a new secret or a removal, a client may ignore the body, so these forms

@@ -163,7 +163,7 @@ function get(context: CheckContext, target: string, headers: Record<string, stri
 
 /**
  * Requests that most servers refuse before the code of the client runs. A request without Host is not in this list,
- * because Node answers it itself, and a program cannot add headers to that answer.
+ * because Node itself answers such a request, and a program cannot add headers to this answer.
  */
 function refusedByParsers(context: CheckContext): Odd[] {
   const { login, logout, create } = context.settings
@@ -271,14 +271,15 @@ export const rawRequests: CheckDefinition[] = [
   {
     id: 'raw-nosniff',
     title:
-      'If normal answers have X-Content-Type-Options: nosniff, the answers also have it when the HTTP parser refuses a request',
+      'If normal answers have X-Content-Type-Options: nosniff and the HTTP parser refuses a request, the answer to this request also has the header',
     rule: 'parser-nosniff',
     why: 'The HTTP server makes these answers itself, and does not run the code of the client that sets the headers. With many servers, a client cannot add headers to these answers.',
     fix: 'Set the headers in the code that answers broken requests, for example in handlers for clientError and checkExpectation, or in a proxy in front of the client.',
     async run(context) {
       const plain = await context.request(context.settings.login, { headers: typedAddress })
       if (!isNosniff(plain)) throw new NotApplicable('even normal answers do not have the header')
-      // A server may ignore an unknown expectation. Otherwise, some servers refuse it before the code of the client runs.
+      // A server may ignore an unknown expectation. But some servers refuse such a request before the code of the
+      // client runs.
       const expectation = get(context, context.settings.login, { expect: 'conformance' })
       const answers = await sendOdd(context, [
         ...refusedByParsers(context),

@@ -33,7 +33,7 @@ export const servedFiles: CheckDefinition[] = [
     id: 'settings-not-served',
     title: 'No page or file of the client contains the client secret, not even a page for developers',
     rule: 'secret-on-backend',
-    why: 'Anyone who reads the secret can exchange codes in the name of the client. Programs on the internet ask every server for such pages and files.',
+    why: 'Anyone who reads the secret can exchange codes in the name of the client. Programs of attackers ask every server on the internet for such pages and files.',
     fix: 'Remove pages that print settings. Serve static files only from a folder that contains nothing else, and refuse a path that contains two dots in a row.',
     async run(context) {
       const secret = context.platform.clientSecret.reveal()

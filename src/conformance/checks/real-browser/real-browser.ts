@@ -91,7 +91,7 @@ const definitions: CheckDefinition[] = [
     title: 'In Chromium, the address bar shows neither the code nor the state after the login',
     rule: 'CL-28',
     why: 'People copy and share the address in the address bar, and the browser history keeps this address.',
-    fix: 'Answer the callback with a redirect, or with a page that calls location.replace or has a meta refresh. These replace the callback in the browser history.',
+    fix: 'Answer the callback with a redirect, or with a page that calls location.replace or has a meta refresh. Each of these replaces the callback in the browser history.',
     needs: ['page', 'browser'],
     async run(context) {
       const { window } = await signInWithChromium(context)
@@ -236,7 +236,7 @@ const definitions: CheckDefinition[] = [
     id: 'chromium-create-once',
     title: 'In Chromium, a double click creates only one application',
     rule: 'PG-15',
-    why: 'Many people click twice. Each click would create an application.',
+    why: 'Many people click twice. Without protection, each click creates an application.',
     fix: 'Give each form a one-time id, and create one application for each id. It is not enough to disable the button.',
     needs: ['page', 'create', 'browser'],
     async run(context) {
@@ -281,7 +281,8 @@ const definitions: CheckDefinition[] = [
       if (await shows()) fail(`After signing out, ${placeOf(window)} still shows the visitor's data.`)
       const isAtPortal = () => window.asked.some(({ url }) => url.startsWith(context.platform.portalUrl))
       window.asked.length = 0
-      // The loop ends if Back opens the portal and so begins a new login. The check `logout-not-silent` judges this.
+      // The loop ends if Back opens the portal, because the portal then begins a new login. The check
+      // `logout-not-silent` judges this.
       for (let back = 0; back < 3 && !isAtPortal(); back++) {
         await window.act(() => window.page.goBack({ waitUntil: 'commit' }).catch(() => undefined))
         expect(
