@@ -80,7 +80,7 @@ export const answers: CheckDefinition[] = [
   ),
   {
     id: 'refresh-headers-not-passed-back',
-    title: 'The client sends the browser no header from the answer to a renewal',
+    title: 'When the client answers the browser, it copies no header from the answer to a renewal',
     ...foreignHeadersRule,
     needs,
     async run(context) {

@@ -243,7 +243,7 @@ const single: CheckDefinition[] = [
         id: `refresh-${fault}-not-repeated`,
         title: `If the answer to a renewal is lost (${fault}), the client does not repeat the renewal`,
         rule: 'renewal-not-repeated',
-        why: 'The portal may have replaced the refresh token. If the client then sends the old refresh token, the portal can end all tokens of the session.',
+        why: 'Perhaps the portal has already replaced the refresh token. If the client then sends the old refresh token, the portal can end all tokens of the session.',
         fix: 'Never repeat a POST automatically. Renew again at the next visit.',
       },
       [`refresh-${fault}`],
@@ -271,7 +271,7 @@ const sizes: CheckDefinition[] = [
     id: 'refresh-endless-body-left',
     title: 'The client closes the connection if the answer to a renewal grows too large',
     rule: 'bounded-answers',
-    why: 'A token response has a few kilobytes. Without a limit, one very long answer can fill the memory before a deadline ends it.',
+    why: 'A token response has a few kilobytes. Without a limit, one very long answer can fill the memory before the deadline of the call.',
     fix: 'Count the bytes of the body while you read it, and stop at about 64 KiB.',
     needs,
     longestMs: 90_000,
@@ -298,9 +298,9 @@ const sizes: CheckDefinition[] = [
   under(
     {
       id: 'refresh-gzip-bomb',
-      title: 'If the answer to a renewal is compressed, the client limits its size after decompression',
+      title: 'If the answer to a renewal is compressed, the client limits the size of the decompressed answer',
       rule: 'UP-04',
-      why: 'A few compressed kilobytes can become gigabytes, and these fill the memory that all visitors share.',
+      why: 'A few compressed kilobytes can become gigabytes. These gigabytes fill the memory that all visitors share.',
       fix: 'Do not ask for compression, or count the decompressed bytes and stop at a limit.',
     },
     ['refresh-gzip-bomb', {}, 1],
@@ -356,9 +356,9 @@ const oddLifetimes: CheckDefinition[] = lifetimes.map(([fault, what, options]) =
   under(
     {
       id: `refresh-expires-in-${fault}`,
-      title: `If the expires_in of a renewal ${what}, the client does not set a wrong cookie and does not renew again and again`,
+      title: `If the expires_in of a renewal ${what}, the client sets no cookie with a wrong lifetime, and does not renew again and again`,
       rule: 'CL-19',
-      why: 'Browsers ignore a Max-Age such as NaN, and keep the session cookie until they are closed. A lifetime of zero seconds causes endless renewals.',
+      why: 'Browsers ignore a Max-Age such as NaN, and keep the session cookie until the visitor closes the browser. A lifetime of zero seconds causes endless renewals.',
       fix: 'Use expires_in only if it is a finite number above 0, and limit it to a maximum. Otherwise, refuse the answer or use a default lifetime.',
     },
     [options ? 'refresh-expires-in' : `refresh-expires-in-${fault}`, options],
@@ -398,7 +398,7 @@ const unusable: [fault: string, what: string, rule: CheckDefinition['rule']][] =
 
 const unusables: CheckDefinition[] = unusable.map(([fault, what, rule]) => ({
   id: `refresh-${fault}`,
-  title: `If the answer to a renewal ${what}, the client does not use its tokens`,
+  title: `If the answer to a renewal ${what}, the client does not use the tokens in this answer`,
   rule,
   why: fault.startsWith('token-type')
     ? 'token_type is required. A client must not use a token of a type that it does not know.'
@@ -418,7 +418,7 @@ const unusables: CheckDefinition[] = unusable.map(([fault, what, rule]) => ({
         const { authorization = 'none' } = headers
         return fault.startsWith('token-type') ? authorization.split(' ')[1] === brought : noTokens.test(authorization)
       }
-      // The sandbox does not know which user such a call is for, so the check looks at all calls. `inTurn` ensures that
+      // The sandbox does not know for which user such a call is, so the check looks at all calls. `inTurn` ensures that
       // no other check makes the client send such a value at the same time.
       const calls = context.platform.steps.slice(before).filter(step => step.listener === 'api' && isOfIt(step))
       expect(
@@ -451,13 +451,16 @@ const unusables: CheckDefinition[] = unusable.map(([fault, what, rule]) => ({
 /** Refusals after which no later renewal can succeed. */
 const finalRefusals: [status: number, error: string, id: string, because: string][] = [
   [401, 'invalid_grant', 'invalid-grant-401', 'the portal has refused the refresh token'],
-  [400, 'unsupported_grant_type', 'unsupported-grant-type', 'a portal may support only the exchange of codes'],
-  [401, 'unsupported_grant_type', 'unsupported-grant-type-401', 'a portal may support only the exchange of codes'],
-  [400, 'unauthorized_client', 'unauthorized-client-400', 'a portal may forbid renewals for this client'],
-  [401, 'unauthorized_client', 'unauthorized-client-401', 'a portal may forbid renewals for this client'],
+  [400, 'unsupported_grant_type', 'unsupported-grant-type', 'the portal supports only the exchange of codes'],
+  [401, 'unsupported_grant_type', 'unsupported-grant-type-401', 'the portal supports only the exchange of codes'],
+  [400, 'unauthorized_client', 'unauthorized-client-400', 'the portal forbids renewals for this client'],
+  [401, 'unauthorized_client', 'unauthorized-client-401', 'the portal forbids renewals for this client'],
 ]
 
-/** Expects that the client does not send the refused refresh token again, offers to sign in, and that a login works. */
+/**
+ * Expects three things: the client does not send the refused refresh token again, it offers to sign in, and a new login
+ * works.
+ */
 async function expectDropped(context: CheckContext, { browser, person, page }: Renewing): Promise<void> {
   const pages = [page, (await visitPage(context, browser)).page]
   const renewals = context.arrived('refresh').filter(({ response }) => response.status >= 400)
@@ -482,7 +485,7 @@ const refusals: CheckDefinition[] = [
       title: `If the portal refuses a renewal with status ${status} and ${error}, the client offers to sign in, and the login works`,
       rule: error === 'invalid_grant' ? 'RF-05' : 'refused-for-good',
       why: `No later renewal with this refresh token can succeed: ${because}. If the client shows an error each time, the visitor cannot sign in again.`,
-      fix: 'Go by the error field of the answer, not by its status. Delete the refresh token, and offer to sign in.',
+      fix: 'Look at the error field of the answer, not at the status. Delete the refresh token, and offer to sign in.',
       needs,
       async run(context) {
         const visit = await renewUnder(context, `refresh-${status}`, { error }, 'always')
@@ -497,7 +500,7 @@ const refusals: CheckDefinition[] = [
       id: `refresh-dropped-on-${status}`,
       title: `If the portal answers a renewal with status ${status}, the client offers to sign in, and the login works`,
       rule: 'no-renewals',
-      why: `A portal without renewals may answer with ${status}, so no later renewal can succeed. If the client shows an error each time, the visitor cannot sign in again.`,
+      why: `A portal that offers no renewals can answer with status ${status}. Then no later renewal can succeed. If the client shows an error each time, the visitor cannot sign in again.`,
       fix: 'After status 404, 405 or 501, delete the refresh token and offer to sign in. The body may be a web page, so check the status before you read the body.',
       needs,
       async run(context) {
@@ -618,7 +621,7 @@ const kept: CheckDefinition[] = [
           expect(cookie.isHttpOnly, `The renewal sets the cookie ${cookie.name} without HttpOnly.`, exchange)
           expect(cookie.isSecure, `The renewal sets the cookie ${cookie.name} without Secure.`, exchange)
           expect(cookie.domain === undefined, `The renewal sets the cookie ${cookie.name} with a Domain.`, exchange)
-          fail(`The renewal sets the cookie ${cookie.name} without SameSite, or with None.`, exchange)
+          fail(`The renewal sets the cookie ${cookie.name} without SameSite, or with SameSite=None.`, exchange)
         }
         for (const [name, was, is] of [
           ['HttpOnly', first.isHttpOnly, cookie.isHttpOnly],

@@ -29,7 +29,7 @@ async function renewWithoutAnswer(context: CheckContext) {
 }
 
 /**
- * Faults that make a renewal fail, but do not refuse the refresh token for good. The client must not repeat the
+ * Faults that make a renewal fail, but do not permanently refuse the refresh token. The client must not repeat the
  * renewal, and must keep the session.
  */
 const forNow: [fault: string, options?: Record<string, unknown>][] = [
@@ -53,7 +53,7 @@ const forNow: [fault: string, options?: Record<string, unknown>][] = [
 ]
 
 /**
- * Visits a page under each of the faults. Uses a new session for each fault, because a client may remember a failed
+ * Visits a page under each of the faults. Uses a new session for each fault, because some clients remember a failed
  * renewal for a while. Ends the check if the client does not renew.
  */
 async function visitUnderAll(context: CheckContext, faults = forNow) {
@@ -104,7 +104,7 @@ export const failures: CheckDefinition[] = [
   },
   {
     id: 'refresh-kept-on-many',
-    title: 'If a renewal fails, the session ends only if the portal has refused the refresh token for good',
+    title: 'If a renewal fails, the session ends only if the portal has permanently refused the refresh token',
     rule: 'RF-05',
     why: 'After other failures, the refresh token is still valid, and a later renewal can succeed. A proxy, a firewall or a mistake of the portal can cause any status.',
     fix: 'End the session only after status 404, 405 or 501, or if the answer is JSON and its error field is invalid_grant, unsupported_grant_type or unauthorized_client. Otherwise keep the cookies.',
@@ -138,13 +138,13 @@ export const failures: CheckDefinition[] = [
     id: 'refresh-never-not-repeated',
     title: 'If the portal does not answer a renewal, the client does not repeat the renewal during the same visit',
     rule: 'renewal-not-repeated',
-    why: 'The portal may have replaced the refresh token. If the client then sends the old refresh token, the portal can end all tokens of the session. The visitor also waits twice as long.',
+    why: 'Perhaps the portal has already replaced the refresh token. If the client then sends the old refresh token, the portal can end all tokens of the session. The visitor also waits twice as long.',
     fix: 'Never repeat a POST automatically, not even after a timeout. Renew again at the next visit.',
     needs,
     longestMs: 90_000,
     async run(context) {
       const { page, renewals } = await renewWithoutAnswer(context)
-      // Each request of the visit, such as a redirect, may renew once.
+      // Each request of the visit may cause one renewal, and a redirect leads to another request.
       const requests = page.trail.length
       expect(
         renewals <= requests,
@@ -157,7 +157,7 @@ export const failures: CheckDefinition[] = [
     id: 'refresh-failed-not-repeated',
     title: 'Whatever the portal answers to a renewal, the client does not repeat the renewal during the same visit',
     rule: 'renewal-not-repeated',
-    why: 'The portal may have replaced the refresh token. If the client then sends the old refresh token, the portal can end all tokens of the session. Repeated calls also make an overload worse.',
+    why: 'Perhaps the portal has already replaced the refresh token. If the client then sends the old refresh token, the portal can end all tokens of the session. Repeated calls also make an overload worse.',
     fix: 'Never repeat a POST automatically. Renew again at the next visit.',
     needs,
     longestMs: 120_000,
@@ -176,7 +176,7 @@ export const failures: CheckDefinition[] = [
     id: 'refresh-dropped-after-401',
     title: 'If the API refuses the access token and the portal refuses the refresh token, the client offers to sign in',
     rule: 'RF-05',
-    why: 'The portal may have ended the session of the visitor. If the client shows an error each time, the visitor cannot sign in again.',
+    why: 'Perhaps the portal has ended the session of the visitor. If the client shows an error each time, the visitor cannot sign in again.',
     fix: 'After invalid_grant, delete the session cookies and redirect to the login path, whatever caused the renewal.',
     needs,
     async run(context) {
@@ -251,7 +251,7 @@ export const failures: CheckDefinition[] = [
   ...[400, 500].map(
     (status): CheckDefinition => ({
       id: `refresh-status-${status}`,
-      title: `If the answer to a renewal has status ${status}, the client does not use its tokens`,
+      title: `If the answer to a renewal has status ${status}, the client does not use the tokens in this answer`,
       rule: 'UP-06',
       why: 'This status says that the renewal failed. If a client reads only the body, it uses tokens that the portal has refused.',
       fix: 'Check the status before the body, and accept tokens only with status 200.',

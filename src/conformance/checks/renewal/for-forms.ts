@@ -45,7 +45,8 @@ export const forForms: CheckDefinition[] = [
       const { result: page, steps } = await context.during(() => browser.submit(open.page, open.form, open.values))
       const renewal = steps.find(isRenewal)
       if (renewal) {
-        // The client may also show the form again, for example if it has no session when the form arrives.
+        // It is also correct if the client shows the form again, for example because it has no session when the form
+        // arrives.
         const texts = [page.body, ...page.forms.flatMap(({ fields }) => fields.map(([, value]) => value))]
         const isKept = texts.some(text => text.includes(typed))
         if (isKept || renewal.response.status !== 200 || steps.some(isCreation)) return
@@ -59,7 +60,7 @@ export const forForms: CheckDefinition[] = [
       }
       renewalIn(context, await visitPage(context, copy))
       fail(
-        `The client did not renew the token for the form, and answered with ${describePage(page)}. If a page is requested, the client renews the token.`,
+        `The client did not renew the token for the form, and answered with ${describePage(page)}. When the browser requests a page, the client renews the token.`,
         page,
       )
     },
@@ -94,7 +95,7 @@ export const forForms: CheckDefinition[] = [
     id: 'refresh-dropped-for-form',
     title: 'If the portal refuses the refresh token while a visitor sends a form, the client offers to sign in',
     rule: 'RF-05',
-    why: 'The portal may have ended the session while the visitor typed. If the client shows an error each time, the visitor cannot sign in again.',
+    why: 'The portal can end the session while the visitor types. If the client shows an error each time, the visitor cannot sign in again.',
     fix: 'After invalid_grant, delete the session cookies and offer to sign in, even in the answer to a form.',
     needs: ['page', 'create'],
     async run(context) {

@@ -91,7 +91,7 @@ export const newTokens: CheckDefinition[] = [
     id: 'refresh-delivered-with-refusal',
     title: 'The client stores the new tokens of a renewal even if the API then refuses a call with 403',
     rule: 'RF-09',
-    why: 'For a refused call, many frameworks build the page without the cookies of the request. If the client loses the new refresh token, it sends the old refresh token again. The portal then revokes all tokens.',
+    why: 'If a call is refused, many frameworks answer with a new error page, without the cookies that the code has already set. If the client then loses the new refresh token, it sends the old refresh token again. The portal then revokes all tokens.',
     fix: 'After every renewal, set the new cookies in the answer to the browser, even if this answer is an error page.',
     needs,
     async run(context) {
@@ -338,13 +338,13 @@ export const newTokens: CheckDefinition[] = [
     title: 'A renewal does not extend the lifetime of the cookie that contains the refresh token',
     rule: 'refresh-cookie-end',
     why: 'If each renewal extends the lifetime, neither the cookie nor a stolen copy of it ever expires.',
-    fix: 'Store the time of the login together with the refresh token. After each renewal, set Max-Age to the time that is left of the lifetime, counted from the login.',
+    fix: 'Store the time of the login together with the refresh token. After each renewal, set Max-Age to the rest of the lifetime that began at the login.',
     needs,
     async run(context) {
       const { browser, page: landed } = await expiredSession(context)
       await expectFixedEnd(context, browser, landed)
-      // Tests a second session, which the client renews after a 401 answer. The pause puts enough time between the
-      // login and this renewal to measure whether the renewal makes the cookie expire later.
+      // Tests a second session, which the client renews after a 401 answer. The pause between the login and this
+      // renewal is long enough to measure whether the renewal makes the cookie expire later.
       const second = await context.signedIn()
       const third = await context.signedIn()
       const open = context.settings.create ? await openFormIn(context, third.browser, third.person) : undefined

@@ -137,7 +137,7 @@ export const parallel: CheckDefinition[] = [
       const { pages, steps } = await visitAtOnce(context, browsers)
       renewalIn(context, { page: pages.find(({ status }) => status === 0) ?? pages[0]!, steps })
       const renewals = steps.filter(isRenewal)
-      // A client may give one session the tokens of the other session for this one page only.
+      // Perhaps the client uses the tokens of the other session only for this one page.
       const calls = steps.filter(isCall)
       const used = new Set(calls.flatMap(tokensSentIn))
       const areServed = pages.every(({ status, stoppedAt }) => status === 200 && stoppedAt === undefined)

@@ -24,7 +24,7 @@ export const renewal: CheckDefinition[] = [
     id: 'refresh-works',
     title: 'A visitor stays signed in when the access token expires',
     rule: 'refresh-used',
-    why: 'The portal issues a refresh token so that the visitor can stay signed in. Visitors may lose their work if they have to sign in again.',
+    why: 'The portal issues a refresh token so that the visitor can stay signed in. Visitors can lose their work if they have to sign in again.',
     fix: 'When the access token has expired, send grant_type=refresh_token and the refresh token from the token response.',
     needs,
     async run(context) {
@@ -103,7 +103,7 @@ export const renewal: CheckDefinition[] = [
     id: 'refresh-no-storm',
     title: 'If new tokens expire within seconds, one page does not cause endless renewals',
     rule: 'RF-10',
-    why: 'Some clients renew a token some time before it expires. If each new token lives for a shorter time than that, such a client renews again and again, and never shows the page.',
+    why: 'Some clients renew a token some time before it expires. If each new token lives for a shorter time than this, such a client renews again and again, and never shows the page.',
     fix: 'Renew at most once for a request, and use the new token.',
     needs,
     async run(context) {
@@ -120,7 +120,7 @@ export const renewal: CheckDefinition[] = [
     id: 'refresh-short-tokens',
     title: 'If access tokens expire after two minutes or less, the client does not renew at every visit',
     rule: 'RF-10',
-    why: "If the client's renewal margin is longer than the lifetime of its tokens, every request calls the portal.",
+    why: 'Some clients renew a token some time before it expires. If a token lives for a shorter time than this, every request causes a renewal.',
     fix: 'Renew when the token has expired, or a short time before it expires. This short time must be a small fraction of expires_in.',
     needs,
     async run(context) {
@@ -219,6 +219,6 @@ function adviceForRenewal(page: Page, steps: LabStep[]): string {
   if (isRefused)
     return 'The API refused the access token with 401. Renew with grant_type=refresh_token and the refresh token, and then repeat the API call once.'
   if (page.status === 0 || page.status >= 500)
-    return 'The client failed before it sent a renewal. Its output can show why. When the Max-Age of a cookie has passed, the browser no longer sends the cookie. So keep the refresh token in its own cookie or on the server, and read it from there.'
+    return 'The client failed before it sent a renewal. Its output can show why. When the Max-Age of a cookie has passed, the browser no longer sends the cookie. So keep the refresh token in its own cookie with a longer Max-Age, or on the server.'
   return 'When the access token has expired, or its cookie is gone, send grant_type=refresh_token and the refresh token from the token response. Keep the refresh token in its own cookie, which lives longer than the access token. If the server keeps the tokens, let the session cookie live longer than the access token.'
 }

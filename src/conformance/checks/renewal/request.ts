@@ -36,7 +36,7 @@ function expectFields(context: CheckContext, renewal: LabStep): void {
     )
 }
 
-/** Fails if the renewal request is not as the portal expects it. */
+/** Fails if the method, address, format or authentication of the renewal is wrong. */
 function expectForm(context: CheckContext, renewal: LabStep): void {
   const { method, url, headers } = renewal.request
   expect(method === 'POST', `The client sent the renewal with ${method}.`, renewal)
@@ -174,7 +174,7 @@ export const request: CheckDefinition[] = [
       const { browser, token, mark } = await signInWithOddRefreshToken(context)
       await context.platform.endAccessTokens(await context.person())
       await visitPage(context, browser)
-      // Searches the steps of all visitors, because the sandbox cannot tell which visitor a changed token belongs to.
+      // Searches the steps of all visitors, because the sandbox cannot tell to which visitor a changed token belongs.
       const renewal = context.platform.steps.findLast(
         ({ kind, request }) => kind === 'refresh' && JSON.stringify(request.body ?? '').includes(mark),
       )

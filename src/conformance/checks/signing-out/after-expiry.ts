@@ -33,8 +33,8 @@ export async function openExpired(context: CheckContext): Promise<OpenSignOut> {
 
 /**
  * Signs out after the access token has expired, with the form of a page that was opened before. The faults in `faults`
- * apply during the sign-out. Without faults, the check ends if the client refuses the sign-out. Before that, the
- * function `judgeRefusal` can judge the refusal.
+ * apply during the sign-out. If there are no faults and the client refuses the sign-out, `judgeRefusal` can first judge
+ * the refusal, and then the check ends.
  */
 async function signOutAfterExpiry(
   context: CheckContext,
@@ -117,7 +117,7 @@ export const afterExpiry: CheckDefinition[] = [
       renewalIn(context, visit)
       const page = await send()
       if (!(await context.isSignedIn(browser))) return
-      // A client may not have a working sign-out at all. Another check reports this.
+      // Perhaps the sign-out never works. Another check reports this.
       await expectWorkingSignOut(context, browser)
       fail(
         `Another tab renewed the session. The client then answered the sign-out form of an older page with ${describePage(page)}, and the visitor is still signed in.`,

@@ -114,7 +114,7 @@ const requests: CheckDefinition[] = [
     async run(context) {
       const { browser, landed, token, mark } = await signInWithOddRefreshToken(context)
       await signOut(context, browser, landed)
-      // Searches the steps of all visitors, because the sandbox cannot tell which visitor a changed token belongs to.
+      // Searches the steps of all visitors, because the sandbox cannot tell to which visitor a changed token belongs.
       const findRevocation = () =>
         context.platform.steps.findLast(
           step => isRevocation(step) && JSON.stringify(step.request.body ?? '').includes(mark),
@@ -175,7 +175,7 @@ const requests: CheckDefinition[] = [
 
 const headers: CheckDefinition = {
   id: 'logout-headers-not-passed-back',
-  title: 'The client does not let headers from the answer to a revocation reach the browser',
+  title: 'When the client answers the browser, it copies no header from the answer to a revocation',
   ...foreignHeadersRule,
   needs,
   async run(context) {
@@ -267,7 +267,7 @@ const failures: CheckDefinition[] = [
       id: `logout-portal-${fault}`,
       title: `If ${what}, the client signs the visitor out in time`,
       rule: 'UP-03',
-      why: 'If the revocation has no deadline, a visitor who closes the window before the answer arrives is still signed in.',
+      why: 'If the revocation has no deadline, a visitor who closes the window before the client answers is still signed in.',
       fix: 'Set one deadline for the whole revocation, including the body of the answer. A timeout for each read is not enough.',
       needs,
       longestMs: 90_000,

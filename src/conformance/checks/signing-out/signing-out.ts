@@ -22,7 +22,7 @@ import { revocation } from './revocation.ts'
 function foreignForm(
   context: CheckContext,
   browser: Browser,
-  site: 'cross-site' | 'same-site',
+  site: "cross-site' | 'same-site",
 ): { page: Page; form: Form } {
   const { method, path } = context.settings.logout!
   const page = browser.show(context.platform.otherSite.url('/', site), formHtml(context.url(path), method))
@@ -156,7 +156,7 @@ export const signingOut: CheckDefinition[] = [
     title:
       'If a script on another port of the same host sends a request to the sign-out path, the visitor stays signed in',
     rule: 'PG-01',
-    why: 'Browsers send SameSite cookies with such a request. If a client refuses only forged navigations, it accepts the request.',
+    why: 'Browsers send SameSite cookies with such a request. If a client refuses only forged navigations, it accepts such a request.',
     fix: 'Refuse every POST whose Sec-Fetch-Site is not same-origin, whatever its Sec-Fetch-Mode is.',
     needs,
     async run(context) {
@@ -190,7 +190,8 @@ export const signingOut: CheckDefinition[] = [
       if (await context.isSignedIn(browser))
         throw new Undecided('Signing out does not work. Another check reports this.')
       if (!(await context.isSignedIn(thief))) return
-      // A revocation also ends the session of the copy. The client may send it after it has answered the visitor.
+      // A revocation also ends the session of the copy. The client may send the revocation after its answer to the
+      // visitor.
       await untilRevoked(context, () => context.arrived('revoke').length > 0)
       expect(!(await context.isSignedIn(thief)), 'A browser with the copy of the cookies is still signed in.')
     },
@@ -222,7 +223,7 @@ export const signingOut: CheckDefinition[] = [
     id: 'logout-revokes-kept-token',
     title: 'If a renewal has returned no new refresh token, the client revokes the old refresh token at sign-out',
     rule: 'RF-08',
-    why: 'A portal does not have to return a new refresh token. The old refresh token then stays valid. A client that has lost it can neither renew again nor revoke it.',
+    why: 'A portal does not have to return a new refresh token. The old refresh token then stays valid. A client that has lost this token cannot renew the session again, and cannot revoke the token.',
     fix: 'After a renewal, replace the refresh token only if the answer contains one. Otherwise, store the old refresh token again together with the new access token.',
     needs,
     async run(context) {
@@ -282,7 +283,7 @@ export const signingOut: CheckDefinition[] = [
     id: 'logout-not-waiting',
     title: 'When a visitor signs out, the visitor waits at most about one second for the portal',
     rule: 'RF-11',
-    why: "The browser deletes the cookies only when the client's answer arrives. A visitor who closes the window before that is still signed in.",
+    why: "The browser deletes the cookies only when the client's answer arrives. A visitor who closes the window before this answer arrives is still signed in.",
     fix: 'Answer without waiting for the revocation, or give the revocation a deadline of about one second, including all attempts.',
     needs,
     async run(context) {
@@ -526,7 +527,7 @@ export const signingOut: CheckDefinition[] = [
     id: 'login-start-keeps-session',
     title: 'If a signed-in visitor begins a login, the visitor stays signed in',
     rule: 'PG-04',
-    why: 'Any other site can send the browser to the login path. If this ended the session, the visitor would be signed out although the new login has not finished.',
+    why: 'Any other site can send the browser to the login path. If the start of a login ended the session, any other site could sign the visitor out.',
     fix: 'Replace the session only in the answer to a successful callback. Never delete the session cookies at the login path.',
     needs: ['page'],
     async run(context) {
@@ -539,7 +540,7 @@ export const signingOut: CheckDefinition[] = [
     id: 'logout-foreign-cookies',
     title: 'When a visitor signs out, the client does not delete cookies that another program has set',
     rule: 'CK-14',
-    why: 'Another host of the domain, or another program on this host, may have set the cookie, for example for its own session. If the client deletes the cookie, the visitor is also signed out of that program.',
+    why: 'Perhaps another host of the domain, or another program on this host, has set the cookie, for example for its own session. If the client deletes the cookie, the visitor is also signed out of that program.',
     fix: 'Delete only the cookies that the client sets, and delete them by name and without a Domain. Never delete all cookies of a request.',
     needs,
     async run(context) {

@@ -39,7 +39,7 @@ const rows: {
     id: 'same-site',
     title: 'The login cookie is SameSite=Lax',
     rule: 'CL-08',
-    why: 'Browsers do not send Strict cookies with the callback, so no login would work. If a cookie has SameSite=None, they send it even with requests that another site causes. If SameSite is missing, browsers behave in different ways.',
+    why: 'Browsers do not send Strict cookies with the callback, so no login would work. If a cookie has SameSite=None, browsers send it even with requests that another site causes. If SameSite is missing, browsers behave in different ways.',
     fix: 'Set SameSite=Lax.',
     isRight: ({ sameSite }) => sameSite === 'lax',
     found: () => 'is not SameSite=Lax',
@@ -57,7 +57,7 @@ const rows: {
     id: 'prefix',
     title: 'The name of the login cookie begins with __Host-',
     rule: 'cookie-host-prefix',
-    why: 'Without this prefix, a website on a subdomain or on another port can set a cookie with the same name, and so disturb a login.',
+    why: 'Without this prefix, a website on a subdomain or on another port can set a cookie with the same name, and can disturb a login with this cookie.',
     fix: 'Give the cookie a name that begins with __Host-, and set it with Secure, Path=/ and no Domain.',
     isRight: ({ name }) => /^__Host-/i.test(name),
     found: () => 'has no __Host- prefix',
@@ -95,8 +95,8 @@ const attributes = rows.map(({ id, title, rule, why, fix, isRight, found }) => (
     const [plain, ...others] = await startsOfStrangers(context)
     const cookies = cookiesOf(plain!.start.page.trail)
     if (cookies.length === 0) throw new NotApplicable('the login path sets no cookie')
-    // If a login begins in another way, an earlier answer may set a cookie that is not about the login. So the check
-    // looks only at the last answer.
+    // If a login begins in another way, for example at the page behind the login, an earlier answer can set a cookie
+    // that is not about the login. For such a login, the check looks only at the last answer.
     for (const login of [plain!, ...others]) {
       const answers = login === plain ? login.start.page.trail : [lastAnswer(login)]
       const wrong = cookiesOf(answers).filter(cookie => !isRight(cookie))
@@ -109,8 +109,8 @@ const attributes = rows.map(({ id, title, rule, why, fix, isRight, found }) => (
 }))
 
 /**
- * Finishes the login in a browser without these cookies. True if the client makes an exchange: the cookies then have
- * another purpose, such as the language of the pages.
+ * Finishes the login in a browser without these cookies. Returns true if the client makes an exchange. The cookies then
+ * have another purpose, such as the language of the pages.
  */
 async function worksWithout(context: CheckContext, login: OpenLogin, cookies: ReadCookie[]): Promise<boolean> {
   const known = (await context.codeExchanges()).length
@@ -153,7 +153,7 @@ export const loginCookie: CheckDefinition[] = [
     id: 'login-cookie-long-enough',
     title: 'The login cookie lives long enough for a visitor who needs two minutes at the portal',
     rule: 'login-works',
-    why: 'A visitor may have to look for a password or sign up first. If the browser has already deleted the cookie, the login fails at the callback.',
+    why: 'Some visitors first have to look for a password or sign up. If the browser has already deleted the cookie, the login fails at the callback.',
     fix: 'Set Max-Age=600. Check the unit: Max-Age is in seconds, but the functions of some frameworks expect milliseconds.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
@@ -169,7 +169,7 @@ export const loginCookie: CheckDefinition[] = [
         if ((await context.codeExchanges()).length > known) continue
         await requireExchange(context, 'an unchanged callback')
         fail(
-          `The cookie ${name} lives for only ${maxAge} seconds, and the client refuses the callback without it.`,
+          `The cookie ${name} lives for only ${maxAge} seconds, and the client refuses the callback without this cookie.`,
           ...page.trail.slice(-1),
         )
       }

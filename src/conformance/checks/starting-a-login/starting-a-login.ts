@@ -155,7 +155,7 @@ export const startingALogin: CheckDefinition[] = [
     id: 'start-no-further-parameters',
     title: 'The redirect to the portal contains only parameters of the specification',
     rule: 'start-known-parameters',
-    why: 'An unknown parameter has no effect at the portal. Many libraries for OpenID Connect add scope, nonce or prompt, and the developer may believe that the portal acts on them.',
+    why: 'An unknown parameter has no effect at the portal. Many libraries for OpenID Connect add scope, nonce or prompt, and the developer may wrongly believe that these parameters have an effect.',
     fix: 'Send only grant_type, response_type, client_id, redirect_uri, cancel_url, state, and the two parameters of PKCE.',
     async run(context) {
       const known = [...parameters.map(([name]) => name), 'code_challenge', 'code_challenge_method']
@@ -173,15 +173,16 @@ export const startingALogin: CheckDefinition[] = [
     id: 'start-no-secret',
     title: 'The address of the portal contains no secret',
     rule: 'CL-01',
-    why: 'This address is visible in the browser, in its history and in logs. Only the server may know the secret.',
+    why: 'This address is visible in the address bar, in the browser history and in logs. Only the server may know the secret.',
     fix: 'Send client_secret and code_verifier only in the exchange.',
     async run(context) {
       const { page, url } = await context.startLogin(context.browser())
       const findSecret = findLeaksOf(secret('the client secret', context.platform.clientSecret.reveal()))
       for (const name of ['client_secret', 'code_verifier', 'password'])
         expect(!url.searchParams.has(name), `The address of the portal contains ${name}.`)
-      const answers = page.trail.map(({ response }) =>
-        'headers' in response ? [...response.headers.values(), ...response.setCookies, response.body].join('\n') : '',
+      const answers = page.trail.map(
+        ({ response }) =>
+          "headers' in response ? [...response.headers.values(), ...response.setCookies, response.body].join('\n') : '",
       )
       expect(!answers.some(findSecret), 'An answer to the browser contains the client secret.')
     },
@@ -201,13 +202,13 @@ export const startingALogin: CheckDefinition[] = [
       const { origin } = new URL(context.platform.redirectUri)
       const { login, returnTo } = context.settings
       if (!returnTo) return
-      // A client may send visitors who decline to the page on which the login began.
+      // Some clients send visitors who decline to the page on which the login began.
       for (const there of ['https://evil.example/', '//evil.example/', '@evil.example/', '.evil.example/']) {
         const page = await context.visitUntilPortal(
           context.browser(),
           `${login}?${new URLSearchParams({ [returnTo]: there })}`,
         )
-        // A client may refuse the parameter at once.
+        // It is also correct to refuse the parameter at once.
         const address = page.stoppedAt && new URL(page.stoppedAt).searchParams.get('cancel_url')
         if (!address) continue
         expect(
@@ -239,7 +240,7 @@ export const startingALogin: CheckDefinition[] = [
     id: 'start-no-store',
     title: "The client's answer at the login path has Cache-Control: no-store",
     rule: 'no-store',
-    why: 'The answer contains a state and sets a cookie. The directive no-store is the only one that keeps the answer out of all caches.',
+    why: 'The answer contains a state and sets a cookie. Only the directive no-store keeps the answer out of all caches.',
     fix: 'Answer the login path with Cache-Control: no-store.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
@@ -252,7 +253,8 @@ export const startingALogin: CheckDefinition[] = [
   },
   {
     id: 'start-every-way',
-    title: 'However a login begins, the redirect to the portal contains each parameter only once, with the right value',
+    title:
+      'Whichever way a login begins, the redirect to the portal contains each parameter only once, with the right value',
     rule: 'start-parameters',
     why: 'A login can also begin from a page behind the login, with a return address, after a failed login, or while somebody is signed in. Clients often have separate code for these cases.',
     fix: 'Build the address of the portal in one function, and begin every login with this function.',
@@ -281,7 +283,7 @@ export const startingALogin: CheckDefinition[] = [
     async run(context) {
       const { login, page } = context.settings
       const browser = context.browser()
-      // The server may refuse a request because the cookies of the logins before it are too large.
+      // The server may refuse a request because the cookies of the earlier logins are too large.
       let begun = 0
       while (begun < 50 && (await context.visitUntilPortal(browser, login)).stoppedAt !== undefined) begun++
       const { count: cookies, bytes } = loginCookiesOf(context, browser)
@@ -359,7 +361,7 @@ export const startingALogin: CheckDefinition[] = [
     id: 'start-after-session-ended',
     title: 'If the platform has ended the session, the login path leads to the portal',
     rule: 'token-ends-early',
-    why: 'Some clients lead signed-in visitors from the login path to their pages. If such a client looks only at its own cookie and the platform has ended the session, the visitor cannot sign in again before the cookie expires.',
+    why: 'Some clients redirect signed-in visitors from the login path to another page. If such a client looks only at its own cookie and the platform has ended the session, the visitor cannot sign in again before the cookie expires.',
     fix: 'Begin a login even if the browser has a session cookie. Or delete the cookie when the API and the portal refuse the tokens.',
     needs: ['page'],
     async run(context) {
@@ -394,7 +396,7 @@ export const startingALogin: CheckDefinition[] = [
     id: 'start-post',
     title: 'If another site sends a form to the login path, the client does not begin a login',
     rule: 'CL-31',
-    why: 'Otherwise, a script on another site could send forms, and so begin logins for the visitor.',
+    why: 'Otherwise, a script on another site could send forms, and each form would begin a login for the visitor.',
     fix: 'Accept only GET at the login path, and answer everything else with 405.',
     async run(context) {
       const { login } = context.settings
@@ -440,8 +442,8 @@ export const startingALogin: CheckDefinition[] = [
       for (const path of [login, callback])
         for (const method of ['PUT', 'PATCH', 'DELETE', 'POST']) {
           const answer = await sendTo(context, path, method)
-          // Many frameworks answer a method without a route with 404. A client may also refuse every form without a token
-          // before it looks at the path.
+          // If there is no route for a method, many frameworks answer with 404. A client may also refuse every form
+          // without a token before it looks at the path.
           const status = statusOf(answer)
           const isRefused = (status >= 400 && status < 500) || status === 501
           expect(isRefused, `${method} ${path} was answered with status ${status}.`, answer)

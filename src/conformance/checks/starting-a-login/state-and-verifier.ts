@@ -11,8 +11,8 @@ import { startsOf } from '../../steps/starts.ts'
 import { findGuess, wordsIn } from '../../steps/state-guesses.ts'
 
 /**
- * Request headers from which a client could wrongly build the redirect URI. Many clients only compare X-Forwarded-Proto
- * with https. The check therefore sends not only a scheme that nobody uses, but also http or https.
+ * Request headers from which a client could wrongly build the redirect URI. Many clients only check whether
+ * X-Forwarded-Proto is https. The check therefore sends two schemes: a scheme that nobody uses, and http or https.
  */
 const outsiders: [id: string, what: string, headers: (otherScheme: string) => Record<string, string>[]][] = [
   ['host', 'Host', () => [{ host: 'evil.example' }]],
@@ -95,7 +95,7 @@ export const stateAndVerifier: CheckDefinition[] = [
   },
   {
     id: 'state-every-way',
-    title: 'However a login begins, its state is new and long enough',
+    title: 'Whichever way a login begins, the state of the login is new and long enough',
     rule: 'state-per-login',
     why: 'A login can also begin from a page behind the login, with a return address, after a failed login, or while somebody is signed in. Clients often have separate code for these cases.',
     fix: 'Create the state of every login in one function, and never use a state for a second login.',
@@ -177,7 +177,8 @@ export const stateAndVerifier: CheckDefinition[] = [
         const { state = '', page } = await context.startLogin(browser)
         starts.push({ browser, page, state, before, after: Date.now() })
       }
-      // Uses the fastest answer, because it leaves the fewest possible times for the creation of the state.
+      // Uses the fastest answer, because the check must then try only a few times at which the client could have
+      // created the state.
       const [fastest] = starts.sort((one, other) => one.after - one.before - (other.after - other.before))
       const { browser, page, state, before, after } = fastest!
       const another = context.browser()
@@ -216,7 +217,7 @@ export const stateAndVerifier: CheckDefinition[] = [
     id: 'start-not-chosen',
     title: 'A request cannot choose the parameters of the redirect to the portal',
     rule: 'UP-01',
-    why: 'If the client copies parameters from the login path, an attacker can make a link to the login path that sends the code to another client or address.',
+    why: 'If the client copies parameters from the login path, an attacker can make a link to the login path. After a login through this link, the portal sends the code to another client or address.',
     fix: 'Take client_id, redirect_uri and cancel_url only from the configuration, and do not copy parameters from the request.',
     async run(context) {
       const evil = {
@@ -248,7 +249,7 @@ export const stateAndVerifier: CheckDefinition[] = [
           `The client took ${name} from the query of the login path.`,
           ...(page ? [page] : []),
         )
-      // A client may also forward a parameter under another name.
+      // Some clients forward a parameter under another name.
       const named = Object.fromEntries(passedOn.map(name => [name, `conformance-${name}-value`]))
       const other = await startWithQuery(context, named)
       for (const [sent, value] of other?.url.searchParams ?? []) {

@@ -134,7 +134,7 @@ export const stayingSignedIn: CheckDefinition[] = [
   },
   {
     id: 'api-401-says-so',
-    title: 'If the API refuses the access token, the page says so, or offers to sign in',
+    title: 'If the API refuses the access token, the visitor gets an error page, or a page that offers to sign in',
     rule: 'UP-14',
     why: 'Visitors who see an empty page believe that their data is lost.',
     fix: 'Redirect to the login, or answer with 401 and a link to sign in.',
@@ -229,7 +229,7 @@ export const stayingSignedIn: CheckDefinition[] = [
       const before = ownCookies(context, browser).length
       renewalIn(context, await visitPage(context, browser))
       const after = ownCookies(context, browser).length
-      // Allows two more cookies, because the renewal may set cookies that had expired before.
+      // Allows two more cookies, because the renewal may set cookies again that had expired.
       expect(after <= before + 2, `The browser had ${before} cookies before the renewal, and has ${after} now.`)
     },
   },

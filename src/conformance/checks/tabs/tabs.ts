@@ -140,7 +140,8 @@ export const tabs: CheckDefinition[] = [
         `After three logins began in one browser, the first login ended with ${describePage(page)}, and the client made no exchange.`,
         page,
       )
-      // If the session has ended, two tabs begin a login at their page. Many clients have separate code for this.
+      // If the session has ended, a visit to the page behind the login also begins a login. Many clients have separate
+      // code for such logins.
       const visitor = context.browser()
       const first = await context.visitUntilPortal(visitor, context.settings.page)
       const second = await context.visitUntilPortal(visitor.newTab(), context.settings.page)
@@ -350,7 +351,7 @@ export const tabs: CheckDefinition[] = [
     id: 'tabs-callback-typed-again',
     title: 'If a signed-in visitor opens a used callback from the browser history, the visitor stays signed in',
     rule: 'CL-29',
-    why: 'If an address is typed or opened from the history, the browser sends Strict cookies with the request. If the client then deletes the session, the visitor is signed out without a reason.',
+    why: 'If a visitor types an address or opens it from the history, the browser sends Strict cookies with the request. If the client then deletes the session, the visitor is signed out without a reason.',
     fix: 'If a callback arrives again, do not delete the session cookies, and do not end the session on the server.',
     needs: ['page'],
     async run(context) {
@@ -399,7 +400,7 @@ export const tabs: CheckDefinition[] = [
       'If a visitor presses the Back button after the login, the visitor stays signed in, and the client does not make a second exchange',
     rule: 'CL-28',
     why: 'The Back button can open the callback again, although the client has already used its code.',
-    fix: 'Answer the callback with a redirect or a meta refresh, so that its address does not stay in the browser history. If a signed-in visitor requests the callback again, redirect to the page behind the login.',
+    fix: 'Answer the callback with a redirect or a meta refresh, so that the address of the callback does not stay in the browser history. If a signed-in visitor requests the callback again, redirect to the page behind the login.',
     needs: ['page'],
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -487,7 +488,8 @@ export const tabs: CheckDefinition[] = [
         const callback = await context.authorize(await context.startLogin(browser, path), person)
         begun.push({ browser, person, callback, there })
       }
-      // Ends the first login last, because a shared variable contains the data of the last login.
+      // Finishes last the login that began first, because a shared variable contains the data of the login that began
+      // last.
       for (const { browser, person, callback, there } of [begun[1]!, begun[2]!, begun[0]!]) {
         const landed = await followCallback(context, browser, callback)
         if (!(await context.isSignedIn(browser, { person }))) {
@@ -562,7 +564,7 @@ export const tabs: CheckDefinition[] = [
     id: 'tabs-other-visitors-pages',
     title: "Neither a page about an application nor the form for a new application shows another visitor's data",
     rule: 'visitors-apart',
-    why: 'If a client caches API answers only by their address, it can show an answer to a visitor who has no right to see it.',
+    why: 'If the cache key of an API answer is only its address, the client can show an answer to a visitor who has no right to see it.',
     fix: 'Do not cache API answers. If you must cache them, make the id of the visitor part of the cache key.',
     needs: ['page'],
     async run(context) {
@@ -598,7 +600,9 @@ export const tabs: CheckDefinition[] = [
     async run(context) {
       const [first, second] = [await loadedOnce(context), await loadedOnce(context, await context.otherPerson())]
       if (!(first.isNamed && second.isNamed) && first.perPage + second.perPage === 0)
-        throw new NotApplicable('the page shows no application and does not ask for the list of applications')
+        throw new NotApplicable(
+          'the page shows no application, and the client does not ask for the list of applications',
+        )
       await loadTogether(context, first, second)
       await loadTogether(context, first, second)
       // Makes the API answer late, because otherwise the calls of a fast client do not overlap.
@@ -640,7 +644,7 @@ export const tabs: CheckDefinition[] = [
   },
   {
     id: 'replica-keeps-cookies',
-    title: 'If a browser visits another instance, its session and its unfinished login continue',
+    title: 'If a browser visits another instance, the session and the unfinished login of this browser continue',
     rule: 'CK-12',
     why: 'A load balancer sends each request to any instance. If an instance deletes every cookie that it does not know, it ends the logins and sessions of all other instances.',
     fix: 'Use the same keys or the same store at all instances, and delete a cookie only if you know that its login or session has ended.',
@@ -729,7 +733,7 @@ export const tabs: CheckDefinition[] = [
     id: 'replica-refresh',
     title: 'If two instances renew the same session at the same time, the visitor stays signed in',
     rule: 'RF-04',
-    why: 'A refresh token is valid only once, so the portal may refuse one of the two renewals. If the refused instance ends the session, the visitor is signed out, although the other instance has renewed the session.',
+    why: 'A refresh token is valid only once, so the portal may refuse one of the two renewals. If the instance whose renewal was refused ends the session, the visitor is signed out, although the other instance has renewed the session.',
     fix: 'If the portal refuses a refresh token that another instance has just replaced, keep the session cookies.',
     needs: ['replica', 'page'],
     async run(context) {
@@ -822,7 +826,7 @@ export const tabs: CheckDefinition[] = [
     id: 'restart-login',
     title: 'If the client restarts during a login, the visitor can still finish the login',
     rule: 'survives-restart',
-    why: 'A visitor can spend minutes at the portal, and the client may restart during this time.',
+    why: 'A visitor can spend minutes at the portal, and the client can restart during this time.',
     fix: 'Keep the login in a sealed cookie with a key from the settings, or in a separate store.',
     needs: ['process', 'page'],
     isAlone: true,
@@ -839,7 +843,7 @@ export const tabs: CheckDefinition[] = [
     title:
       'If the client id or the portal has changed in the settings, the client refuses the callback of an earlier login',
     rule: 'CL-24',
-    why: 'After such a change, an earlier login belongs to another client or another portal. If the client accepted its callback, an attacker who controls one of two portals could finish a login of the other portal.',
+    why: 'After such a change, an earlier login belongs to another client or another portal. If the client accepted the callback of this login, an attacker who controls one of two portals could finish a login of the other portal.',
     fix: 'Keep the address of the portal, the client id and the redirect URI with the state of the login, and compare these values at the callback.',
     needs: ['process', 'page'],
     isAlone: true,
@@ -903,7 +907,7 @@ interface Loaded {
   application: string
   /** Whether the page shows the name of the application. */
   isNamed: boolean
-  /** Whether the page shows the name of the visitor, apart from the name of the application. */
+  /** Whether the page shows the name of the visitor outside the name of the application. */
   isGreeted: boolean
   /** How many calls for the list one page makes. */
   perPage: number
@@ -931,8 +935,8 @@ function isListFor({ kind, request, about }: LabStep, { id }: Person): boolean {
 const pagesAtOnce = 20
 
 /**
- * Loads many pages for both visitors at once. Fails if a page shows data of the other visitor, or was loaded with the
- * token of the other visitor.
+ * Loads many pages for both visitors at once. Fails if a page shows data of the other visitor, or if the client loaded
+ * a page with the token of the other visitor.
  */
 async function loadTogether(context: CheckContext, first: Loaded, second: Loaded): Promise<void> {
   const before = context.platform.steps.length

@@ -51,7 +51,7 @@ async function leaveLogins(context: CheckContext): Promise<number> {
 export const time: CheckDefinition[] = [
   {
     id: 'time-session-ends-at-server',
-    title: 'If a session has expired, the client no longer accepts its cookie',
+    title: 'If a session has expired, the client no longer accepts the cookie of this session',
     rule: 'CK-07',
     why: 'Max-Age only tells the browser when to delete a cookie. If the client itself does not check the time, it accepts a copy of the cookie as long as the token works.',
     fix: 'Write the time at which the session ends into the sealed cookie or the store. At each request, compare this time with the current time.',
@@ -197,10 +197,10 @@ export const time: CheckDefinition[] = [
   },
   {
     id: 'calls-after-expiry',
-    title: 'If the access token has expired, a page makes at most the renewal and one API call',
+    title: 'If the access token has expired, the client makes at most the renewal and one API call for a page',
     rule: 'DO-14',
     why: 'The visitor waits for the renewal, too. With more calls, the page is slow, and many visitors who come back at the same time overload the platform.',
-    fix: 'After a renewal, leave out every call that the page can do without, or load this data with the next request.',
+    fix: 'After a renewal, make only the API call that the page needs most. Load all other data with the next request.',
     needs,
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -214,7 +214,8 @@ export const time: CheckDefinition[] = [
         const { result: page, steps } = await context.during(() => context.visitUntilPortal(expired.browser, url))
         // Does not count the request for the user's name, because a simple client needs the user's id for the groups.
         const made = steps.filter(step => isPlatformCall(step) && step.kind !== 'me')
-        // A client that renews only after a 401 answer may send the refused calls once more.
+        // Leaves out pages on which the client renews only after a 401 answer, because the client may then send the
+        // refused calls once more.
         if (made[0]?.kind !== 'refresh') continue
         judged++
         expect(
@@ -232,7 +233,7 @@ export const time: CheckDefinition[] = [
     title: 'For a login, the client makes one exchange, and at most two other portal calls',
     rule: 'DO-14',
     why: 'The visitor waits for these calls, and many calls for each login overload the portal.',
-    fix: "During the callback, send only the exchange, and, if you show the visitor's name, one request for it.",
+    fix: "During the callback, send only the exchange, and one request for the visitor's name if you show this name.",
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const page = await followCallback(context, browser, callback, context.beforePortal)

@@ -52,7 +52,7 @@ const rows: Row[] = [
   {
     id: 'run-cookie-attributes',
     title:
-      'During the whole run, no answer gives a cookie of the login or the session less protection than the login gave it',
+      'During the whole run, no answer sets a cookie of the login or the session with weaker attributes than the login did',
     rule: 'CK-01',
     why: 'Browsers use the attributes from the last answer. Many clients set the cookie in separate code when they renew the session or show an error.',
     fix: 'Set each cookie in one function, and call this function for the login, the renewal and all other answers.',

@@ -5,9 +5,9 @@ import { visitPage } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 
 /**
- * Signs in and makes each kind of call fail, so that these failures happen even if no other check has run. The
- * checks of this group judge the whole round, so the function does nothing if one of them has already called it in this
- * round.
+ * Signs in and makes each kind of call fail, so that these failures happen even if no other check has run. The checks
+ * of this group judge the whole round. If one of these checks has already called this function in the round, the
+ * function does nothing.
  */
 export async function failOften(context: CheckContext): Promise<void> {
   const { platform, settings } = context

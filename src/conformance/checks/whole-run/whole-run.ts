@@ -16,8 +16,8 @@ const ownCalls: LabStep['kind'][] = ['exchange', 'refresh', 'revoke', 'metadata'
 const stepsOf = ({ platform }: CheckContext) => platform.steps.slice(platform.round.step)
 
 /**
- * Makes each kind of call fail, and returns everything that the client has printed in this round. Restarts the client
- * first, once in a round: many programs print the rest of their output only when they end.
+ * Makes each kind of call fail, and returns everything that the client has printed in this round. The first call in a
+ * round also restarts the client, because many programs print the rest of their output only when they end.
  */
 async function outputOf(context: CheckContext): Promise<string> {
   const { platform, clientProcess } = context
@@ -55,7 +55,7 @@ function findLeaksOfRun(context: CheckContext) {
 }
 
 const why =
-  'Logs and addresses are kept for a long time, and many people who must not know a secret can read them. Usually, a secret gets there after a failure: the error of a library contains the whole call, or an error page contains the whole request.'
+  'Logs and addresses are kept for a long time, and many people who must not know a secret can read them. Usually, a secret gets into a log or an address after a failure: the error of a library contains the whole call, or an error page contains the whole request.'
 
 export const wholeRun: CheckDefinition[] = [
   {
@@ -168,7 +168,7 @@ export const wholeRun: CheckDefinition[] = [
       'During the whole run, the client sends its secret only in the body of calls to the token endpoints of the portal',
     rule: 'UP-15',
     why: 'The secret proves to the portal who the client is. Every other server that gets the secret can leak it.',
-    fix: 'Set the fields and headers of each call yourself. Send the secret only with an exchange, a renewal and a revocation.',
+    fix: 'Set the fields and headers of each call yourself. Send the secret only with an exchange, a renewal or a revocation.',
     isAlone: true,
     async run(context) {
       await failOften(context)
