@@ -22,7 +22,7 @@ import { revocation } from './revocation.ts'
 function foreignForm(
   context: CheckContext,
   browser: Browser,
-  site: "cross-site' | 'same-site",
+  site: 'cross-site' | 'same-site',
 ): { page: Page; form: Form } {
   const { method, path } = context.settings.logout!
   const page = browser.show(context.platform.otherSite.url('/', site), formHtml(context.url(path), method))

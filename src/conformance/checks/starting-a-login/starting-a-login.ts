@@ -180,9 +180,8 @@ export const startingALogin: CheckDefinition[] = [
       const findSecret = findLeaksOf(secret('the client secret', context.platform.clientSecret.reveal()))
       for (const name of ['client_secret', 'code_verifier', 'password'])
         expect(!url.searchParams.has(name), `The address of the portal contains ${name}.`)
-      const answers = page.trail.map(
-        ({ response }) =>
-          "headers' in response ? [...response.headers.values(), ...response.setCookies, response.body].join('\n') : '",
+      const answers = page.trail.map(({ response }) =>
+        'headers' in response ? [...response.headers.values(), ...response.setCookies, response.body].join('\n') : '',
       )
       expect(!answers.some(findSecret), 'An answer to the browser contains the client secret.')
     },
