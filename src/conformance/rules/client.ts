@@ -552,7 +552,9 @@ export const applications = {
   // Only a SHOULD: a client that shows a new secret in the answer to the form need not keep this secret anywhere.
   'redirect-after-form': should(decision('The client answers a successful form with a redirect, not with a page.')),
   'form-kept': should(decision('The client shows a refused form again with the typed values.')),
-  'change-application': decision('The form for changes makes a call that changes the application at the API.'),
+  'change-application': decision(
+    'When a visitor sends the form for changes, the client makes a call that changes the application at the API.',
+  ),
   'edit-overtaken': decision(
     'A form changes an application only if nobody has changed this application since the form was opened. Otherwise the client changes nothing.',
   ),

@@ -167,7 +167,7 @@ export const api = {
   ),
   'api-developers': decision("Every member of an application's group is a developer of the application."),
   'api-app-token': decision(
-    'With an app access token, a client can read its own application and list it. The API refuses every other call.',
+    'With an app access token, a client can read its own application, and the list contains only this application. The API refuses every other call.',
   ),
   'api-descriptions': platform('The API serves its description as OpenAPI and as RAML, without a token.'),
   'AP-01': rfc(

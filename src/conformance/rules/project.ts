@@ -69,7 +69,7 @@ export const faults = {
   'UP-11': rfc(
     6750,
     '2.1',
-    'The client writes a token into the Authorization header only if all its characters are allowed in a token.',
+    'The client writes a token into the Authorization header only if all characters of this token are allowed in a token.',
   ),
   'UP-16': should(decision('When the platform closes an idle connection, no page shows an error.')),
   'F-01': decision(
@@ -126,7 +126,7 @@ export const faults = {
   ),
   'F-21': decision('If the clock jumps by a day, each session continues or ends, and causes no error.'),
   'F-22': decision(
-    'If the answer to a callback is lost and the browser sends the callback again, the visitor gets a page. The client makes only one exchange and no endless redirects.',
+    'If the answer to a callback is lost and the browser sends the callback again, the visitor gets a page. The client makes only one exchange, and causes no endless redirects.',
   ),
   'F-23': decision('If an access token expires before the visitor sends a form, the client renews the token once.'),
   'F-24': decision('A slow or failed renewal delays only the pages that need this renewal.'),

@@ -139,7 +139,7 @@ async function expectSecretsApart(context: CheckContext, others: Browser, page: 
  */
 async function openFormOfSession(context: CheckContext): Promise<{ open: OpenForm; names: string[] }> {
   const { browser, person } = await context.signedIn()
-  // Reads the names before the form opens, so that they do not include a cookie of the form, such as a draft.
+  // Reads the names before the form opens, so that `names` does not include a cookie of the form, such as a draft.
   const names = ownCookies(context, browser)
   return { open: await openFormIn(context, browser, person, typed), names }
 }
@@ -224,7 +224,7 @@ export const nextVisitor: CheckDefinition[] = [
     title: 'Only the visitor who made a new secret for an application sees this secret',
     rule: 'next-visitor',
     why: 'Many clients keep a new secret for the next page. If the secret is not bound to the visitor, anyone who opens this page sees the secret.',
-    fix: 'Use the same code as for the secret of a new application: show the secret in the answer to the form, or bind it to the visitor who made it.',
+    fix: 'Use the same code as for the secret of a new application. Show the secret in the answer to the form, or bind the secret to the visitor who made it.',
     needs: ['page'],
     async run(context) {
       const open = await openForms(context)
@@ -326,7 +326,7 @@ export const nextVisitor: CheckDefinition[] = [
       id: `next-visitor-${id}`,
       title: `If the client refuses a form ${what}, no other visitor sees the text that was typed into the form`,
       rule: 'next-visitor',
-      why: 'Many clients check some fields themselves, before they call the API. Such a client often has separate code for its own refusals and for the refusals of the API. Either code can keep the form on the server.',
+      why: 'Many clients check some fields themselves, before they call the API. Such a client often has separate code for its own refusals and for the refusals of the API. Both kinds of code can keep the form on the server.',
       fix: 'Answer a refused form with a page that contains the filled-in form, and do not keep any part of the form on the server.',
       needs: ['page', 'create'],
       async run(context) {
@@ -406,7 +406,7 @@ export const nextVisitor: CheckDefinition[] = [
     id: 'next-visitor-name-elsewhere',
     title: 'No page shows the name of a visitor who uses another browser',
     rule: 'next-visitor',
-    why: 'A client that keeps the name in a variable of the program, or in a cache for all visitors, shows the name of the first or the last visitor to everybody.',
+    why: 'Some clients keep the name in a variable of the program, or in a cache for all visitors. Such a client shows the name of one visitor to everybody.',
     fix: 'Keep the name together with the session of the visitor.',
     needs: ['page'],
     async run(context) {

@@ -1,5 +1,5 @@
-// Checks with access tokens that are not JWTs. A client must send these tokens to the API unchanged, and must not need
-// their content.
+// Checks with access tokens that are not JWTs. A client must send these tokens to the API unchanged, and must work
+// without their content.
 import { randomUUID } from 'node:crypto'
 import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
@@ -17,7 +17,10 @@ const forms: [id: string, what: string][] = [
   ['dotted', 'three random texts with dots between them'],
 ]
 
-/** Other forms of a token: the name of the form in the fault, and a description of the token. */
+/**
+ * Other forms of a token. Each entry contains the name of the form, as the fault expects it, and a description of the
+ * token.
+ */
 const otherForms: [form: string, what: string][] = [
   ['characters', 'a text with the characters +, /, ~ and ='],
   ['past-claims', 'a JWT with the number 5 as sub, and with an exp in the past'],
@@ -237,7 +240,7 @@ export const opaqueTokens: CheckDefinition[] = [
     ...unchanged,
     async run(context) {
       for (const [form, what] of otherForms) {
-        // If a client reads exp, it may end the session after one second. The check waits for longer than that.
+        // If a client reads exp, it may end the session after one second. The check waits longer than this second.
         const waitMs = form === 'past-claims' ? 1200 : 0
         await expectUsed(context, what, await signInWith(context, form, { waitMs }))
       }

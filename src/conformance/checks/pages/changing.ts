@@ -92,7 +92,8 @@ export const changing: CheckDefinition[] = [
       const { page } = await openEditForm(context, application)
       expect(page.body.includes('Marker'), 'The form for changes does not show the name of the application.', page)
       expect(!runsScript(page, 'conformance()'), `${page.url} contains a value without escaping.`, page)
-      // Another member has changed the values meanwhile, so the client may show the values that are stored now.
+      // Meanwhile, another member has changed the values. The answer to the form may therefore also contain the stored
+      // values.
       const late = await openEditForm(context, application)
       const token = await context.platform.tokenOf(application.person)
       const data = { name: `${markup} again`, description: `${markup} again`, redirectUris: redirectUri }
@@ -112,7 +113,7 @@ export const changing: CheckDefinition[] = [
     title: 'If a visitor types another name into the form for changes, the API accepts the call of the client',
     rule: 'change-application',
     why: 'If the API refuses every change, nobody can use the form.',
-    fix: 'Send PUT with the envelope, and with at least name and redirectUris. If you send If-Match, its value is the ETag exactly as the API sent it, with its quotes.',
+    fix: 'Send PUT with the envelope, and with at least name and redirectUris. If you send If-Match, send the ETag exactly as the API sent it, including the quotes.',
     needs,
     async run(context) {
       const { browser, person, id } = await openWithApplication(context)
@@ -205,7 +206,7 @@ export const changing: CheckDefinition[] = [
   {
     id: 'other-forms-forged',
     title:
-      'If another site sends a form that changes something else, such as the form for a new group, the client does not do what the form asks for',
+      'If another site sends a form that is not about an application, such as the form for a new group, the client does not do what the form asks for',
     rule: 'PG-01',
     why: 'If a client checks the origin separately in each route, this check is easily forgotten for small forms.',
     fix: 'Check the origin of every POST in one function before all routes.',
@@ -286,8 +287,8 @@ export const changing: CheckDefinition[] = [
     why: "If the client does not encode the id, it sends the visitor's token to another path, with a method that changes something.",
     fix: 'For every method, check that an id has the format of an id, and encode the id as one segment of the path.',
     needs,
-    // The check counts the calls for all visitors, because the sandbox cannot always tell for which visitor such a call
-    // is. The check therefore runs alone.
+    // The check counts the calls for all visitors, because the sandbox cannot always tell to which visitor such a call
+    // belongs. The check therefore runs alone.
     isAlone: true,
     longestMs: 90_000,
     async run(context) {
@@ -347,7 +348,7 @@ function forgeriesOf(form: Form, attackers: Form | undefined): Form[] {
   return attackers ? [bare, forge(attackers, form)] : [bare]
 }
 
-/** The most pages on which openOtherForms looks for forms. */
+/** The largest number of pages on which openOtherForms looks for forms. */
 const mostPages = 6
 
 /**

@@ -99,7 +99,7 @@ export const creating: CheckDefinition[] = [
     id: 'create-once',
     title: 'If a visitor sends the same form twice, the client creates only one application',
     rule: 'PG-15',
-    why: 'Browsers repeat a POST when its connection breaks, and people click twice.',
+    why: 'Browsers repeat a POST when the connection breaks, and people click twice.',
     fix: 'Give each form a one-time id. If a second request has the same id, answer with the result of the first request.',
     needs,
     async run(context) {
@@ -127,14 +127,15 @@ export const creating: CheckDefinition[] = [
   },
   {
     id: 'create-once-after-failure',
-    title: "If the API's answer to a form was lost, the client does not call the API again for the same form",
+    title:
+      "If the API's answer to a creation is lost and the visitor sends the same form again, the client does not call the API again",
     rule: 'PG-15',
-    why: 'If the answer of the API is lost, the API may have created the application anyway. A visitor who goes back and sends the same form again would then get a second application.',
+    why: 'If the answer of the API is lost, perhaps the API has created the application anyway. A visitor who goes back and sends the same form again would then get a second application.',
     fix: 'If the call fails without a clear refusal, remember the id of the form. If a second request has the same id, answer with a page that tells the visitor to look at the list first.',
     needs,
     async run(context) {
-      // This fault loses the answer of the API. The check does not use a 503 answer, because a client may rightly treat
-      // such an answer as a refusal.
+      // With this fault, the answer of the API is lost. The check does not use a 503 answer, because a client may
+      // rightly treat such an answer as a refusal.
       const fault = 'create-reset-after'
       const open = await openCreateForm(context)
       const known = new Set(context.arrived('api'))
@@ -340,7 +341,7 @@ export const creating: CheckDefinition[] = [
       'If the platform has ended the session before a form arrives, the visitor sees the typed text again, or a message that the form was not processed',
     rule: 'PG-14',
     why: 'The cookies are still there, but the API and the portal refuse the tokens. If the client then only redirects to the login path, the visitor believes that the application was created.',
-    fix: 'If the API refuses the token and the renewal fails, answer the form in the same way as a form without a session: show it again with a message, or keep it until the visitor has signed in.',
+    fix: 'If the API refuses the token and the renewal fails, answer the form in the same way as a form without a session. Show the form again with a message, or keep it until the visitor has signed in.',
     needs,
     async run(context) {
       const typed = `Typed before the platform ended the session ${Date.now()}`

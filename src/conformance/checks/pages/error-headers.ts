@@ -37,8 +37,8 @@ const ofAnswer =
     headerOf(exchange, name)
 
 /**
- * Collects answers with a status of 400 or above. They are answers to GET or POST requests. Some errors come from the
- * client itself, others from failures of the platform.
+ * Collects answers with a status of 400 or above. They are answers to GET, POST and DELETE requests. Some errors come
+ * from the client itself, others from failures of the platform.
  */
 async function collect(context: CheckContext): Promise<{ page: Page; answers: Answer[] }> {
   const { settings } = context

@@ -49,7 +49,7 @@ const otherValues: Record<string, string> = {
 /** openEditForm recognizes the form for changes by this redirect URI. */
 const ownRedirectUri = 'https://made.example/callback'
 
-/** Returns the path and the query of an address. Ids are replaced by dots. */
+/** Returns the path and the query of an address. Replaces each id with dots. */
 function shortPath(address: string): string {
   const { pathname, search } = new URL(address)
   return `${pathname}${search}`.replaceAll(/[\w-]{30,}/g, '…')
@@ -120,7 +120,7 @@ const atLimits: Record<string, string> = {
 
 /**
  * Values with the largest number of characters that the API accepts. They have more bytes than characters. They contain
- * no character of two UTF-16 units, such as an emoji: browsers count such a character twice for `maxlength`, and the
+ * no character of two UTF-16 units, such as an emoji. Browsers count such a character twice for `maxlength`, and the
  * platform does not say how a client has to count it.
  */
 const wideAtLimits: Record<string, string> = {
@@ -452,7 +452,7 @@ export const everyForm: CheckDefinition[] = [
     title:
       "If another site sends a form with a different method or with a method override, the client changes nothing on the visitor's behalf",
     rule: 'PG-01',
-    why: 'Some frameworks take the method from a parameter or a header. Others check the origin only for POST, and not for PUT and DELETE.',
+    why: 'Some frameworks take the method from a parameter or a header. Other frameworks check the origin only for POST, and not for PUT and DELETE.',
     fix: 'Switch off method overrides, and check the origin of every request that is not GET or HEAD.',
     needs,
     async run(context) {

@@ -20,9 +20,9 @@ function nameOf({ what, exchange }: Answer): string {
 }
 
 /**
- * Makes a check that looks at every answer. `wrong` returns the mistake in an answer, as the end of a sentence: for
- * example, "has no content type" for "The answer to the callback has no content type." It returns undefined for a
- * correct answer.
+ * Makes a check that looks at every answer. `wrong` returns the mistake in an answer as the end of a sentence. For
+ * example, it returns "has no content type" for the sentence "The answer to the callback has no content type." It
+ * returns undefined for a correct answer.
  */
 function everyAnswer(
   definition: Omit<CheckDefinition, 'run'>,
@@ -272,7 +272,7 @@ export const everyPage: CheckDefinition[] = [
   everyAnswer(
     {
       id: 'page-hsts-value',
-      title: 'The Strict-Transport-Security header applies for one year, and only to the host of the client',
+      title: 'The Strict-Transport-Security header applies for at least one year, and only to the host of the client',
       rule: 'PG-10',
       needs: ['page', 'https'],
       why: 'If the time is short, a visitor who comes back later starts over http. With includeSubDomains, browsers no longer open any subdomain of this host over http, and nobody can undo this before the time ends.',

@@ -104,7 +104,7 @@ const addresses = [
   `javascript:${script}//http://a.example/`,
 ]
 
-/** The fields of the forms. A client may fill in a form from the query. */
+/** The fields of the forms. Some clients fill in a form from the query. */
 const formFields = [
   ...['description', 'groupId', 'group', 'webPageUrl', 'iconUrl', 'privacyPolicyUrl', 'redirectUris'],
   ...['defaultRedirectUri', 'scopes', 'defaultScopes'],
@@ -328,7 +328,7 @@ export const everyText: CheckDefinition[] = [
     id: 'page-escapes-once',
     title: 'No page escapes a text twice',
     rule: 'PG-07',
-    why: 'If a text is escaped twice, visitors see &amp;amp; in place of &. A form with such a text stores the wrong text when the visitor saves it.',
+    why: 'If a text is escaped twice, visitors see &amp;amp; in place of &. If a form contains such a text and the visitor saves the form, the API stores the wrong text.',
     fix: 'Escape each value once, where the page is made. Do not escape values when you store them or read them from the API.',
     needs,
     async run(context) {
@@ -408,7 +408,7 @@ export const everyText: CheckDefinition[] = [
       }
       expectEscaped(await requestWith(context, markup, headers), 'a value from the request')
       for (const answer of await requestWith(context, `javascript:${script}`, {}))
-        expect(!leadsToScript(answer, script), 'A link on the page has an address from a parameter.', answer)
+        expect(!leadsToScript(answer, script), 'A link on the page leads to an address from a parameter.', answer)
     },
   },
   {

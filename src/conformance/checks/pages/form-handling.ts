@@ -148,7 +148,7 @@ export const formHandling: CheckDefinition[] = [
     title: 'If the client shows a refused form again and the visitor corrects it, the form creates the application',
     rule: 'create-application',
     why: 'If the client shows the form again with the one-time id of the refused form, or without one of the fields, the visitor can never create the application.',
-    fix: 'When you show the form again, give it a new one-time id. Or remember the id as used only if the API has created the application.',
+    fix: 'When you show the form again, give it a new one-time id. Or mark the old id as used only after the API has created the application.',
     needs,
     async run(context) {
       let judged = 0
@@ -287,7 +287,7 @@ export const formHandling: CheckDefinition[] = [
     id: 'edit-addresses-accepted',
     title: 'The form for changes accepts every redirect URI that the API accepts',
     rule: 'PG-17',
-    why: 'A client that accepts only some addresses, such as https addresses without a port, refuses values that the platform allows. Often the form for changes has its own code for this.',
+    why: 'A client that accepts only some addresses, such as https addresses without a port, refuses values that the platform allows. Often the form for changes has its own code for this check.',
     fix: 'Use the same function as for new applications. Accept https with any host, port, path and query, and http on a loopback address.',
     needs: ['page'],
     async run(context) {
@@ -405,7 +405,7 @@ export const formHandling: CheckDefinition[] = [
     title:
       'If the client shows a refused form for changes again, the corrected form does not overwrite a change that somebody else made after the visitor had opened the form',
     rule: 'edit-overtaken',
-    why: "If the client shows a refused form again with the ETag of a new read, or with no ETag, the visitor's next attempt overwrites the other person's change, and nobody notices.",
+    why: "Some clients show a refused form again with the ETag of a newer version, or with no ETag. The visitor's next attempt then overwrites the other person's change, and nobody notices.",
     fix: 'When you show a refused form again, keep the ETag from the form that the visitor sent.',
     needs: ['page'],
     async run(context) {
@@ -597,7 +597,10 @@ async function change(
   if (statusCode !== 200) throw new Error('The API refused the change.')
 }
 
-/** From now on, the API answers the client's reads of this application with its present values and without an ETag. */
+/**
+ * From now on, the API answers the client's reads of this application with the present values of the application, and
+ * without an ETag.
+ */
 async function leaveOutEtag(context: CheckContext, { person, id }: OwnApplication): Promise<void> {
   await context.dropFaults()
   const token = await context.platform.tokenOf(person)

@@ -85,8 +85,8 @@ export const otherPlaces: CheckDefinition[] = [
     why: "If one page does not check the id, the client sends the visitor's token to another path. An encoded id can still be two dots, which many HTTP libraries resolve to the parent path.",
     fix: 'In the one function that makes the path of a call, check that an id has the format of an id, and encode the id as one segment.',
     needs,
-    // The check counts the calls for all visitors, because the sandbox cannot always tell for which visitor such a call
-    // is. The check therefore runs alone.
+    // The check counts the calls for all visitors, because the sandbox cannot always tell to which visitor such a call
+    // belongs. The check therefore runs alone.
     isAlone: true,
     async run(context) {
       const application = await openWithApplication(context)

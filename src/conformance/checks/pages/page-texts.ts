@@ -1,5 +1,5 @@
-// Checks how the client handles texts that other people wrote, on pages and in addresses. The client must escape these
-// texts, and must not load or call an address in them.
+// Checks how the client handles texts of other people on its pages and in addresses. The client must escape these
+// texts. If such a text is an address, the client must not load or call this address.
 import type { Page } from '../../browser/browser.ts'
 import type { CheckDefinition } from '../../check.ts'
 import { expect, statusOf } from '../../findings.ts'
@@ -8,7 +8,7 @@ import { cookieHeader } from '../../steps/callback.ts'
 import { foreignLoads, leadsToScript, runsScript } from '../../steps/page-content.ts'
 
 const hostile: [id: string, what: string, text: string, isHarm?: (page: Page) => boolean][] = [
-  // This text also contains the end tag of a script, because a page may write names into a script.
+  // This text also contains the end tag of a script, because some pages write names into a script.
   ['script', 'a script element', 'Marker</script><script>conformance()</script>'],
   ['attribute', 'a double quote and an element', 'Marker"><img src=x onerror=conformance()>'],
   ['single-quote', 'a single quote and a handler', "Marker' onmouseover='conformance()"],
@@ -132,8 +132,8 @@ export const pageTexts: CheckDefinition[] = [
       why: "If the client does not encode the id in the address of its API call, it sends the visitor's token to another path.",
       fix: 'Check that an id has the format of an id, and encode the id as one segment of the path.',
       needs: ['page'],
-      // The check counts the calls for all visitors, because the sandbox cannot always tell for which visitor such a
-      // call is. The check therefore runs alone.
+      // The check counts the calls for all visitors, because the sandbox cannot always tell to which visitor such a
+      // call belongs. The check therefore runs alone.
       isAlone: true,
       async run(context) {
         const { browser, person } = await context.signedIn()

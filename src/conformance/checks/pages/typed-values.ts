@@ -1,4 +1,5 @@
-// Checks whether the form for a new application keeps the typed values after a refusal. Also checks its group field.
+// Checks whether the form for a new application keeps the typed values after a refusal. Also checks the field for the
+// group.
 import type { Page } from '../../browser/browser.ts'
 import type { Control, Form, Values } from '../../browser/form.ts'
 import { type Check, type CheckDefinition, NotApplicable } from '../../check.ts'

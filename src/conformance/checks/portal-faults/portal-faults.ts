@@ -235,7 +235,7 @@ export const portalFaults: CheckDefinition[] = [
     id: 'exchange-endless-body-left',
     title: 'The client closes the connection if the answer to the exchange grows too large',
     rule: 'bounded-answers',
-    why: 'A token response has a few kilobytes. Without a limit, one very long answer can fill the memory before the deadline of the call.',
+    why: 'A token response has a few kilobytes. Without a limit, one very long answer can fill the memory before the deadline passes.',
     fix: 'Count the bytes of the body while you read it, and stop at about 64 KiB.',
     longestMs: 90_000,
     async run(context) {
@@ -315,7 +315,8 @@ export const portalFaults: CheckDefinition[] = [
   },
   {
     id: 'exchange-failed-keeps-session',
-    title: 'If a signed-in visitor begins another login and its exchange fails, the visitor stays signed in',
+    title:
+      'If a signed-in visitor begins another login, and the exchange of this login fails, the visitor stays signed in',
     rule: 'UP-06',
     why: 'A failure of the portal says nothing about the session that the visitor already has.',
     fix: 'Replace the session only after a successful exchange. Do not end the earlier session at the beginning of the callback or after an error.',
@@ -414,7 +415,7 @@ export const portalFaults: CheckDefinition[] = [
     id: 'exchange-refused-no-loop',
     title: 'If the portal refuses every exchange, the client does not begin new logins again and again',
     rule: 'CL-33',
-    why: 'A visitor who is signed in at the portal is sent back to the client at once. If the client begins a new login after each failure, the redirects never end.',
+    why: 'If a visitor is signed in at the portal, the portal redirects the visitor to the client at once. If the client begins a new login after each failure, the redirects never end.',
     fix: 'After a failed login, show a page with a link to a new login. Never begin a new login automatically.',
     isAlone: true,
     async run(context) {
@@ -456,7 +457,7 @@ export const portalFaults: CheckDefinition[] = [
   },
   {
     id: 'me-down',
-    title: 'If the portal does not send the name of the visitor, the login works anyway',
+    title: 'If the portal does not send the name of the visitor, the login still works',
     rule: 'name-is-optional',
     why: 'The client needs the token for the API, but the name is only for display.',
     fix: 'Ask for the name with a short deadline. If no name arrives, continue the login without the name.',

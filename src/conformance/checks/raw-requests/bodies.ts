@@ -60,8 +60,8 @@ function wrongLengths(context: CheckContext): Odd[] {
       of('with more than its Content-Length', { 'content-length': '3' }, 'name=more-than-three'),
       of('with the Content-Length abc', { 'content-length': 'abc' }, 'name=a'),
       of('with the Content-Length -1', { 'content-length': '-1' }, 'name=a'),
-      // With a larger length, the development server of PHP would reserve too much memory and stop. The client would
-      // not be at fault.
+      // With a larger Content-Length, the development server of PHP would reserve too much memory and stop. This would
+      // not be a mistake of the client.
       of('with a Content-Length that is never reached', { 'content-length': '60000' }, 'name=a'),
       of('with chunks that state no length', { 'transfer-encoding': 'chunked' }, 'zz\r\nname=a\r\n'),
       of('in an unknown encoding', { 'transfer-encoding': 'rot13' }, 'name=a'),

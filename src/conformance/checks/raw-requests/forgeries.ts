@@ -74,7 +74,7 @@ export const forgeries: CheckDefinition[] = [
     title:
       'If the Origin of a POST is a foreign host, and Host or a forwarded header names the same host, the client does not sign anyone out',
     rule: 'PG-02',
-    why: "The sender of a request chooses its Host and forwarded headers, so they do not prove what the client's own address is.",
+    why: "The sender of a request chooses the Host and the forwarded headers. So these headers do not prove what the client's own address is.",
     fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address, never with Host or a forwarded header.',
     needs: ['page', 'logout'],
     async run(context) {

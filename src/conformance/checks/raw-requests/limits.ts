@@ -82,7 +82,7 @@ export const limits: CheckDefinition[] = [
     id: 'raw-two-lengths',
     title: 'The client refuses a request with two different Content-Length headers',
     rule: 'one-content-length',
-    why: 'A proxy in front of the client may use a different length than the client. An attacker can then hide a second request in the body of the first request.',
+    why: 'If a proxy in front of the client uses the other length, an attacker can hide a second request in the body of the first request.',
     fix: 'Use a server that answers such a request with status 400, and do not switch off this protection.',
     async run(context) {
       const all = [
@@ -98,7 +98,7 @@ export const limits: CheckDefinition[] = [
     id: 'raw-space-before-colon',
     title: 'The client refuses a request with a space between a header name and the colon',
     rule: 'no-space-before-colon',
-    why: 'A proxy in front of the client may read such a header differently. An attacker can then hide a second request in the body of the first request.',
+    why: 'If a proxy in front of the client reads such a header differently, an attacker can hide a second request in the body of the first request.',
     fix: 'Use a server that answers such a request with status 400, and do not switch off this protection.',
     async run(context) {
       const all = [

@@ -271,7 +271,7 @@ const sizes: CheckDefinition[] = [
     id: 'refresh-endless-body-left',
     title: 'The client closes the connection if the answer to a renewal grows too large',
     rule: 'bounded-answers',
-    why: 'A token response has a few kilobytes. Without a limit, one very long answer can fill the memory before the deadline of the call.',
+    why: 'A token response has a few kilobytes. Without a limit, one very long answer can fill the memory before the deadline passes.',
     fix: 'Count the bytes of the body while you read it, and stop at about 64 KiB.',
     needs,
     longestMs: 90_000,

@@ -74,8 +74,8 @@ export const forForms: CheckDefinition[] = [
     needs: ['page', 'create'],
     longestMs: 90_000,
     async run(context) {
-      // After the API has refused the token, some clients renew for a form, but on a page they ask the visitor to sign
-      // in.
+      // If the API has refused the token, some clients renew the session for a form, but ask the visitor to sign in if
+      // the browser requests a page.
       const { browser, person } = await context.signedIn()
       await context.platform.endAccessTokens(person)
       renewalIn(context, await visitPage(context, browser))

@@ -408,8 +408,9 @@ function grantedIn(renewal: LabStep): LabStep {
 }
 
 /**
- * Fails unless the next page uses the new token at once. It is not enough that the visitor is still signed in: a client
- * that has lost the new token may remember the renewal, or the portal may accept the old refresh token for ten seconds.
+ * Fails unless the next page uses the new token at once. It is not enough that the visitor is still signed in. A client
+ * that has lost the new token may still remember the renewal. The portal also accepts the old refresh token for ten
+ * seconds.
  */
 async function expectNewToken(context: CheckContext, browser: Browser, renewal: LabStep): Promise<void> {
   const old = new Set(

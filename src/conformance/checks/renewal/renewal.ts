@@ -154,7 +154,8 @@ export const renewal: CheckDefinition[] = [
     async run(context) {
       const { browser } = await context.signedIn()
       const unmet: string[] = []
-      // After a 500 or 429 answer, a client may make no calls for a while. Therefore 404 comes first and 429 last.
+      // After a 500 or 429 answer, a client may make no calls for a while. The check therefore tests 404 first and 429
+      // last.
       for (const fault of ['api-404', 'api-500', 'api-429']) {
         await context.order(fault, { times: 'always' })
         const { steps } = await visitPage(context, browser)

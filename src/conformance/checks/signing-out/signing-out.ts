@@ -78,7 +78,7 @@ export const signingOut: CheckDefinition[] = [
     id: 'logout-not-by-get',
     title: 'A GET request to the sign-out path does not sign the visitor out',
     rule: 'PG-04',
-    why: "Images, links and prefetching on other sites can send a GET request with the visitor's cookies.",
+    why: "Images, links and prefetching on other sites can cause a GET request with the visitor's cookies.",
     fix: 'Sign out by POST, and answer GET with 405.',
     needs,
     async run(context) {
@@ -107,7 +107,7 @@ export const signingOut: CheckDefinition[] = [
       title: `If ${site === 'cross-site' ? 'another site' : 'a page on another port of the same host'} sends a form to the sign-out path, the visitor stays signed in`,
       rule: 'PG-01',
       why: `${site === 'cross-site' ? 'Any website can send a form. Even if the browser sends no cookies with this form, the answer can delete the cookies' : 'SameSite cookies are also sent with forms from other ports and subdomains'}.`,
-      fix: "Refuse a POST whose Sec-Fetch-Site is not same-origin, or whose Origin is not the client's own. Or require a token from the visitor's own page.",
+      fix: "Refuse a POST whose Sec-Fetch-Site is not same-origin, or whose Origin is not the client's own. Or require a token that only the client's own page contains.",
       needs,
       async run(context) {
         const { browser } = await context.signedIn()
@@ -250,7 +250,7 @@ export const signingOut: CheckDefinition[] = [
       const plain = await renewAndSignOut()
       if (!plain.isKeptRevoked) throw new NotApplicable('signing out does not revoke the refresh token of a renewal')
       fail(
-        `Within ${revocationSeconds} seconds after the sign-out, the client did not revoke the old refresh token. It revokes new refresh tokens, so it has lost the old one.`,
+        `Within ${revocationSeconds} seconds after the sign-out, the client did not revoke the old refresh token. The client revokes new refresh tokens, so it has lost the old refresh token.`,
         renewal,
       )
     },
@@ -349,7 +349,7 @@ export const signingOut: CheckDefinition[] = [
         .filter(({ status }) => status === 200)
         .map(({ url }) => url)
       await signOut(context, browser)
-      // Opens the first page twice, because a faulty client may forget the sign-out after the first page.
+      // Opens the first page twice, because some faulty clients forget the sign-out after the first page.
       for (const path of [behind, behind, create, ...about].filter(path => path !== '')) {
         const { result: page, steps } = await context.during(() => browser.newTab().visit(context.url(path)))
         const shown = new URL(context.url(path)).pathname.replaceAll(application.id, '…')

@@ -121,7 +121,7 @@ async function worksWithout(context: CheckContext, login: OpenLogin, cookies: Re
 
 /**
  * Leaves out cookies that can contain the id of a session at the server. If the name of a cookie differs from login to
- * login, or if the callback deletes the cookie, the cookie belongs to one login.
+ * login, or if the callback deletes the cookie, the cookie belongs to one login and is not left out.
  */
 async function withoutSessionIds(context: CheckContext, cookies: ReadCookie[]): Promise<ReadCookie[]> {
   if (cookies.length === 0) return []
@@ -187,7 +187,7 @@ export const loginCookie: CheckDefinition[] = [
       await context.pause(11_000)
       const page = await followCallback(context, browser, await context.authorize(start))
       if ((await context.codeExchanges()).length > 0) return
-      await requireExchange(context, 'a callback at once either')
+      await requireExchange(context, 'a callback without a delay')
       fail(
         `The callback of a login that had begun eleven seconds earlier was answered with ${describePage(page)}, and the client made no exchange.`,
         page,

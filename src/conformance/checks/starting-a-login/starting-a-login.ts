@@ -435,7 +435,7 @@ export const startingALogin: CheckDefinition[] = [
     title: 'The login path and the callback refuse PUT, PATCH, DELETE and POST',
     rule: 'only-supported-methods',
     why: 'Nobody needs these methods at these paths. If the client answers with a page or a redirect, it has accepted such a request.',
-    fix: 'Accept only GET at both paths. The best answer to every other method is 405 with the header Allow. Another status from 400 to 499, or 501, is enough.',
+    fix: 'Accept only GET at both paths. The best answer to every other method is 405 with the header Allow. This check also accepts 501 and every other status from 400 to 499.',
     async run(context) {
       const { login, callback } = context.settings
       for (const path of [login, callback])
@@ -466,7 +466,7 @@ export const startingALogin: CheckDefinition[] = [
     id: 'start-without-cookies',
     title: 'If a browser accepts no cookies, a login ends with a page, and not in endless redirects',
     rule: 'CL-33',
-    why: 'A visitor who is signed in at the portal is sent back to the client at once. If the client begins a new login after each failed callback, the redirects never end.',
+    why: 'If a visitor is signed in at the portal, the portal redirects the visitor to the client at once. If the client begins a new login after each failed callback, the redirects never end.',
     fix: 'If a callback arrives without its login cookie, answer with a page, never with a redirect to the login path.',
     async run(context) {
       const person = await context.person()

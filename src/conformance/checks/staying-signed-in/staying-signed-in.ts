@@ -1,5 +1,5 @@
-// Checks what happens when the access token has expired, or when the API refuses it: in which cases the session must
-// continue, and in which cases it must end.
+// Checks what happens when the access token has expired, or when the API refuses it. In some cases the session must
+// continue, and in other cases it must end.
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
 import { followCallback } from '../../steps/callback.ts'
@@ -229,7 +229,7 @@ export const stayingSignedIn: CheckDefinition[] = [
       const before = ownCookies(context, browser).length
       renewalIn(context, await visitPage(context, browser))
       const after = ownCookies(context, browser).length
-      // Allows two more cookies, because the renewal may set cookies again that had expired.
+      // Allows two more cookies, because the renewal may restore cookies that had expired before.
       expect(after <= before + 2, `The browser had ${before} cookies before the renewal, and has ${after} now.`)
     },
   },

@@ -308,7 +308,7 @@ export const tabs: CheckDefinition[] = [
     title:
       'If a second visitor signs in and gets no refresh token, the first visitor is not signed in again when the second session ends',
     rule: 'CL-20',
-    why: 'If the client keeps the refresh token of the first visitor, the next renewal signs the second visitor in as the first.',
+    why: 'If the client keeps the refresh token of the first visitor, the next renewal signs the second visitor in as the first visitor.',
     fix: 'At each login, replace or delete every cookie of the previous session, even if the token response has no refresh token. Delete each cookie even if the request did not contain it: browsers do not send SameSite=Strict cookies with a callback.',
     needs: ['page'],
     async run(context) {
@@ -488,8 +488,7 @@ export const tabs: CheckDefinition[] = [
         const callback = await context.authorize(await context.startLogin(browser, path), person)
         begun.push({ browser, person, callback, there })
       }
-      // Finishes last the login that began first, because a shared variable contains the data of the login that began
-      // last.
+      // The login that began first ends last, because a shared variable contains the data of the login that began last.
       for (const { browser, person, callback, there } of [begun[1]!, begun[2]!, begun[0]!]) {
         const landed = await followCallback(context, browser, callback)
         if (!(await context.isSignedIn(browser, { person }))) {
@@ -733,7 +732,7 @@ export const tabs: CheckDefinition[] = [
     id: 'replica-refresh',
     title: 'If two instances renew the same session at the same time, the visitor stays signed in',
     rule: 'RF-04',
-    why: 'A refresh token is valid only once, so the portal may refuse one of the two renewals. If the instance whose renewal was refused ends the session, the visitor is signed out, although the other instance has renewed the session.',
+    why: 'A refresh token is valid only once, so the portal can refuse one of the two renewals. If the instance whose renewal was refused ends the session, the visitor is signed out, although the other instance has renewed the session.',
     fix: 'If the portal refuses a refresh token that another instance has just replaced, keep the session cookies.',
     needs: ['replica', 'page'],
     async run(context) {

@@ -20,7 +20,9 @@ const mostLogins = 1000
 const loginsMs = 4000
 const atOnce = 16
 
-/** The limit for additional memory. It lets a client keep a few KB for each unfinished login for a while. */
+/**
+ * The limit for additional memory. Within this limit, a client can keep a few KB for each unfinished login for a while.
+ */
 const mostGrowthMb = 100
 const mostConnections = 60
 
@@ -169,7 +171,7 @@ export const time: CheckDefinition[] = [
       'For a visitor with six applications and several groups, the client makes at most two platform calls for each page',
     rule: 'DO-14',
     why: 'If the client makes a call for each application, a few visitors with many applications can overload the platform and the client.',
-    fix: 'Show only what the answer with the list contains. Ask for a single application only on its own page, and keep the name of the visitor in the session.',
+    fix: 'Show only the data in the answer with the list. Ask for a single application only on its own page, and keep the name of the visitor in the session.',
     needs,
     async run(context) {
       const { browser, person } = await context.signedIn()

@@ -62,11 +62,11 @@ export const wholeRun: CheckDefinition[] = [
     id: 'run-states',
     title: 'During the whole run, no two logins have the same state',
     rule: 'state-per-login',
-    why: 'If the client takes its states from a small set of values, states repeat after some hundred logins, and an attacker can guess a state.',
+    why: 'If the client takes its states from a small set of values, states repeat after a few hundred logins, and an attacker can guess a state.',
     fix: 'Create the state of each login from at least 16 bytes of the cryptographic random generator of the system.',
     isAlone: true,
     async run(context) {
-      // Begins some hundred logins, because the run may consist of few checks.
+      // Begins 200 logins, because the run may consist of few checks.
       for (let count = 0; count < 200; count++) await context.startLogin(context.browser())
       const known = new Set<string>()
       const repeated = context.platform.begunStates.filter(state => known.size === known.add(state).size)
