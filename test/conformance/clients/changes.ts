@@ -1,6 +1,7 @@
 // Changes of the small client that several mistakes need.
 import { createHash } from 'node:crypto'
 import { type Behaviour, correct, keepLogin } from './behaviour.ts'
+import { page } from './pages.ts'
 import { isRecord } from './platform.ts'
 import { cookieOf, isCallback } from './requests.ts'
 import type { Answer, Login, Visit } from './visit.ts'
@@ -132,6 +133,17 @@ export const usingUp = (isMet: (visit: Visit) => boolean) => ({
   findLogin: (visit: Visit, state: string) =>
     visit.memory.has(`used ${state}`) ? undefined : correct.findLogin(visit, state),
 })
+
+/** The host that a framework reads from the request, if it trusts the headers of a proxy. */
+export const hostOf = ({ headers }: Visit) => `${headers['x-forwarded-host'] ?? headers.host}`
+
+/** Refuses a request whose host has another name than the client, as many frameworks do. Accepts every port. */
+export const allowedHostsOnly: Partial<Behaviour> = {
+  async aroundRequest(visit, next) {
+    const isAllowed = URL.parse(`http://${hostOf(visit)}`)?.hostname === new URL(visit.settings.publicUrl).hostname
+    return isAllowed ? next() : page(visit, 400, 'Unknown host', '')
+  },
+}
 
 export const toHttps = (address: string) => address.replace(/^http:/, 'https:')
 

@@ -15,6 +15,7 @@ import {
   navigationHeaders,
   otherSchemeOf,
   requireExchange,
+  similarHosts,
 } from '../../steps/callback.ts'
 import { runsScript } from '../../steps/page-content.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
@@ -334,9 +335,12 @@ export const callbackParameters: CheckDefinition[] = [
     async run(context) {
       let exchanges = 0
       const otherScheme = otherSchemeOf(context.settings.client)
+      const hosts = similarHosts(context.settings.client)
       const all: Record<string, string>[] = [
         { host: 'evil.example' },
         { 'x-forwarded-host': 'evil.example' },
+        ...hosts.map(host => ({ host })),
+        ...hosts.map(host => ({ 'x-forwarded-host': host })),
         { 'x-forwarded-proto': 'gopher' },
         { 'x-forwarded-proto': otherScheme },
         { 'x-forwarded-port': '9999' },

@@ -8,7 +8,7 @@ import type { Person } from '../../platform.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
 import { crawl, makeApplication } from '../../steps/applications.ts'
-import { cookieHeader, typedAddress } from '../../steps/callback.ts'
+import { cookieHeader, namesHost, otherPortOf, typedAddress } from '../../steps/callback.ts'
 import { isNotFramed } from '../../steps/frames.ts'
 import { addressesIn, foreignLoads, runsScript, showsInside } from '../../steps/page-content.ts'
 import { sessionOf, signedInIfPossible } from '../../steps/sessions.ts'
@@ -401,10 +401,10 @@ export const pages: CheckDefinition[] = [
     why: 'An attacker can send a request with a false Host header, and a cache can then send the answer to all visitors.',
     fix: 'Build addresses from the configuration, or use relative addresses.',
     async run(context) {
-      for (const answer of await answersToForeignHost(context)) {
-        if (mayBeKept(answer)) expectNoForeignRedirect(answer)
+      for (const { host, answer } of await answersToForeignHosts(context)) {
+        if (mayBeKept(answer)) expectNoForeignRedirect(answer, host)
         expect(
-          !addressesIn(answer).some(one => one.includes('//evil.example')),
+          !addressesIn(answer).some(address => namesHost(address, host)),
           'The page has a link to the host from the Host header of the request.',
           answer,
         )
@@ -418,7 +418,7 @@ export const pages: CheckDefinition[] = [
     why: 'Some servers complete a relative Location with the Host header of the request, and a cache could keep this answer.',
     fix: 'Build addresses from the configuration, and disable this feature of the server.',
     async run(context) {
-      for (const answer of await answersToForeignHost(context)) expectNoForeignRedirect(answer)
+      for (const { host, answer } of await answersToForeignHosts(context)) expectNoForeignRedirect(answer, host)
     },
   },
   ...creating,
@@ -437,21 +437,20 @@ export const pages: CheckDefinition[] = [
 ]
 
 /** Requests the start page and the page behind the login with a false host in a header, and returns the answers. */
-async function answersToForeignHost(context: CheckContext): Promise<HttpExchange[]> {
-  const answers: HttpExchange[] = []
-  for (const path of ['/', context.settings.page].filter(path => path !== ''))
-    for (const name of ['host', 'x-forwarded-host'])
-      answers.push(
-        await context.request(path, {
-          headers: { [name]: 'evil.example', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
-        }),
-      )
+async function answersToForeignHosts({ settings, request }: CheckContext) {
+  const answers: { host: string; answer: HttpExchange }[] = []
+  for (const path of ['/', settings.page].filter(path => path !== ''))
+    for (const host of ['evil.example', otherPortOf(settings.client)])
+      for (const name of ['host', 'x-forwarded-host']) {
+        const headers = { [name]: host, 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+        answers.push({ host, answer: await request(path, { headers }) })
+      }
   return answers
 }
 
-function expectNoForeignRedirect(answer: HttpExchange): void {
+function expectNoForeignRedirect(answer: HttpExchange, host: string): void {
   const address = headerOf(answer, 'location') ?? ''
-  expect(!address.includes('//evil.example'), `The redirect leads to ${address}.`, answer)
+  expect(!namesHost(address, host), `The redirect leads to ${address}.`, answer)
 }
 
 /** A cache may keep an answer with one of these statuses even without Cache-Control. */

@@ -6,21 +6,24 @@ import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, headerOf } from '../../findings.ts'
-import { otherSchemeOf, typedAddress } from '../../steps/callback.ts'
+import { otherSchemeOf, similarHosts, typedAddress } from '../../steps/callback.ts'
 import { startsOf } from '../../steps/starts.ts'
 import { findGuess, wordsIn } from '../../steps/state-guesses.ts'
+
+/** Wrong hosts. A framework may refuse an unknown host, and accept a host that is similar to the host of the client. */
+const wrongHosts = (client: string) => ['evil.example', ...similarHosts(client)]
 
 /**
  * Request headers from which a client could wrongly build the redirect URI. Many clients only check whether
  * X-Forwarded-Proto is https. The check therefore sends two schemes: a scheme that nobody uses, and http or https.
  */
-const outsiders: [id: string, what: string, headers: (otherScheme: string) => Record<string, string>[]][] = [
-  ['host', 'Host', () => [{ host: 'evil.example' }]],
-  ['forwarded-host', 'X-Forwarded-Host', () => [{ 'x-forwarded-host': 'evil.example' }]],
+const outsiders: [id: string, what: string, headers: (client: string) => Record<string, string>[]][] = [
+  ['host', 'Host', client => wrongHosts(client).map(host => ({ host }))],
+  ['forwarded-host', 'X-Forwarded-Host', client => wrongHosts(client).map(host => ({ 'x-forwarded-host': host }))],
   [
     'forwarded-proto',
     'X-Forwarded-Proto',
-    otherScheme => [{ 'x-forwarded-proto': 'gopher' }, { 'x-forwarded-proto': otherScheme }],
+    client => [{ 'x-forwarded-proto': 'gopher' }, { 'x-forwarded-proto': otherSchemeOf(client) }],
   ],
   ['forwarded', 'Forwarded', () => [{ forwarded: 'host=evil.example;proto=https' }]],
 ]
@@ -265,7 +268,7 @@ export const stateAndVerifier: CheckDefinition[] = [
     why: 'An attacker can choose the headers of a request. If the client uses them, the attacker chooses where the portal sends the visitor.',
     fix: `Build redirect_uri and cancel_url from the configuration, never from ${what}.`,
     async run(context: CheckContext) {
-      for (const one of headers(otherSchemeOf(context.settings.client))) await expectSameAddresses(context, one)
+      for (const one of headers(context.settings.client)) await expectSameAddresses(context, one)
     },
   })),
   {

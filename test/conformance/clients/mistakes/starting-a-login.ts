@@ -1,7 +1,17 @@
 // Clients that begin a login wrongly: with wrong parameters, a guessable state or verifier, or a wrong login cookie.
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { correct } from '../behaviour.ts'
-import { answerWith, beginsAtPage, exchangeWith, hashOf, loginDeletion, startWith, toHttps } from '../changes.ts'
+import {
+  allowedHostsOnly,
+  answerWith,
+  beginsAtPage,
+  exchangeWith,
+  hashOf,
+  hostOf,
+  loginDeletion,
+  startWith,
+  toHttps,
+} from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { cookieOf, isCallback, isLogin } from '../requests.ts'
 import { type Login, Refusal, type Visit } from '../visit.ts'
@@ -238,6 +248,17 @@ export const startingALogin: Mistake[] = [
     startWith((query, { headers }) => {
       const host = headers['x-forwarded-host'] ?? headers.host
       query.set('redirect_uri', `http://${host}/exchangeToken`)
+    }),
+  ),
+  mistake('redirect-uri-from-the-port-of-an-allowed-host', ['start-host', 'start-forwarded-host'], {
+    ...allowedHostsOnly,
+    ...startWith((query, visit) => query.set('redirect_uri', `http://${hostOf(visit)}/exchangeToken`)),
+  }),
+  mistake(
+    'cancel-url-from-the-other-name-of-this-machine',
+    'start-host',
+    startWith((query, { headers }) => {
+      if (headers.host?.startsWith('127.0.0.1')) query.set('cancel_url', `http://${headers.host}/cancelled`)
     }),
   ),
   mistake(

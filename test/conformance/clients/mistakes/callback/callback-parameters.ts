@@ -1,7 +1,7 @@
 // Clients that handle missing, repeated, odd or unknown parameters of a callback wrongly.
 import { timingSafeEqual } from 'node:crypto'
 import { correct } from '../../behaviour.ts'
-import { answerWith, bodyWith, exchangeWith, loginsOf, toHttps } from '../../changes.ts'
+import { allowedHostsOnly, answerWith, bodyWith, exchangeWith, hostOf, loginsOf, toHttps } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { goOn, page } from '../../pages.ts'
 import { isCallback } from '../../requests.ts'
@@ -210,6 +210,17 @@ export const callbackParameters: Mistake[] = [
       return form
     },
   }),
+  mistake('redirect-uri-of-the-exchange-from-an-allowed-host', 'callback-headers', {
+    ...allowedHostsOnly,
+    ...exchangeWith((form, visit) => form.set('redirect_uri', `http://${hostOf(visit)}/exchangeToken`)),
+  }),
+  mistake(
+    'redirect-uri-of-the-exchange-from-the-other-name-of-this-machine',
+    'callback-headers',
+    exchangeWith((form, { headers }) => {
+      if (headers.host?.startsWith('127.0.0.1')) form.set('redirect_uri', `http://${headers.host}/exchangeToken`)
+    }),
+  ),
   mistake(
     'redirect-uri-of-the-exchange-from-forwarded-proto',
     'callback-headers',

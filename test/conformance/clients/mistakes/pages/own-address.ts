@@ -1,6 +1,6 @@
 // Clients that take their own address from a header of the request.
 import { correct } from '../../behaviour.ts'
-import { addRaw, answerWith, bodyAt, startWith } from '../../changes.ts'
+import { addRaw, allowedHostsOnly, answerWith, bodyAt, hostOf, startWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 
 export const ownAddress: Mistake[] = [
@@ -49,4 +49,11 @@ export const ownAddress: Mistake[] = [
       addRaw(body, `<a href="http://${correct.html(headers.host ?? '')}/help">Help</a>`),
     ),
   ),
+  mistake('links-of-the-form-from-an-allowed-host', 'foreign-host-not-linked', {
+    async aroundRequest(visit, next) {
+      const answer = await allowedHostsOnly.aroundRequest!(visit, next)
+      if (visit.url.pathname !== '/applications/new' || answer.status !== 200) return answer
+      return { ...answer, body: addRaw(answer.body!, `<a href="http://${correct.html(hostOf(visit))}/help">Help</a>`) }
+    },
+  }),
 ]

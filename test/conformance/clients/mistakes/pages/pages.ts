@@ -2,7 +2,7 @@
 // strangers.
 import { decodeSafely } from '../../../../../src/conformance/steps/set-cookies.ts'
 import { correct } from '../../behaviour.ts'
-import { answerWith, bodyWith, headersWith, readable } from '../../changes.ts'
+import { allowedHostsOnly, answerWith, bodyWith, headersWith, hostOf, readable } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { page, signOutForm } from '../../pages.ts'
 import { cookieOf } from '../../requests.ts'
@@ -182,6 +182,14 @@ export const pages: Mistake[] = [
     ),
   ),
   mistake('redirects-from-host', 'host-not-in-redirects', redirectsFromHost),
+  mistake('redirects-from-an-allowed-host', 'host-not-in-redirects', {
+    async aroundRequest(visit, next) {
+      const answer = await allowedHostsOnly.aroundRequest!(visit, next)
+      const location = answer.headers?.location
+      if (!location?.startsWith('/')) return answer
+      return { ...answer, headers: { ...answer.headers, location: `http://${hostOf(visit)}${location}` } }
+    },
+  }),
   ...pageTexts,
   ...creating,
   ...changing,
