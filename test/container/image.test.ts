@@ -192,6 +192,7 @@ t.test('the conformance suite in its image can check a client on the same machin
       ...registration,
       PORT: `${port}`,
       CLIENT_URL: clientUrl,
+      REDIRECT_URI: `${clientUrl}/exchangeToken`,
       LOGIN_URL: `http://127.0.0.1:${portalPort}`,
       API_URL: `http://127.0.0.1:${apiPort}`,
     },

@@ -37,7 +37,7 @@ export const correct = {
       grant_type: 'authorization',
       response_type: 'code',
       client_id: settings.clientId,
-      redirect_uri: `${settings.publicUrl}/exchangeToken`,
+      redirect_uri: settings.redirectUri,
       cancel_url: `${settings.publicUrl}/cancelled`,
       state,
       code_challenge: createHash('sha256').update(verifier).digest('base64url'),
@@ -141,7 +141,7 @@ export const correct = {
       code,
       client_id: settings.clientId,
       client_secret: settings.clientSecret,
-      redirect_uri: `${settings.publicUrl}/exchangeToken`,
+      redirect_uri: settings.redirectUri,
       state,
       code_verifier: login.verifier,
     })
@@ -461,7 +461,7 @@ export const correct = {
  * Returns the settings to which a login is bound. A login can be finished only if the client still has these settings.
  */
 function registrationOf({ settings }: Visit): string {
-  return `${settings.loginUrl} ${settings.clientId} ${settings.publicUrl}`
+  return `${settings.loginUrl} ${settings.clientId} ${settings.redirectUri}`
 }
 
 /** Returns the refresh token of the visitor, and the time at which it expires. */

@@ -152,6 +152,33 @@ t.test(
   },
 )
 
+t.test(
+  'if a client keeps the redirect URI with the login, and finishes the login with this redirect URI after a restart, the check `restart-other-redirect-uri` passes',
+  async t => {
+    const stage = await openStage()
+    t.teardown(stage.close)
+    const begunWith = new Map<string, string>()
+    const keepsRedirectUri: Partial<Behaviour> = {
+      startQuery(visit, state, verifier) {
+        begunWith.set(state, visit.settings.redirectUri)
+        return correct.startQuery(visit, state, verifier)
+      },
+      sealLogin: (visit, name, login) => correct.seal(visit, name, login),
+      unsealLogin: (visit, name, text) => correct.unseal(visit, name, text),
+      exchangeForm(visit, callback, login) {
+        const form = correct.exchangeForm(visit, callback, login)
+        form.set('redirect_uri', begunWith.get(login.state)!)
+        return form
+      },
+    }
+    const results = await stage.judge(
+      settings => buildClient(settings, { ...correct, ...keepsRedirectUri }),
+      checks.filter(({ id }) => id === 'restart-other-redirect-uri'),
+    )
+    t.same(results.map(tell), ['restart-other-redirect-uri passed: '])
+  },
+)
+
 t.test('at a name that ends with .localhost, a correct client fails no check', async t => {
   const stage = await openStage([], { hasBrowser: false, host: 'app.localhost' })
   t.teardown(stage.close)

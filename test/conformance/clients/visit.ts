@@ -7,6 +7,8 @@ export interface Settings {
   publicUrl: string
   loginUrl: string
   apiUrl: string
+  /** The address of the callback, as it is registered at the portal. */
+  redirectUri: string
   clientId: string
   clientSecret: string
   /**

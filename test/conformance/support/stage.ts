@@ -52,6 +52,7 @@ export async function openStage(
     publicUrl: client,
     loginUrl: platform.portalUrl,
     apiUrl: platform.apiUrl,
+    redirectUri: platform.redirectUri,
     clientId: platform.clientId,
     clientSecret: platform.clientSecret.reveal(),
     key: randomBytes(32),
@@ -70,8 +71,14 @@ export async function openStage(
     const printed = recordOutput()
     let servers: Server[] = []
     const print = (line: string) => printed.add(`${line}\n`)
-    const start = async ({ CLIENT_ID, LOGIN_URL }: ChangedSettings = {}) => {
-      const changed = { ...(CLIENT_ID && { clientId: CLIENT_ID }), ...(LOGIN_URL && { loginUrl: LOGIN_URL }) }
+    const start = async ({ CLIENT_ID, LOGIN_URL, REDIRECT_URI, CLIENT_URL }: ChangedSettings = {}) => {
+      const changed = {
+        ...(CLIENT_ID && { clientId: CLIENT_ID }),
+        ...(LOGIN_URL && { loginUrl: LOGIN_URL }),
+        ...(REDIRECT_URI && { redirectUri: REDIRECT_URI }),
+        // The redirect URI contains the address of the client. startClient, too, replaces the address in all settings.
+        ...(CLIENT_URL && { publicUrl: CLIENT_URL, redirectUri: platform.redirectUri.replace(client, CLIENT_URL) }),
+      }
       servers = [port, replicaPort].map(at => build({ ...clientSettings, ...changed, print }).listen(at, 'localhost'))
       // Waits for both servers, because if one of them does not start, the other server must still be closed.
       const begun = await Promise.allSettled(servers.map(server => once(server, 'listening')))

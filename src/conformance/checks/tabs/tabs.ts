@@ -16,6 +16,7 @@ import { endIfScripted } from '../../steps/page-content.ts'
 import { isCall } from '../../steps/renewals.ts'
 import { endToken, expiredSession, renewalIn, visitPage } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
+import { fieldsOf } from '../../tokens.ts'
 
 /** Begins two logins in one browser, and returns the callbacks of both logins. */
 async function beginTwo(context: CheckContext) {
@@ -895,6 +896,63 @@ export const tabs: CheckDefinition[] = [
         await clientProcess.restart()
         clientProcess.isStale = false
       }
+    },
+  },
+  {
+    id: 'restart-other-redirect-uri',
+    title:
+      'If the redirect URI has changed in the settings, the client does not finish an earlier login with the new redirect URI',
+    rule: 'CL-24',
+    why: 'The exchange must contain the redirect URI with which the login began. If the client sends another redirect URI, the login is not bound to the address at which it began, and the portal refuses the exchange.',
+    fix: 'Keep the redirect URI with the state of the login. At the callback, compare it with the settings, and refuse the callback if the two values differ.',
+    needs: ['process'],
+    isAlone: true,
+    longestMs: 120_000,
+    async run(context) {
+      await requireExchange(context)
+      const { settings, platform } = context
+      const { hostname } = new URL(settings.client)
+      // A client can read its redirect URI from a setting, or compute it from its own address in the settings.
+      const begun = [
+        { ...(await beginLogin(context)), changed: { REDIRECT_URI: `${platform.redirectUri}?other=1` } },
+        {
+          ...(await beginLogin(context)),
+          changed: { CLIENT_URL: settings.client.replace(hostname, otherLoopback(hostname)) },
+        },
+      ]
+      const clientProcess = context.clientProcess!
+      clientProcess.isStale = true
+      let hasChanged = false
+      try {
+        for (const { browser, callback, changed } of begun) {
+          const hasStarted = await clientProcess.restart(changed).then(
+            () => true,
+            () => false,
+          )
+          if (!hasStarted) continue
+          const { stoppedAt } = await context.browser().visit(context.url(settings.login), context.beforeLeaving)
+          const other = stoppedAt === undefined ? null : new URL(stoppedAt).searchParams.get('redirect_uri')
+          if (other === null || other === platform.redirectUri) continue
+          hasChanged = true
+          // Adapts the callback to the new settings. The client can then notice only from its own data that the login
+          // belongs to other settings.
+          callback.searchParams.set('redirect_uri', other)
+          const known = context.arrived('exchange').length
+          const page = await followCallback(context, browser, callback)
+          for (const step of (await context.codeExchanges()).slice(known))
+            expect(
+              fieldsOf(step).redirect_uri === platform.redirectUri,
+              `After the client was started with another redirect URI, its exchange for an earlier login contained the redirect_uri ${fieldsOf(step).redirect_uri}.`,
+              page,
+              step,
+            )
+        }
+      } finally {
+        await clientProcess.restart()
+        clientProcess.isStale = false
+      }
+      if (!hasChanged)
+        throw new NotApplicable('the client does not begin logins with another REDIRECT_URI or CLIENT_URL')
     },
   },
 ]

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Behaviour, correct } from '../behaviour.ts'
 import { sendWith } from '../call-changes.ts'
-import { beginsAtPage, loginsOf } from '../changes.ts'
+import { beginsAtPage, exchangeWith, loginsOf, startWith } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { readName, withNameInMemory } from '../names.ts'
 import { goOn, page } from '../pages.ts'
@@ -40,6 +40,14 @@ const refreshTokenInMemory: Partial<Behaviour> = {
     const id = cookieOf(visit, idCookie)
     return id === undefined ? undefined : (visit.memory.get(id) as string | undefined)
   },
+}
+
+/** Binds a login only to the portal and to the client id. */
+const boundToPortalAndClient: Partial<Behaviour> = {
+  sealLogin: (visit, name, login) =>
+    correct.seal(visit, `${name} ${visit.settings.loginUrl} ${visit.settings.clientId}`, login),
+  unsealLogin: (visit, name, text) =>
+    correct.unseal(visit, `${name} ${visit.settings.loginUrl} ${visit.settings.clientId}`, text),
 }
 
 const inMemory: Pick<Behaviour, 'seal' | 'unseal'> = {
@@ -388,6 +396,12 @@ export const tabs: Mistake[] = [
   mistake('login-of-other-settings-finished', 'restart-other-settings', {
     sealLogin: (visit, name, login) => correct.seal(visit, name, login),
     unsealLogin: (visit, name, text) => correct.unseal(visit, name, text),
+  }),
+  mistake('login-not-bound-to-its-redirect-uri', 'restart-other-redirect-uri', boundToPortalAndClient),
+  mistake('redirect-uri-from-the-own-address-not-bound', 'restart-other-redirect-uri', {
+    ...boundToPortalAndClient,
+    ...startWith((query, { settings }) => query.set('redirect_uri', `${settings.publicUrl}/exchangeToken`)),
+    ...exchangeWith((form, { settings }) => form.set('redirect_uri', `${settings.publicUrl}/exchangeToken`)),
   }),
   mistake('login-bound-to-the-client-only', 'restart-other-settings', {
     sealLogin: (visit, name, login) => correct.seal(visit, `${name} ${visit.settings.clientId}`, login),
