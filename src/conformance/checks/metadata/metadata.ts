@@ -4,7 +4,7 @@ import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import { type CheckContext, readStart, type Start } from '../../context.ts'
 import { describePage, expect, fail, waitedMs } from '../../findings.ts'
-import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { beginLogin, followCallback, requireExchange } from '../../steps/callback.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
 import { revocationSeconds, untilRevoked } from '../../steps/revocations.ts'
 import { endToken } from '../../steps/sessions.ts'
@@ -760,27 +760,34 @@ export const metadata: CheckDefinition[] = [
   },
   {
     id: 'metadata-iss-compared',
-    title: 'If a callback has the wrong iss, the client refuses the callback even if the metadata does not promise iss',
+    title:
+      'If a callback has the wrong iss, the client refuses the callback, even if the metadata is missing, does not promise iss, or names another issuer',
     rule: 'CL-23',
-    why: 'The metadata says only whether every callback has an iss. A wrong iss always means that another server made the callback.',
-    fix: 'If a callback has an iss, always compare it with the address of the portal. Let the metadata decide only whether a callback without iss is allowed.',
+    why: 'The metadata says only whether every callback has an iss. A wrong iss always means that another server made the callback. If the client knows its issuer only from the metadata, it accepts every iss while the metadata is missing.',
+    fix: 'If a callback has an iss, always compare it with the address of the portal in the settings. Let the metadata decide only whether a callback without iss is allowed.',
     needs: ['process'],
     ...alone,
     async run(context) {
-      const isMet = await startUnder(context, 'metadata-iss-not-promised')
-      const plain = await beginLogin(context)
-      await expectMet(context, isMet)
-      await followCallback(context, plain.browser, plain.callback)
-      const known = (await context.codeExchanges()).length
-      if (known === 0) throw new Undecided('The client makes no exchange for an unchanged callback either.')
-      const { browser, callback } = await beginLogin(context)
-      callback.searchParams.set('iss', 'https://evil.example')
-      const page = await followCallback(context, browser, callback)
-      expect(
-        (await context.codeExchanges()).length === known,
-        'While the metadata did not promise iss, the client exchanged the code of a callback from another issuer.',
-        page,
-      )
+      const evil = 'https://evil.example'
+      for (const [fault, options, when] of [
+        ['metadata-iss-not-promised', {}, 'While the metadata did not promise iss'],
+        ['metadata-404', {}, 'While there was no metadata'],
+        ['metadata-members', { members: { issuer: evil } }, 'While the metadata named another issuer'],
+      ] as const) {
+        const isMet = await startUnder(context, fault, options)
+        const { browser, callback } = await beginLogin(context)
+        await expectMet(context, isMet)
+        callback.searchParams.set('iss', evil)
+        const known = context.arrived('exchange').length
+        const page = await followCallback(context, browser, callback)
+        expect(
+          (await context.codeExchanges()).length === known,
+          `${when}, the client exchanged the code of a callback from another issuer.`,
+          page,
+        )
+        await requireExchange(context)
+        await context.dropFaults()
+      }
     },
   },
   {

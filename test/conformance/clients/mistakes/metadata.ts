@@ -116,6 +116,17 @@ const demandsIss = (isPromised: (visit: Visit) => boolean): Partial<Behaviour> =
   },
 })
 
+/** Compares iss only if the client expects an issuer. */
+const comparesIss = (expected: (visit: Visit) => unknown): Partial<Behaviour> => ({
+  checkClient(visit) {
+    const { query, settings } = visit
+    if (query.get('client_id') !== settings.clientId) throw new Refusal(400, 'For another application.')
+    const issuer = expected(visit)
+    if (issuer !== undefined && query.has('iss') && query.get('iss') !== issuer)
+      throw new Refusal(400, 'Of another portal.')
+  },
+})
+
 const needsIt = readingMetadata({
   otherwise() {
     throw new Refusal(503, 'The portal does not answer just now.')
@@ -390,6 +401,22 @@ export const metadata: Mistake[] = [
             throw new Refusal(400, 'Of another portal.')
         },
       },
+    ),
+  ),
+  mistake(
+    'iss-compared-only-if-there-is-metadata',
+    'metadata-iss-compared',
+    readingMetadata(
+      {},
+      comparesIss(visit => known(visit).issuer),
+    ),
+  ),
+  mistake(
+    'iss-compared-with-the-metadata-of-anybody',
+    'metadata-iss-compared',
+    readingMetadata(
+      { isBelieved: () => true },
+      comparesIss(visit => known(visit).issuer ?? visit.settings.loginUrl),
     ),
   ),
   mistake('metadata-read-at-each-sign-out', 'metadata-kept', {
