@@ -179,6 +179,20 @@ t.test(
   },
 )
 
+t.test(
+  'if a client removes white space from the values of a callback, the check `callback-code-final-newline` does not apply',
+  async t => {
+    const stage = await openStage()
+    t.teardown(stage.close)
+    const trims: Partial<Behaviour> = { singleParameter: (query, name) => correct.singleParameter(query, name).trim() }
+    const results = await stage.judge(
+      settings => buildClient(settings, { ...correct, ...trims }),
+      checks.filter(({ id }) => id === 'callback-code-final-newline'),
+    )
+    t.match(results, [{ verdict: 'not applicable', reason: 'removes the line break' }])
+  },
+)
+
 t.test('at a name that ends with .localhost, a correct client fails no check', async t => {
   const stage = await openStage([], { hasBrowser: false, host: 'app.localhost' })
   t.teardown(stage.close)

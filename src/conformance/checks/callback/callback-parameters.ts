@@ -3,7 +3,7 @@
 import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, expectSignedIn, setCookiesOf, statusOf } from '../../findings.ts'
+import { describePage, expect, expectSignedIn, fail, setCookiesOf, statusOf } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import {
   beginLogin,
@@ -57,6 +57,7 @@ const similar: [change: string, make: (right: string) => string][] = [
   ['without its first character', right => right.slice(1)],
   ['with another character after it', right => `${right}0`],
   ['with a space after it', right => `${right} `],
+  ['with a line break after it', right => `${right}\n`],
   ['in upper case', right => right.toUpperCase()],
 ]
 
@@ -64,6 +65,7 @@ const similarIssuers: [change: string, make: (right: string) => string][] = [
   ['with another host name after it', right => `${right}.evil.example`],
   ['as the user name of another host', right => `${right}@evil.example`],
   ['with a path after it', right => `${right}/evil`],
+  ['with a line break after it', right => `${right}\n`],
   ['without its last character', right => right.slice(0, -1)],
   ['with another port', right => right.replace(/:\d+$|$/, ':1')],
   ['with another scheme', right => right.replace(/^http(s?)/, (_, s) => (s ? 'http' : 'https'))],
@@ -420,6 +422,8 @@ export const callbackParameters: CheckDefinition[] = [
         ['server_error', 'access_denied'],
         ['', 'server_error'],
         ['server_error', ''],
+        ['of_no_standard'],
+        ['server_error\n'],
       ]) {
         const { browser, callback } = await beginLogin(context)
         for (const error of errors) callback.searchParams.append('error', error)
@@ -516,6 +520,30 @@ export const callbackParameters: CheckDefinition[] = [
       },
     }),
   ),
+  {
+    id: 'callback-code-final-newline',
+    title: 'When the code in a callback ends in a line break, the client does not send this code to the portal',
+    rule: 'CL-16',
+    why: 'The portal never issues such a code. In many languages, $ in a pattern also matches before a line break at the end of the text, so the client accepts the code although its pattern contains no line break.',
+    fix: 'Compare the whole code with the pattern, for example with a function for full matches. If the code does not match, answer with status 400.',
+    async run(context) {
+      let known = await requireExchange(context)
+      for (const lineBreak of ['\n', '\r\n']) {
+        const { browser, callback } = await beginLogin(context)
+        const code = callback.searchParams.get('code')!
+        callback.searchParams.set('code', code + lineBreak)
+        const page = await followCallback(context, browser, callback)
+        const exchanges = (await context.codeExchanges()).slice(known)
+        known += exchanges.length
+        for (const step of exchanges) {
+          // Some frameworks remove white space from every parameter before the code of the client reads it.
+          if (fieldsOf(step).code === code)
+            throw new NotApplicable('the client removes the line break, and uses only the correct code')
+          fail(`The client sent a code that ends in ${JSON.stringify(lineBreak)} to the portal.`, page, step)
+        }
+      }
+    },
+  },
   {
     id: 'callback-odd-values',
     title:

@@ -206,6 +206,31 @@ export const returnTo: CheckDefinition[] = [
     },
   },
   {
+    id: 'return-to-final-newline',
+    title:
+      'If the return address of a login ends in a line break, the client answers neither the login path nor the callback with status 500',
+    rule: 'bad-request-status',
+    why: 'In many languages, $ in a pattern also matches before a line break at the end of the text. The client then accepts the address, but cannot write it into a header, and an error ends the login.',
+    fix: 'Compare the whole return address with the pattern, for example with a function for full matches. Begin the login without an address that contains control characters.',
+    needs: ['returnTo'],
+    async run(context) {
+      const { login, returnTo, page: path } = context.settings
+      const browser = context.browser()
+      const address = `${login}?${new URLSearchParams({ [returnTo]: `${path || '/'}\n` })}`
+      const begun = await context.visitUntilPortal(browser, address)
+      expect(begun.status !== 500, `The login path was answered with ${describePage(begun)}.`, begun)
+      if (begun.stoppedAt === undefined) return
+      const callback = await context.authorize(readStart(begun))
+      const { trail } = await followCallback(context, browser, callback, context.beforePortal)
+      for (const answer of trail)
+        expect(
+          statusOf(answer) !== 500,
+          `After the login, ${new URL(answer.request.url).pathname} was answered with status 500.`,
+          answer,
+        )
+    },
+  },
+  {
     id: 'return-to-long',
     title: 'A login with a long return address works',
     rule: 'CK-03',

@@ -196,7 +196,7 @@ export const tokenAnswers: CheckDefinition[] = [
     // all calls.
     isAlone: true,
     async run(context) {
-      for (const value of ['one\ntwo', 'one\rtwo', 'one\u0000two', 'one\u20actwo']) {
+      for (const value of ['one\ntwo', 'one\rtwo', 'one\n', 'one\u0000two', 'one\u20actwo']) {
         const { browser, page } = await loginWith(context, 'access-token', { value })
         const when = `After the access token ${JSON.stringify(value)}`
         expect(page.status !== 0, `${when}, there was no answer.`, page)

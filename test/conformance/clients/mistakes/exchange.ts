@@ -215,6 +215,10 @@ export const exchange: Mistake[] = [
   mistake('access-token-unchecked', 'token-answer-access-token-number', {
     isToken: (token): token is string => token !== undefined,
   }),
+  // In many languages, $ in a pattern also matches before a line break at the end of the text.
+  mistake('access-token-matched-before-a-final-line-break', 'token-answer-access-token-control', {
+    isToken: (token): token is string => typeof token === 'string' && /^[\w.~+/-]+=*\n?$/.test(token),
+  }),
   mistake(
     'access-token-made-to-fit',
     ['token-answer-access-token-with-newline', 'token-answer-access-token-not-ascii'],

@@ -22,6 +22,9 @@ const repeated = [
   'callback-iss-twice',
 ]
 
+/** In many languages, `$` in a pattern also matches before a line break at the end of the text. */
+const withoutFinalLineBreak = (text: string) => text.replace(/\n$/, '')
+
 /** Clients that throw an error for some queries, keyed by the id of the check without `callback-`. */
 const crashes: Record<string, (visit: Visit) => void> = {
   nothing({ query }) {
@@ -99,6 +102,12 @@ export const callbackParameters: Mistake[] = [
       },
     }),
   ),
+  mistake('client-id-matched-before-a-final-line-break', 'callback-client-id-similar', {
+    checkClient({ query, settings }) {
+      if (withoutFinalLineBreak(query.get('client_id') ?? '') !== settings.clientId)
+        throw new Refusal(400, 'This answer is for another application.')
+    },
+  }),
   mistake('client-id-checked-only-if-there', 'callback-client-id-missing', {
     checkClient: visit => (visit.query.has('client_id') ? correct.checkClient(visit) : undefined),
   }),
@@ -237,6 +246,13 @@ export const callbackParameters: Mistake[] = [
       },
     }),
   ),
+  mistake('issuer-matched-before-a-final-line-break', 'callback-iss-similar', {
+    checkClient({ query, settings }) {
+      if (query.get('client_id') !== settings.clientId) throw new Refusal(400, 'For another application.')
+      if (withoutFinalLineBreak(query.get('iss') ?? settings.loginUrl) !== settings.loginUrl)
+        throw new Refusal(400, 'Of another portal.')
+    },
+  }),
   ...(['hostname', 'host'] as const).map(part =>
     mistake(`issuer-by-its-${part}`, 'callback-iss-similar', {
       checkClient({ query, settings }) {
@@ -290,6 +306,19 @@ export const callbackParameters: Mistake[] = [
       if (query.getAll('error').at(-1)) throw new Refusal(400, 'The login portal did not sign you in.')
     },
   }),
+  mistake('only-known-errors-count', 'callback-error-and-code', {
+    checkError(visit) {
+      const known = ['access_denied', 'server_error', 'temporarily_unavailable', 'invalid_request', '']
+      if (visit.query.getAll('error').length > 1 || known.includes(visit.query.get('error') ?? ''))
+        correct.checkError(visit)
+    },
+  }),
+  mistake('only-errors-of-a-pattern-count', 'callback-error-and-code', {
+    checkError(visit) {
+      const errors = visit.query.getAll('error')
+      if (errors.length > 1 || /^[a-z_]*$/.test(errors[0] ?? '')) correct.checkError(visit)
+    },
+  }),
   mistake('error-description-as-html', 'callback-escapes-error-description', {
     wordsFor: (error, visit) => correct.wordsFor(error, visit) + (visit.query.get('error_description') ?? ''),
     html: text => text,
@@ -332,6 +361,19 @@ export const callbackParameters: Mistake[] = [
       state: behaviour.singleParameter(query, 'state'),
       redirectUri: behaviour.singleParameter(query, 'redirect_uri'),
     }),
+  }),
+  mistake('code-matched-before-a-final-line-break', 'callback-code-final-newline', {
+    readCallback: ({ query, behaviour }) => {
+      const code = behaviour.singleParameter(query, 'code')
+      if (!/^[\w-]{1,2048}$/.test(withoutFinalLineBreak(code)))
+        throw new Refusal(400, 'The login portal did not send a usable code.')
+      return {
+        code,
+        subject: behaviour.singleParameter(query, 'subject'),
+        state: behaviour.singleParameter(query, 'state'),
+        redirectUri: behaviour.singleParameter(query, 'redirect_uri'),
+      }
+    },
   }),
   mistake('state-compared-only-at-equal-length', 'callback-odd-values', {
     findLogin(visit, state) {

@@ -34,6 +34,13 @@ export const returnTo: Mistake[] = [
       return answer
     },
   }),
+  mistake('return-to-matched-before-a-final-line-break', 'return-to-final-newline', {
+    localPath: (text, visit) => (text && /^\/[\w/]*\n?$/.test(text) ? text : correct.localPath(text, visit)),
+    afterLogin(visit, login) {
+      if (/[\r\n]/.test(login.returnTo)) throw new TypeError('Header values cannot contain line breaks')
+      return correct.afterLogin(visit, login)
+    },
+  }),
   backTo('of-any-length', ['return-to-long', 'logins-bounded-with-return-address'], text =>
     /^\/(?!\/)[\w/?=-]*$/.test(text),
   ),
