@@ -193,6 +193,22 @@ t.test(
   },
 )
 
+t.test(
+  'if a framework refuses unknown hosts with a page without security headers, no check of a MUST fails',
+  async t => {
+    const stage = await openStage()
+    t.teardown(stage.close)
+    const results = await stage.judge(
+      settings => buildFaultyClient(settings, 'other-host-refused-without-headers'),
+      checks.filter(({ id }) => /host|^callback-headers$|^raw-absolute-target$/.test(id)),
+    )
+    t.same(
+      results.filter(isBlamed).map(({ id, verdict }) => `${id} ${verdict}`),
+      ['other-host-nosniff warned', 'other-host-policy warned'],
+    )
+  },
+)
+
 t.test('at a name that ends with .localhost, a correct client fails no check', async t => {
   const stage = await openStage([], { hasBrowser: false, host: 'app.localhost' })
   t.teardown(stage.close)

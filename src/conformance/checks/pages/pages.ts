@@ -23,6 +23,7 @@ import { everyText } from './every-text.ts'
 import { formHandling } from './form-handling.ts'
 import { groupForm } from './group-form.ts'
 import { headRequests } from './head.ts'
+import { otherHost } from './other-host.ts'
 import { otherPlaces } from './other-places.ts'
 import { ownAddress } from './own-address.ts'
 import { pageTexts } from './page-texts.ts'
@@ -434,6 +435,7 @@ export const pages: CheckDefinition[] = [
   ...everyPage,
   ...everyText,
   ...ownAddress,
+  ...otherHost,
 ]
 
 /** Requests the start page and the page behind the login with a false host in a header, and returns the answers. */

@@ -15,6 +15,7 @@ import { everyText } from './every-text.ts'
 import { formHandling } from './form-handling.ts'
 import { groupForm } from './group-form.ts'
 import { head } from './head.ts'
+import { otherHost } from './other-host.ts'
 import { otherPlaces } from './other-places.ts'
 import { ownAddress } from './own-address.ts'
 import { pageTexts } from './page-texts.ts'
@@ -204,4 +205,5 @@ export const pages: Mistake[] = [
   ...everyPage,
   ...everyText,
   ...ownAddress,
+  ...otherHost,
 ]
