@@ -221,13 +221,8 @@ export const returnTo: CheckDefinition[] = [
       expect(begun.status !== 500, `The login path was answered with ${describePage(begun)}.`, begun)
       if (begun.stoppedAt === undefined) return
       const callback = await context.authorize(readStart(begun))
-      const { trail } = await followCallback(context, browser, callback, context.beforePortal)
-      for (const answer of trail)
-        expect(
-          statusOf(answer) !== 500,
-          `After the login, ${new URL(answer.request.url).pathname} was answered with status 500.`,
-          answer,
-        )
+      const page = await followCallback(context, browser, callback, context.beforePortal)
+      expect(statusOf(page.trail[0]!) !== 500, 'The callback was answered with status 500.', page)
     },
   },
   {
