@@ -69,7 +69,7 @@ export interface Lab {
   server: FastifyInstance
   /** Records a step of the portal or the API. */
   record(step: LabStep): void
-  /** The address of the page about the step with this id. The page exists after the step has been recorded. */
+  /** Returns the address of the page about the step with this id. The page exists only after the step was recorded. */
   urlOf(stepId: string): string
   /**
    * Makes faults happen on a listener. Call the returned function before anything else is added to the
@@ -87,7 +87,7 @@ export interface LabOptions {
   token: Secret | undefined
   clock: () => Date
   logger: FastifyBaseLogger
-  /** The services that the set-up calls use. Without these services the laboratory has no set-up calls. */
+  /** The services for the set-up calls. Without these services, the laboratory has no set-up calls. */
   setUp?: SetUpServices | undefined
   namesOf?: NamesOf
   bounds?: Bounds

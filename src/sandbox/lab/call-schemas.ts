@@ -30,10 +30,10 @@ const refusals = {
   400: answer('The request cannot be read.', 'Error'),
   401: answer('LAB_TOKEN is set, and the request did not contain it.', 'Error'),
   403: answer(
-    'The request uses a host name that the laboratory does not accept, comes from a page of another site, or names a person whom the call may not affect.',
+    'The laboratory does not accept the host name of the request, or the request comes from a page of another site, or the request names a person whom this call must not change.',
     'Error',
   ),
-  404: answer('The record does not exist, or was not made by the laboratory or the seeds.', 'Error'),
+  404: answer('The record does not exist, or neither the laboratory nor a seed made it.', 'Error'),
   413: answer(
     'The body is too large. The limit is 448 KiB for the call that orders a fault, and 32 KiB for all other calls.',
     'Error',

@@ -6,7 +6,7 @@ import { LabError } from './lab-error.ts'
 const mostStreams = 50
 const heartbeatMs = 15_000
 
-/** `State` is what a caller stores about each stream. */
+/** `State` is the data that a caller stores about each stream. */
 export function createEventStreams<State>() {
   const open = new Map<PassThrough, State>()
   return {

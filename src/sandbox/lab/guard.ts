@@ -15,10 +15,10 @@ export const takesForms: { config: object } = { config: { takesForms: true } }
 
 /**
  * `urls` are the laboratory's public addresses. In the Host header, the guard accepts only loopback names and the hosts
- * of these addresses. A request with another name may come from a page whose host name resolves to this machine (DNS
- * rebinding). A POST must be JSON, because an HTML form on another site cannot send JSON. Such a form cannot send a
- * DELETE either. A route with `takesForms` accepts a form only if the browser says that the form comes from a page of
- * the laboratory.
+ * of these addresses. A request with another name may come from a page of an attacker, whose host name resolves to this
+ * machine (DNS rebinding). A POST must be JSON, because an HTML form on another site cannot send JSON. An HTML form
+ * cannot send a DELETE either. A route with `takesForms` accepts a form only if the browser says that the form comes
+ * from a page of the laboratory.
  */
 export function guardLab(urls: readonly string[], token: Secret | undefined): onRequestHookHandler {
   const hosts = new Set(urls.map(url => new URL(url).host))
@@ -33,7 +33,7 @@ export function guardLab(urls: readonly string[], token: Secret | undefined): on
       (origin !== undefined && !(URL.canParse(origin) && new URL(origin).host === host))
     // Allow links from other origins, because the portal has another port and its pages link to the laboratory.
     if (isForeign && !(isRead && isNavigation))
-      throw new LabError(403, 'A page of another site may not send this request.')
+      throw new LabError(403, 'A page of another site must not send this request.')
     if (request.method === 'POST') {
       const { takesForms = false } = request.routeOptions.config as { takesForms?: boolean }
       const type = takesForms ? 'application/x-www-form-urlencoded' : 'application/json'
@@ -56,8 +56,8 @@ function isOwnHost(host: string, hosts: ReadonlySet<string>): boolean {
 }
 
 /**
- * Reads the token. A browser cannot send Bearer by itself, so it asks for a user name and a password. The password is
- * the token, and the user name does not matter.
+ * Reads the token. A browser cannot send Bearer by itself. It asks the developer for a user name and a password
+ * instead. The password is the token, and the guard ignores the user name.
  */
 function readToken({ headers }: FastifyRequest): string {
   const [, scheme = '', value = ''] = /^(bearer|basic) +(\S+)$/i.exec(headers.authorization ?? '') ?? []
@@ -84,7 +84,7 @@ export async function refuseUnreadBody({ routeOptions, body }: FastifyRequest): 
   if (!routeOptions.schema || schema || !hasFields(body)) return
   const parameters = describeParameters(Object.keys(querystring?.properties ?? {}))
   throw new LabError(422, {
-    body: [`This call takes no body. Leave the body out, or send parameters in the address. ${parameters}`],
+    body: [`This call does not read a body. Send no body. Send parameters in the address. ${parameters}`],
   })
 }
 

@@ -10,7 +10,7 @@ export type FieldMessages = Record<string, string[]>
 
 export class LabError extends Error {
   readonly statusCode: number
-  /** The text for the caller: a sentence or, for 422, the problems of each field. */
+  /** The text for the caller: a sentence, or the problems of each field (only for 422). */
   readonly explanation: string | FieldMessages
 
   constructor(statusCode: number, explanation: string | FieldMessages) {
@@ -33,7 +33,7 @@ export function answerInLabDialect(scope: FastifyInstance): void {
     if (statusCode === 503) reply.header('retry-after', retryAfterUnavailableSeconds)
     if (statusCode >= 500) request.log.error({ code: 'lab-failed', cause: (error as Error).message }, 'the laboratory')
     // Send a separate header for each scheme. Chromium reads only the first scheme of a header. With one header for
-    // both schemes, it would not ask for the password.
+    // both schemes, Chromium would not ask for the password.
     if (statusCode === 401) reply.header('www-authenticate', ['Bearer realm="lab"', 'Basic realm="lab"'])
     reply.status(statusCode)
     // Only browsers ask for text/html by default. A call under /lab/v1 always answers in JSON, as its description says,

@@ -52,7 +52,7 @@ export async function openLab(
     noteFault: stepFaults.note,
     noteTrap: stepFaults.noteTrap,
   }
-  // If the store cannot be read, pages show the id of the client instead of its name.
+  // If the laboratory cannot read the store, pages show the id of the client instead of its name.
   const namesOf: NamesOf = ids => findApplicationNames(services.store.read, ids.filter(isId)).catch(() => new Map())
   const lab = await buildLab({ addresses, labUrls: urls, token, clock, logger, setUp, namesOf })
   const { server, mailbox, faults, urlOf } = lab

@@ -1,7 +1,7 @@
 // A request as a curl command, with a placeholder for every hidden value.
 import { firstOf, type RecordedStep, type Value, type Values } from '../record/recorded.ts'
 
-/** Where browsers and clients reach the portal, the API and the laboratory. */
+/** The addresses at which browsers and clients reach the portal, the API and the laboratory. */
 export interface LabAddresses {
   portalUrl: string
   apiUrl: string
@@ -26,7 +26,7 @@ function bodyWords({ request: { method, headers, body } }: RecordedStep): string
     return entriesOf(body).flatMap(([name, value]) => ['--data-urlencode', quote(`${name}=${value}`)])
   const header = ['-H', quote(`content-type: ${type}`)]
   if (Object.keys(body).length > 0) return [...header, '-d', quote(JSON.stringify(nest(body)))]
-  // The platform does not read bodies of other types, so the laboratory does not know the body.
+  // The platform reads only forms and JSON, so the laboratory does not know a body of another type.
   const isUnread = method !== 'GET' && !/^application\/json\b/i.test(type)
   return isUnread ? [...header, '-d', quote('<body>')] : header
 }
@@ -60,7 +60,8 @@ function nest(body: Values): object {
     const last = names.pop()!
     let inner = whole
     for (const name of names) {
-      // The request may have used the same name for a value and for an object. The later field wins.
+      // The request may have used the same name for a value and for an object. Then the later field replaces the
+      // earlier one.
       if (typeof inner[name] !== 'object') inner[name] = Object.create(null)
       inner = inner[name]
     }

@@ -108,7 +108,7 @@ const summary = {
   clientId: {
     ...textOrNull,
     description:
-      'The id of the client that the platform has identified. If it has not identified a client, this is the id that a step claims. Null if no step names a client.',
+      'The id of the client that the platform has identified. If the platform has not identified a client, this is the client id that a step sent. Null if no step sent a client id.',
   },
   startedAt: time,
   lastStepAt: time,
@@ -122,7 +122,7 @@ const summary = {
   isLoop: {
     type: 'boolean',
     description:
-      'Whether the login may be part of a loop: one browser completed three or more logins within a minute, and the client made no call between them.',
+      'Whether the login may be part of a loop. This is true if one browser completed three or more logins within a minute, and the client made no call between these logins.',
   },
   verdict: object({
     sentence: { ...text, description: 'What happened, and at which step.' },
@@ -146,7 +146,7 @@ const summary = {
 export const loginSchemas: Record<string, Schema> = {
   Value: {
     description:
-      'If a value cannot be secret, this is the text that was sent. If a value may be secret, this is an object with its hash and its length. For a state, the object also says how hard the state is to guess.',
+      'If the value is never secret, this is the text that was sent. If the value can be secret, this is an object with the hash and the length of the value. For a state, the object also says how hard the state is to guess.',
     anyOf: [
       text,
       object(

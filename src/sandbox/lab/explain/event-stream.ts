@@ -4,7 +4,7 @@ import { clientIdInQuery, queryOf, refuse } from '../call-schemas.ts'
 import { createEventStreams } from '../event-streams.ts'
 import { describeStep, describeSummary, type LoginReader } from './describe-login.ts'
 
-/** A stream with more unread bytes than this is closed. */
+/** The laboratory closes a stream that has more unread bytes than this. */
 const mostWaitingBytes = 1024 * 1024
 
 export function eventStream(reader: LoginReader) {

@@ -43,8 +43,8 @@ export const loginQueryParameters = {
 } as const
 
 /**
- * Reads the parameters above. It ignores invalid values, so that a page never fails because of its address. For a call
- * under /lab/v1/, all values are valid here: its schema has already refused invalid values.
+ * Reads the parameters above. It ignores invalid values, so that a page never fails because of its address. In a call
+ * under /lab/v1/, all values are valid here, because the schema of the call has already refused invalid values.
  */
 export function readLoginQuery(given: Record<string, string | undefined>): LoginQuery {
   const minutes = Number(given.minutes)
@@ -89,7 +89,7 @@ export async function searchLogins(
       isIn,
       /**
        * The ids of the notices that contain this word. Finding the notices of a login is the slowest part of a search,
-       * so the search skips it if this set is empty.
+       * so the search skips this part if the set is empty.
        */
       inNotices: new Set(notices.filter(({ id, found }) => isIn(id) || isIn(found)).map(({ id }) => id)),
       hashes: new Set(secretsIn(word).map(hide.hash)),

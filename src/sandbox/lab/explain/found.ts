@@ -78,9 +78,7 @@ function differenceOf(received: string, expected: string): { received: string; e
   return { received: 'has another query', expected: registered.search ? `is ${withoutQuery(expected)}` : 'has none' }
 }
 
-/**
- * Removes the query, because it may contain secrets, and the sentence about the addresses is also written to the log.
- */
+/** Removes the query. The query may contain secrets, and the sentence about the addresses also goes to the log. */
 function withoutQuery(address: string): string {
   return address.replace(/\?.*$/s, '?…')
 }
@@ -148,7 +146,10 @@ function codeFound(step: RecordedStep, { steps }: Pick<RecordedLogin, 'steps'>):
   return `The code was already used at step ${steps.indexOf(first) + 1}.`
 }
 
-/** Explains why the platform found no access token: for example, it was sent without Bearer, or in the address. */
+/**
+ * Explains why the platform found no access token. For example, the client sent the token without Bearer, or in the
+ * address.
+ */
 function tokenFound({ reason, request }: RecordedStep): string | undefined {
   if (reason !== 'token-missing') return undefined
   if (request.scheme === 'Bearer') return 'The Authorization header contains no token after Bearer.'

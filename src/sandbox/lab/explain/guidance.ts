@@ -7,7 +7,10 @@ export function guidanceOf(reason: StepReason): Guidance {
   return reason === 'redirect-followed' ? redirectFollowed : reasons[reason]
 }
 
-/** The guidance for a request that reached the trap of a redirect fault. A real platform has no such reason. */
+/**
+ * The guidance for a request that reached the trap of a redirect fault. A real platform has no traps, so the catalogue
+ * of reasons does not contain this guidance.
+ */
 const redirectFollowed: Guidance = {
   found: 'The client’s server followed a redirect.',
   why: 'A redirect can lead to any address. With 307, the client also sends the client secret, the code or the token to that address.',

@@ -73,7 +73,8 @@ export function loginCalls({
             type: 'string',
             pattern: '^(0*([12]?\\d|30))?$',
             title: 'a whole number from 0 to 30',
-            description: 'If no login matches yet, the call waits for one. It waits at most this number of seconds.',
+            description:
+              'If no login matches yet, the call waits for a matching login. It waits at most this number of seconds.',
           },
           ...loginQueryParameters,
           page,

@@ -63,8 +63,8 @@ export function isAskedAgain({ kind, reason }: RecordedStep): boolean {
 }
 
 /**
- * Whether the visitor declined. An exchange can be refused for the same reason, but this is a mistake of the client and
- * does not count here.
+ * Whether the visitor declined. The portal can refuse an exchange for the same reason. That refusal does not count
+ * here, because it shows a mistake of the client.
  */
 export function isDeclined({ kind, reason }: RecordedStep): boolean {
   return kind !== 'exchange' && reason === 'consent-declined'

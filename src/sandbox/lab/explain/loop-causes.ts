@@ -10,7 +10,7 @@ export interface LoopCause {
 const strictCookie: LoopCause = {
   cause: 'The session cookie is SameSite=Strict, and the callback answers with a redirect.',
   check:
-    'Look at the answer of the callback: after 302 or 303 the browser does not send a Strict cookie, because the redirect began at another site. Instead, answer with status 200 and a page that opens the next page by itself.',
+    'Look at the answer of the callback. After 302 or 303, the browser does not send a Strict cookie, because the navigation began at another site. Instead of a redirect, answer with status 200 and a page that opens the next page by itself.',
 }
 const secureCookie: LoopCause = {
   cause:
@@ -21,7 +21,7 @@ const secureCookie: LoopCause = {
 const twoHosts: LoopCause = {
   cause: 'The login begins at localhost and ends at 127.0.0.1, or begins at 127.0.0.1 and ends at localhost.',
   check:
-    'Compare the address that you open with the redirect URI: a browser keeps the cookies of the two hosts apart. Use only one of the two hosts.',
+    'Compare the address that you open with the redirect URI. A browser stores the cookies of the two hosts separately, so use only one of the two hosts.',
 }
 const largeCookie: LoopCause = {
   cause: 'The session cookie is too large.',

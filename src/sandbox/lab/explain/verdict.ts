@@ -133,7 +133,7 @@ function sayUnfinished({ outcome, step }: LoginStatus, login: Pick<RecordedLogin
   return { sentence: `${name}: ${doing}${since}`, fix, step, faulted }
 }
 
-/** Says why the client may not have used its code, and what to do. */
+/** Says what may be the reason that no client used the code, and what to do. */
 function explainUnusedCode(
   { response }: RecordedStep,
   { steps }: Pick<RecordedLogin, 'steps'>,
@@ -147,7 +147,7 @@ function explainUnusedCode(
   if (new URL(begun).hostname === hostname) return { found: '', fix: look }
   return {
     found: ` The login began at ${begun}, and came back to ${origin}.`,
-    fix: `Open the client at ${origin}, or register a redirect URI at ${begun}: a browser keeps the cookies of localhost and 127.0.0.1 apart, so the client does not find the login that it began.`,
+    fix: `Open the client at ${origin}, or register a redirect URI at ${begun}. A browser stores the cookies of localhost and 127.0.0.1 separately, so the client does not find the login that it began.`,
   }
 }
 

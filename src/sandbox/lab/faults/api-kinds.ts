@@ -22,16 +22,16 @@ const identifying = /^(@.*|from|to|clientId|.*At|.*By)$/
 
 const refusalKinds: Kinds = {
   '422-body': {
-    does: '422 with the body that you give.',
+    does: 'The status is 422, and the body is the JSON that you give.',
     when: ['before'],
     options: { body: anyJson('The body.') },
     presets: {
       '422-sentence': {
-        does: '422 whose body is a sentence.',
+        does: 'The status is 422, and the body contains a sentence.',
         fixed: { body: { error: { status: 422, message: 'The name is taken.' } } },
       },
       '422-fields': {
-        does: '422 whose body lists the problems of each field, including a field that was not sent.',
+        does: 'The status is 422, and the body lists the problems of each field. One of these fields was not sent.',
         fixed: {
           body: {
             error: {
@@ -42,7 +42,7 @@ const refusalKinds: Kinds = {
         },
       },
       '422-oauth': {
-        does: '422 whose body has the error format of the portal.',
+        does: 'The status is 422, and the body has the error format of the portal.',
         fixed: { body: { error: 'invalid_request', error_description: 'The name is taken.' } },
       },
     },
@@ -104,7 +104,7 @@ const listKinds: Kinds = {
   'not-a-list': change('ItemList is an object.', answer => ({ ...(answer as Members), ItemList: { first: {} } })),
 }
 
-/** Returns the fault kinds that a place in the application API has in addition to the kinds that all places have. */
+/** Returns the fault kinds of a place in the application API, without the kinds that all places have. */
 export function apiKindsAt(place: Place): Kinds {
   const hasContent = place !== 'remove' && place !== 'unlink' && place !== 'api'
   return { ...refusalKinds, ...(hasContent && contentKinds), ...(place === 'list' && listKinds) }
@@ -137,7 +137,7 @@ function mapObjects(value: unknown, to: (members: Members) => Members): unknown 
   return to(Object.fromEntries(Object.entries(value).map(([name, one]) => [name, mapObjects(one, to)])))
 }
 
-/** Changes each item of the list in the answer or, if there is no list, the answer itself. */
+/** Changes each item of the list in the answer. If the answer contains no list, changes the answer itself. */
 function eachThing(answer: Members, to: (thing: Members) => Members): Members {
   return Array.isArray(answer.ItemList) ? { ...answer, ItemList: answer.ItemList.map(to) } : to(answer)
 }

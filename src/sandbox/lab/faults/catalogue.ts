@@ -12,8 +12,8 @@ import { tokenKinds } from './token-kinds.ts'
 
 export interface Fault {
   /**
-   * `<place>-<kind or preset>`. If a fault kind is possible both before and after the platform acts, there are two
-   * faults. The name of the fault that happens later has the ending `-after`.
+   * `<place>-<kind or preset>`. If a fault kind is possible both before and after the platform acts, the catalogue has
+   * two faults of this kind. The name of the later fault ends with `-after`.
    */
   name: string
   place: Place

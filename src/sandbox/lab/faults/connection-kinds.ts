@@ -18,8 +18,8 @@ import {
 
 const both: Kind['when'] = ['before', 'after']
 /**
- * If a call only reads data, the second entry does not apply: the fault happens after the platform has made its answer,
- * so it damages the real body.
+ * If a call only reads data, only the first entry applies. The first entry is `after`, so that the fault damages the
+ * real body of the platform's answer.
  */
 const bothWithOwnBody: Kind['when'] = ['after', 'before']
 const after: Kind['when'] = ['after']
@@ -37,8 +37,8 @@ function spaces(): Buffer[] {
 }
 
 /**
- * Headers of the body and the connection. A fault cannot change these headers, because with wrong values nobody could
- * read the answer.
+ * Headers of the body and the connection. A fault must not change these headers, because no client can read an answer
+ * in which they are wrong.
  */
 const ownHeaders = ['content-length', 'content-encoding', 'transfer-encoding', 'connection', 'content-type']
 
@@ -86,7 +86,7 @@ export const connectionKinds: Kinds = {
     run: ({ answer, connection }) => stream(answer, cut(half(answer.body), connection), Buffer.byteLength(answer.body)),
   },
   late: {
-    does: 'The answer comes late. With `before`, the platform waits first and then acts. With `after`, it acts first. If the client closes the connection during the delay, the platform does not act.',
+    does: 'The answer comes late. With `before`, the platform waits first and then acts. If the client closes the connection during this delay, the platform does not act. With `after`, the platform acts first and then waits.',
     when: both,
     needsConnection: () => true,
     options: {

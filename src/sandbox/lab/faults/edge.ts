@@ -29,7 +29,9 @@ export interface PlatformAccess {
   enlargeToken: FaultContext['enlargeToken']
   endTokenIn: FaultContext['endTokenIn']
   makeOpaque: FaultContext['makeOpaque']
-  /** If the request contains a text of `makeOpaque`, the platform reads the access token that this text has replaced. */
+  /**
+   * If the request contains a text that `makeOpaque` made, the platform uses the access token that this text replaces.
+   */
   acceptOpaqueToken(request: FastifyRequest): void
   /** The Authorization header as the client has sent it. */
   authorizationIn(request: FastifyRequest): string | undefined
@@ -97,7 +99,7 @@ export function actAtEdge(
     when: When,
     back?: string,
   ): Promise<OrderedFault | undefined> {
-    // The laboratory's call for signing in sends its request within the process.
+    // A request of the laboratory's call for signing in stays within the process, so it has no connection.
     const hasConnection = request.raw.socket instanceof Socket
     const candidates = orderedFaults
       .waitingAt(at, when)
@@ -112,9 +114,9 @@ export function actAtEdge(
   }
 
   /**
-   * Finds the client and the login of a request. The portal has not authenticated the client yet, so this function
-   * authenticates it if one of the faults is limited to one client. A login request does not contain a client secret,
-   * but the claimed client is enough there, because the fault affects only the browser that sent the request.
+   * Finds the client and the login of a request. The portal has not authenticated the client yet. If one of the faults
+   * is limited to one client, this function authenticates the client. A login request contains no client secret, so its
+   * client_id is enough: the fault affects only the browser that sent the request.
    */
   async function findSource(
     request: FastifyRequest,

@@ -27,8 +27,8 @@ const atStart =
 const keepSession = 'The client keeps the session and the refresh token, and offers to try again.'
 
 /**
- * Kinds whose advice for a renewal also says that the client keeps the session. The client cannot use the answer, and
- * cannot know whether the renewal was carried out.
+ * After a fault of these kinds, the client cannot use the answer, and cannot know whether the renewal was carried out.
+ * The advice for a renewal therefore also says that the client keeps the session.
  */
 const unusable = new Set([
   ...['cut', 'drip', 'half', 'empty', 'html', 'not-an-object', 'gzip', 'gzip-bomb', 'endless-body', 'endless-header'],
@@ -77,7 +77,7 @@ function afterStatus(happening: Happening): string {
   if (place === 'refresh')
     return 'The client ends the session if the error is invalid_grant. After a different error, it keeps the session and logs the error.'
   if (Number.isNaN(status))
-    return 'The client goes by the status: it never takes an error for a success, and never automatically repeats a write.'
+    return 'The client trusts the status: it never treats an error as a success, and never automatically repeats a write.'
   return 'The client logs the status and the error code, tells the visitor that the action failed, and does not send the same request again.'
 }
 
@@ -108,7 +108,7 @@ const byKind: Record<string, string | ((happening: Happening) => string)> = {
   redirect:
     'The client does not follow the redirect, because it would send its secret or its token to another address.',
   status: afterStatus,
-  answer: 'The client goes by the status, and checks the body. It does not trust the content type.',
+  answer: 'The client trusts the status, but checks the body. It does not trust the content type.',
 
   member:
     'The client checks the types of all fields before it stores any of them. If a type is wrong, the client does not sign anybody in.',
@@ -117,7 +117,7 @@ const byKind: Record<string, string | ((happening: Happening) => string)> = {
   'state-other':
     'The client compares the state with the state of the login, and does not store any token if they differ.',
   'unknown-member': 'The client ignores fields that it does not know.',
-  'tokens-with-status': 'The client goes by the status, and never stores tokens from an error answer.',
+  'tokens-with-status': 'The client trusts the status, and never stores tokens from an error answer.',
   'large-access-token':
     'The client stores the token in a place that is large enough, or says why the visitor cannot sign in.',
   'early-end-of-access-token':
@@ -125,7 +125,8 @@ const byKind: Record<string, string | ((happening: Happening) => string)> = {
   'short-session': 'The client ends the session when expires_in has passed, and asks the visitor to sign in again.',
   'opaque-access-token': 'The client sends the access token unchanged, and never parses it.',
 
-  members: 'The client compares the issuer and the addresses with its settings, and uses only what the portal offers.',
+  members:
+    'The client compares the issuer and the addresses with its settings, and uses only the features that the portal offers.',
 
   'parameter-missing': refusesRedirectBack,
   'parameter-other': refusesRedirectBack,

@@ -83,7 +83,7 @@ export const longestSeconds = 60
 export interface Connection {
   /** Resolves after this many seconds, or when the fault ends. */
   wait(seconds: number): Promise<void>
-  /** Whether the fault has not ended yet. */
+  /** True until the fault ends. */
   isOpen(): boolean
   /** Whether the connection is closed. */
   isLeft(): boolean

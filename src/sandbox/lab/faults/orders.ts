@@ -17,8 +17,8 @@ export interface OrderedFault extends Order {
   status: 'waiting' | 'used up' | 'dropped'
   orderedAt: Date
   /**
-   * While the fault waits, this is the time of the last matching request or, if no request has matched yet, the time of
-   * the order. Later, it is the time at which the fault ended.
+   * While the fault waits, this is the time of the last matching request. If no request has matched yet, it is the time
+   * of the order. For an ended fault, it is the time at which the fault ended.
    */
   since: Date
   skipped: number
@@ -106,13 +106,13 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
     waitingAt: (places: readonly Place[], when: When): OrderedFault[] =>
       waiting().filter(({ fault }) => fault.when === when && places.includes(fault.place)),
 
-    /** Whether no faults are kept. The hooks call this function for every request, so it must be fast. */
+    /** True if there are no faults. The hooks call this function for every request, so it must be fast. */
     isEmpty: (): boolean => all.length === 0,
 
     /**
      * Returns the first candidate that matches this client and login. If a matching candidate still has to skip
-     * requests, this request counts as skipped, and the next candidate is tried. The function is synchronous, so that
-     * two requests never share one fault.
+     * requests, it skips this request, and the function tries the next candidate. The function is synchronous, so that
+     * two requests never get the same fault.
      */
     take(candidates: readonly OrderedFault[], source: RequestSource, requestId: string): OrderedFault | undefined {
       for (const one of candidates) {

@@ -130,7 +130,9 @@ export function placesOf(request: FastifyRequest, listener: Listener): Place[] {
   return [place === 'exchange' && grantType === 'refresh_token' ? 'refresh' : place]
 }
 
-/** Returns the client_id of a request that starts a login. Nothing proves that the client sent the browser here. */
+/**
+ * Returns the client_id of a request that starts a login. The client_id is not proof that this client sent the browser.
+ */
 export function startedBy({ query }: FastifyRequest): string | undefined {
   const { client_id: clientId } = query as Record<string, unknown>
   return typeof clientId === 'string' ? clientId : undefined

@@ -113,7 +113,7 @@ export function createOpaqueTokens() {
       return opaque
     },
 
-    /** If the request contains an opaque token, the platform reads the access token that this text has replaced. */
+    /** If the request contains an opaque token, the platform uses the access token that the opaque token replaces. */
     acceptIn(request: FastifyRequest): void {
       const { authorization = '' } = request.headers
       const token = tokens.get(authorization.replace(/^Bearer +/i, ''))
@@ -125,7 +125,10 @@ export function createOpaqueTokens() {
     /** Returns the Authorization header as the client has sent it. */
     sentIn: (request: FastifyRequest): string | undefined => sent.get(request) ?? request.headers.authorization,
 
-    /** Returns the step with the header that the client has sent, because the login is found by the opaque token. */
+    /**
+     * Returns the step with the Authorization header that the client sent. The laboratory needs the opaque token in
+     * this header to find the login.
+     */
     showIn(step: Step, request: FastifyRequest): Step {
       const authorization = sent.get(request)
       if (authorization === undefined) return step

@@ -37,13 +37,13 @@ export const orderBody = {
       type: 'string',
       enum: ['before', 'after'],
       description:
-        'Whether the fault happens before or after the platform has acted. Send this only with `place` and `kind`. The default is `before`. If the kind needs the ' +
+        'Whether the fault happens before or after the platform has acted. Send this only with `place` and `kind`. The default is usually `before`. If the kind needs the ' +
         'platform’s own answer, the default is `after`.',
     },
     clientId: {
       ...textOrNull,
       description:
-        'The fault matches only requests of this client. If a request contains a client secret or a token, the secret or the token decides which client sent the request, and the client_id does not count.',
+        'The fault matches only requests of this client. If a request contains a client secret or a token, the laboratory finds the client by this secret or token, and ignores the client_id.',
     },
     state: {
       ...textOrNull,
@@ -55,7 +55,7 @@ export const orderBody = {
       minimum: 0,
       maximum: mostTimes,
       default: 0,
-      description: 'How many matching requests pass without a fault before the fault happens.',
+      description: 'How many matching requests get their usual answer before the fault happens.',
     },
     times: {
       anyOf: [{ type: 'integer', minimum: 1, maximum: mostTimes }, { enum: ['always'] }],

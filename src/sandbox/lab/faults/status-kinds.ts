@@ -38,11 +38,12 @@ const error = textUpTo(100, {
 })
 
 /**
- * The text need not be a valid Retry-After value. But the text must be printable ASCII, because a header contains it.
+ * The text does not have to be a valid Retry-After value. It must be printable ASCII, because the text goes into a
+ * header.
  */
 const retryAfter: Option = {
   about:
-    'The value of the Retry-After header: a number of seconds, a date, or any text. Without this option, the answer has no such header.',
+    'The value of the Retry-After header: a number of seconds, a date, or any text. Without this option, the answer has no Retry-After header.',
   allowed: 'a whole number from 0 to 86400, or a text of at most 200 printable ASCII characters',
   schema: {
     anyOf: [
@@ -98,7 +99,7 @@ export function statusKinds(dialect: Dialect): Kinds {
 }
 
 function presetOf(status: number): Preset {
-  // A 5xx answer may mean that the request was carried out anyway.
+  // A real platform may have carried out a request that it answers with 5xx or 408.
   const when: Kind['when'] = status >= 500 || status === 408 ? ['before', 'after'] : ['before']
   const does = `${status} ${STATUS_CODES[status]}, with a JSON body in the error format of this call.`
   return { does, fixed: { status }, when }

@@ -48,7 +48,7 @@ function errorBody(description: string) {
   return { error: 'invalid_request', error_description: description }
 }
 
-/** Reads the body as JSON or, if the body is not JSON, as a form. */
+/** Reads the body as JSON. If the body is not JSON, reads it as a form. */
 function readFields(body: string): unknown {
   try {
     return JSON.parse(body)

@@ -1,4 +1,5 @@
-// The sequence diagram of a login: who sent what to whom, in which order, and how much time passed in between.
+// The sequence diagram of a login: who sent which message to whom, in which order, and how much time passed between two
+// messages.
 import { STATUS_CODES } from 'node:http'
 import type { LabAddresses } from '../explain/curl-line.ts'
 import { describeStep } from '../explain/describe-login.ts'
@@ -131,8 +132,8 @@ function inferredAfter(step: RecordedStep, later: RecordedStep[]): Message | und
 }
 
 /**
- * Whether a later exchange contains the code of this answer. If it does, the browser has brought the code to the
- * client.
+ * Whether a later exchange contains the code of this answer. An exchange with this code proves that the browser brought
+ * the code to the client.
  */
 function isExchanged({ response }: RecordedStep, later: RecordedStep[]): boolean {
   const code = identityOf(firstOf(response.location, 'code'))

@@ -104,8 +104,8 @@ function inWords(name: string): string {
 }
 
 /**
- * Converts a sent form into an order. A value that cannot be read becomes an invalid value of the order. The check of
- * the order then refuses this value and names its field.
+ * Converts a sent form into an order. If this function cannot read a value, it puts an invalid value into the order.
+ * The check of the order then refuses this value and names its field.
  */
 export function readForm(fault: Fault | undefined, sent: Sent): Record<string, unknown> {
   const { clientId, skip, times, always } = sent
@@ -125,8 +125,8 @@ export function readForm(fault: Fault | undefined, sent: Sent): Record<string, u
 }
 
 /**
- * Whether the value of the field means that its option is left out. An empty field means this. There is one exception:
- * if the option is a text with a default, an empty field means the empty text.
+ * Whether the field leaves its option out. An empty field leaves the option out, with one exception: if the option is a
+ * text with a default, an empty field means the empty text.
  */
 function isLeftOut(text: string, { schema, default: usual }: Option): boolean {
   return text === '' && !(schema.type === 'string' && usual !== undefined)

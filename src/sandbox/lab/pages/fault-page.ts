@@ -21,7 +21,7 @@ interface Sources {
   namesOf: NamesOf
 }
 
-/** What the page shows. These values are in the address, so that they are not lost when a form is sent. */
+/** What the page shows. The address contains these values, so that the page after a form shows the same. */
 interface View {
   clientId: string | undefined
   place: Place
@@ -201,8 +201,8 @@ function addressOf({ clientId, place, words }: View, more: Record<string, string
 }
 
 /**
- * Returns the values that were sent exactly once. An empty value counts as missing. There is one exception: `skip`,
- * `times` and the options may be empty.
+ * Returns the values that were sent exactly once. An empty value counts as missing, except the values of `skip`,
+ * `times` and the options.
  */
 function textsIn(values: unknown): Sent {
   return Object.fromEntries(

@@ -56,8 +56,7 @@ export function listRoutes({ hide, namesOf, ...reader }: ListSources) {
       const names = await namesOf([...clientIds, ...(query.clientId === undefined ? [] : [query.clientId])])
       const addressOf = (changes: Record<string, string | undefined>) =>
         addressFor({ ...query, search: given.search }, changes)
-      // `clientId` does not count as a filter, because developers open the page of their client and wait there for its
-      // first login.
+      // `clientId` does not count as a filter, because developers open the page of their client before its first login.
       const isFiltered = search !== undefined || addressFor(query, { clientId: undefined }) !== '/'
       if (search && !search.found) reply.code(404)
       return reply.headers(labPageHeaders).viewAsync('lab/logins', {

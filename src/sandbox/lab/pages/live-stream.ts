@@ -9,7 +9,7 @@ import type { Cursor, Logins } from '../record/logins.ts'
 const gatherMs = 200
 
 export function liveStream(logins: Logins) {
-  /** The state of a stream is the last change that its page knows. */
+  /** The state of a stream is the last change that the page of this stream knows. */
   const streams = createEventStreams<Cursor>()
   let timer: NodeJS.Timeout | undefined
 
@@ -24,7 +24,7 @@ export function liveStream(logins: Logins) {
   }
 
   function tell(events: PassThrough, cursor: Cursor): void {
-    // If a page does not read its stream, it gets all changes later in one event.
+    // A page that does not read its stream now gets all changes later, in one event.
     if (!events.writable || events.writableNeedDrain) return
     const changes = logins.changesSince(cursor)
     streams.open.set(events, changes.cursor)

@@ -12,8 +12,8 @@ interface DeliveredMail extends Mail {
   at: Date
 }
 
-// The number of messages is limited for each address. Otherwise a stranger who requests many messages for one account
-// could push out another person's link.
+// The number of messages is limited for each address. Otherwise a stranger could request many messages for one account,
+// and so remove the newest link of another person.
 const mostForOneAddress = 10
 const mostKept = 1000
 const mostShown = 100

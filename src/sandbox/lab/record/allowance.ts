@@ -8,7 +8,7 @@ export const mostStepValues = 200
 /** The maximum number of bytes that a hidden value takes in JSON: two short hashes, two numbers and a boolean. */
 const hiddenBytes = 100
 
-/** Counts how many bytes and values of a step may still be kept. */
+/** Counts how many more bytes and values of a step the laboratory can keep. */
 export type Allowance = ReturnType<typeof createAllowance>
 
 export function createAllowance({ bytes = mostStepBytes, values = mostStepValues } = {}) {
@@ -45,8 +45,8 @@ export function sizeInJson(value: unknown): number {
 }
 
 /**
- * Returns the beginning of a text. In JSON it takes at most `mostBytes` bytes, without the quotation marks. The result
- * is a copy, because a slice would keep the whole text in memory.
+ * Returns the beginning of a text. As JSON, the beginning has at most `mostBytes` bytes, without the quotation marks.
+ * The result is a copy, because a slice would keep the whole text in memory.
  */
 export function beginningOf(text: string, mostBytes: number): string {
   const start = text.slice(0, mostBytes)

@@ -11,22 +11,25 @@ import {
   stepsOf,
 } from './recorded.ts'
 
-/** Whether the step can contain values that other logins of the client contain as well. */
+/** Whether the step can contain values that the laboratory compares with other logins of the client. */
 export function isCompared({ kind }: RecordedStep): boolean {
   return kind === 'authorize' || kind === 'exchange'
 }
 
 export type LoginComparison = ReturnType<typeof createLoginComparison>
 
-/** What is known about the other logins of the same client. */
+/** What the laboratory knows about the other logins of the same client. */
 export interface OtherLogins {
   /**
-   * Whether one of the other logins was started with the state that has this hash. Two logins in one portal session do
-   * not count if only one of them was exchanged: the visitor may have gone back in the browser, which then sends the
-   * same login request again.
+   * Whether one of the other logins was started with the state that has this hash. A login in the same portal session
+   * does not count if the client exchanged a code in only one of the two logins. In this case, the visitor may have
+   * gone back in the browser, and the browser then sent the same login request again.
    */
   haveState(hash: string): boolean
-  /** Whether one of the other logins was started with the PKCE challenge that has this hash. `haveState` says more. */
+  /**
+   * Whether one of the other logins was started with the PKCE challenge that has this hash. The exception of
+   * `haveState` applies here too.
+   */
   haveChallenge(hash: string): boolean
   /** Whether one of the other logins has a different state with the same beginning. */
   haveStateLike(state: { hash: string; beginning: string }): boolean
@@ -36,8 +39,9 @@ export interface OtherLogins {
    */
   signedInAfter(userId: string, time: Date): boolean
   /**
-   * How many logins, including this login, were completed one after another while the client made no call. The result
-   * is 0 if fewer than three such logins, including this one, were completed within a minute.
+   * The number of logins, including this login, that were completed one after another without a call of the client
+   * between them. The result is 0 if fewer than three of these logins, including this one, were completed within a
+   * minute.
    */
   timesInLoop(): number
 }
@@ -65,13 +69,13 @@ export function createLoginComparison() {
   const counts = new Map<string, number>()
   /**
    * All sign-ins. The key names the client and the user. `newest` contains the two newest sign-ins. If `newest` is
-   * undefined, the two newest sign-ins must be found again.
+   * undefined, the code must find the two newest sign-ins again.
    */
   const signIns = new Map<string, { byLogin: Map<string, SignIn>; newest?: SignIn[] | undefined }>()
   const userOfLogin = new Map<string, string>()
   /**
    * All logins in which the portal issued tokens. The key names the client and the portal session. When a login gets a
-   * later step, its object here also gets the step.
+   * new step, the object of this login in the map also gets the step.
    */
   const completed = new Map<string, { byLogin: Map<string, Completed>; inTime?: Completed[] | undefined }>()
   const sessionOfLogin = new Map<string, string>()
@@ -118,9 +122,9 @@ export function createLoginComparison() {
   }
 
   /**
-   * Returns the login and its neighbours in the same portal session, from the first to the last. In each direction, the
-   * neighbours reach up to, but do not include, the nearest login after which the client made a call. If the client
-   * made a call after this login, the result is empty.
+   * Returns the login and its neighbours in the same portal session, from the first to the last. The list ends, in each
+   * direction, before the nearest login after which the client made a call. If the client made a call after this login,
+   * the list is empty.
    */
   function unusedAround(login: Login): Completed[] {
     const ofSession = completed.get(sessionOfLogin.get(login.id) ?? '')
@@ -148,7 +152,7 @@ export function createLoginComparison() {
   return {
     forget,
 
-    /** Call this whenever the client or a compared step of a login has changed. */
+    /** Call this after the client of a login has changed, or after the login got a step that is compared. */
     update(login: Login): void {
       forget(login)
       if (login.clientId === undefined) return

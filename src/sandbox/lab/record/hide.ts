@@ -1,5 +1,5 @@
-// Hides values that may be secret as soon as they arrive. A short keyed hash takes the place of each value, so that
-// equal values can be recognised.
+// Hides values that may be secret as soon as they arrive. A short keyed hash replaces each value, so that the
+// laboratory can recognise equal values.
 import { hash as digest, randomBytes } from 'node:crypto'
 import { beginningOf, createAllowance } from './allowance.ts'
 import { bitsOf, isUuid } from './entropy.ts'
@@ -34,8 +34,8 @@ const readableNames = new Set(
 )
 
 /**
- * A secret has at least 22 characters, because 128 random bits do not fit into fewer. A longer name or client id may
- * therefore be a secret.
+ * A secret has at least 22 characters, because 128 random bits do not fit into fewer characters. So a name or client id
+ * with more than 21 characters may be a secret.
  */
 const longestWithoutSecret = 21
 
@@ -45,13 +45,15 @@ const longNames = /^[a-z]+(_[a-z]+)*_(supported|endpoint|uri)$/
 /** Replaces a name that may contain a secret. */
 const otherName = '(other name)'
 
-/** A readable value is cut to this many bytes of JSON. */
+/**
+ * The maximum size of a readable value, in bytes of JSON. The laboratory keeps only the beginning of a longer value.
+ */
 const longestReadable = 500
 const dayMs = 24 * 60 * 60_000
 
 export type Hide = ReturnType<typeof createHide>
 
-/** Each process has a random key, so a hash that somebody wrote down is of no use after a restart. */
+/** Each process has a random key. After a restart, equal values therefore have other hashes than before. */
 export function createHide(bytes: Buffer = randomBytes(32)) {
   const key = bytes.toString('base64url')
   // The hash must be fast, because a step has about ten hidden values. HMAC is not needed, because a truncated hash
@@ -59,7 +61,8 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
   const hash = (text: string) => digest('sha256', key + text, 'base64url').slice(0, 10)
 
   /**
-   * Only the notices about a state need to know how hard a value is to guess, so this is not computed for other values.
+   * Only the notices about a state need to know how hard a value is to guess, so the code computes this only for
+   * states.
    */
   function hideState(text: string, at: Date): HiddenState {
     return {
@@ -88,24 +91,27 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
   }
 
   return {
-    /** Hides one value. A value with a readable name stays readable, but is cut if it is long. */
+    /** Hides one value. A value with a readable name stays readable, but only the beginning of a long value is kept. */
     value: hideUnlessReadable,
 
-    /** Returns the hash of a value, with which the laboratory recognises the value. */
+    /** Returns the hash by which the laboratory recognises the value. */
     hash,
 
-    /** Keeps the id of an existing client readable, whatever it looks like. */
+    /** Keeps the id of an existing client readable, even if the id looks like a secret. */
     showClientId(id: string): void {
       if (mayBeSecret(id)) longClientIds.add(id)
     },
 
-    /** Returns the id that a request claims. If this id may be a secret, the result names its hash instead. */
+    /**
+     * Returns the client id that a request contains. If this id may be a secret, the result contains the hash of the id
+     * instead.
+     */
     clientId: (id: string): string => (mayBeSecret(id) ? hiddenId(hidden(id)) : id),
 
     /**
      * Hides the values of headers, of a query or of a body. A field inside another field is named `outer.inner`. If the
-     * allowance has no room for a value, this value and all values after it are left out, because hashing them would
-     * take time.
+     * allowance has no room for a value, this value and all later values are left out, because hashing the later values
+     * would take time.
      */
     values(fields: Iterable<[string, unknown]>, at: Date, allowance = createAllowance()): Values {
       // A name may be anything, even `__proto__`.

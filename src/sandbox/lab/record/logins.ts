@@ -57,7 +57,7 @@ type Kept = RecordedLogin & {
  */
 const mostKeys = 50
 
-/** Anyone can make up client ids. So logins of clients that the portal does not know share one allowance. */
+/** Anyone can make up client ids, so all clients that the portal does not know share one allowance. */
 const unknownClients = ''
 
 export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: mostBytes }: Bounds = usualBounds) {
@@ -76,7 +76,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     const { provenClientId, claimedClientId } = step.about
     const knownBefore = login.clientId
     login.clientId ??= provenClientId ?? claimedClientId
-    // If the portal did not refuse the login request, the claimed client exists.
+    // If the portal did not refuse the login request, the client that the request names exists.
     const known = provenClientId ?? (step.start && !step.reason ? claimedClientId : undefined)
     if (known && known !== login.share) moveToShare(login, known)
     step.leftOutBefore = login.leftOut - leftOutSoFar(login)
@@ -110,7 +110,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
       const login = byKey.get(key)
       if (!login || isOfAnotherClient(step, login)) continue
       // The browser sends the same login request again after the visitor has signed in, or if the visitor reloads the
-      // page. After the exchange, such a request begins a new login.
+      // page. After the exchange, the same request begins a new login.
       if (!(step.kind === 'authorize' && login.isExchanged)) return login
     }
     return undefined
@@ -136,8 +136,8 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
   }
 
   /**
-   * Returns the oldest login of the client that has the most logins. A busy client therefore pushes out only its own
-   * logins.
+   * Returns the oldest login of the client that has the most logins. A client with many logins therefore loses only its
+   * own logins.
    */
   function oldestOfTheMost(): Kept {
     let most = new Set<Kept>()
@@ -266,8 +266,8 @@ export function leftOutSoFar({ steps }: Pick<RecordedLogin, 'steps'>): number {
 }
 
 /**
- * A step belongs to the client that the platform has identified. The step may contain a code, token or state of another
- * client, but this does not count.
+ * A step belongs to the client that the platform has identified, even if the step contains a code, token or state of
+ * another client.
  */
 function isOfAnotherClient({ about: { provenClientId } }: RecordedStep, { clientId }: RecordedLogin): boolean {
   return provenClientId !== undefined && clientId !== undefined && provenClientId !== clientId
@@ -324,7 +324,7 @@ function stateKey(clientId: string | undefined, hash: string): string {
   return keyOf('state', clientId, hash)
 }
 
-/** Client ids are cut to 64 characters. Real client ids are not longer. */
+/** The key contains only the first 64 characters of the client id. Real client ids are not longer. */
 function keyOf(kind: string, clientId = '', hash: string): string {
   return `${kind} ${clientId.slice(0, 64)} ${hash}`
 }
@@ -334,7 +334,7 @@ function clientIdOf(values: Values): string | undefined {
   return typeof id === 'object' ? hiddenId(id) : id
 }
 
-/** A request to a trap need not contain a code or a token, so the trap itself identifies the login. */
+/** A request to a trap can lack a code and a token, so the trap itself identifies the login. */
 function trapKeys({ fault }: RecordedStep): string[] {
   return fault?.trap ? [`trap ${fault.trap}`] : []
 }

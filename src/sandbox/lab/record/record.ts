@@ -3,10 +3,16 @@ import { beginningOf, createAllowance, mostStepBytes, mostStepValues, sizeInJson
 import type { Hide } from './hide.ts'
 import { type LabStep, type RecordedStep, type Scheme, schemes } from './recorded.ts'
 
-/** The maximum number of bytes of an id. Longer ids of clients or users are cut. The platform's own ids are shorter. */
+/**
+ * The maximum number of bytes of an id of a client or a user. The laboratory keeps only the beginning of a longer id.
+ * The platform's own ids are shorter.
+ */
 const longestId = 200
 
-/** Records a step. The result never exceeds mostStepBytes and mostStepValues, whatever was sent. */
+/**
+ * Records a step. The result never has more than mostStepBytes bytes and mostStepValues values, whatever the caller
+ * sent.
+ */
 export function recordStep(step: LabStep, hide: Hide): RecordedStep {
   const { at, request, response, checks, about, ...rest } = step
   const { startPath, claimedClientId, ...who } = about
@@ -47,15 +53,15 @@ export function recordStep(step: LabStep, hide: Hide): RecordedStep {
     values: mostStepValues - 2 * checks.length,
   })
   const hideAll = (fields: Iterable<[string, unknown]>) => hide.values(fields, at, allowance)
-  // The fields that identify the login and its outcome come first. Otherwise a long body could use up the room for
-  // them.
+  // The fields that identify the login and its outcome come first. Otherwise a long body could leave no room for these
+  // fields.
   const start = startPath === undefined ? query : splitUrl(startPath).query
   if (startPath !== undefined || step.kind === 'authorize')
     recorded.start = hideAll([...start].filter(([name]) => startNames.includes(name)))
   recorded.request.query = hideAll(query)
   recorded.request.headers = hideAll(readHeaders(request.headers))
   recorded.response.location = hideAll(readLocation(response.headers.location))
-  // The bodies of successful API answers are left out: they are long, and say nothing about the login.
+  // Leave out the bodies of successful API answers: these bodies are long, and say nothing about the login.
   recorded.response.body = hideAll(step.listener === 'api' && !step.reason ? [] : fieldsOf(response.body))
   recorded.request.body = hideAll(fieldsOf(request.body))
   recorded.response.headers = hideAll(readHeaders(response.headers))
@@ -64,7 +70,7 @@ export function recordStep(step: LabStep, hide: Hide): RecordedStep {
   return recorded
 }
 
-/** Returns a hash of the portal session cookie (portal/session.ts), which shows which logins come from one browser. */
+/** Returns a hash of the portal session cookie (portal/session.ts). Logins from one browser have the same hash. */
 function portalSessionOf(cookies: string | undefined, { listener }: LabStep, hide: Hide): string | undefined {
   if (listener !== 'portal') return undefined
   const [, value] = /(?:^|; *)__Host-portal-session=([^;]+)/.exec(cookies ?? '') ?? []
@@ -86,7 +92,7 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /**
  * Returns the path of a request. An id in the path is shown only if it is a UUID. A text that is not a UUID could be a
- * secret, so the parameter's name from the route takes its place.
+ * secret, so the result contains the parameter's name from the route instead.
  */
 function readPath(route: string, path: string): string {
   const segments = path.split('/')

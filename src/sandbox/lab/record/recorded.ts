@@ -15,7 +15,7 @@ export interface StepFault {
 /** Why a step failed: the platform refused the request, or the client followed a redirect to a trap. */
 export type StepReason = Reason | 'redirect-followed'
 
-/** A step of the portal or the API, with the fault that the laboratory added, if any. */
+/** A step of the portal or the API. If the laboratory added a fault, the step contains this fault. */
 export interface LabStep extends Omit<Step, 'kind' | 'reason'> {
   kind: StepKind | 'trap'
   reason: StepReason | undefined
@@ -34,8 +34,8 @@ export interface HiddenState extends Hidden {
   /** The maximum number of random bits in the state, estimated from its length and its alphabet. */
   bits: number
   /**
-   * The hash of the first half of the state. If several states begin in the same way, they can be guessed. Empty if the
-   * state is short.
+   * The hash of the first half of the state. If several states begin in the same way, an attacker may be able to guess
+   * a state. Empty if the state is short.
    */
   beginning: string
   /** Whether the value is the time of the request, in seconds or milliseconds since 1970. */
@@ -82,7 +82,7 @@ export interface RecordedStep {
     /** A hash of the portal's session cookie, if the browser sent one. */
     portalSession?: string | undefined
   }
-  /** What identifies the login that the step begins or continues: client_id, state and code_challenge. */
+  /** The values that identify the login that the step begins or continues: client_id, state and code_challenge. */
   start: Values | undefined
   checks: RecordedCheck[]
   reason: StepReason | undefined
@@ -98,8 +98,8 @@ export interface RecordedStep {
 export interface RecordedLogin {
   id: string
   /**
-   * The client that the platform has identified. If it has not identified a client, this is the client that a step
-   * claims. Undefined if no step names a client.
+   * The client that the platform has identified. If the platform has not identified a client, this is the client id
+   * that a step sent. Undefined if no step sent a client id.
    */
   clientId: string | undefined
   /** The steps, in the order in which they arrived. */
@@ -135,7 +135,7 @@ export function challengeOf({ request }: RecordedStep): string | undefined {
 }
 
 /**
- * Whether the answer contains tokens. The status alone is not enough: before the platform has acted, a fault may cause
+ * Whether the answer contains tokens. The status is not enough: a fault that happens before the platform acts can cause
  * a 200 answer without tokens.
  */
 export function gaveTokens({ kind, response, fault }: RecordedStep): boolean {

@@ -132,7 +132,9 @@ async function findOwner(
   if (userId !== undefined || email !== undefined) return { owner: await findPerson(services, { userId, email }) }
   if (groupId !== undefined)
     throw new LabError(422, {
-      userId: ['If you send groupId, also send the userId or the email of the group member who makes the application.'],
+      userId: [
+        'If you send groupId, also send the userId or the email of the user who makes the application. The user must be a member of the group.',
+      ],
     })
   const person = await makePerson(services, suite === undefined ? {} : { suite })
   return { owner: await findPerson(services, { userId: person.userId }), person }

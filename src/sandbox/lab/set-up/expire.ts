@@ -31,7 +31,7 @@ const expireBody = {
     }),
     ...personProperties,
     clientId: storableText(1, 64, {
-      description: 'If you send a user, only the codes and tokens of this client expire.',
+      description: 'Send this only with a user. Then only the codes and tokens of this client expire.',
     }),
   },
 } as const satisfies JSONSchema
@@ -79,7 +79,7 @@ export function expireCall(services: ExpireServices) {
       if (expired === 0)
         throw new LabError(
           404,
-          `There is no valid ${what} with this value. It must belong to a person whom the laboratory or the seeds made.`,
+          `There is no valid ${what} with this value. The ${what} must belong to a person whom the laboratory or the seeds made.`,
         )
       return { expired }
     },

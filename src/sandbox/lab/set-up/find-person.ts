@@ -17,14 +17,15 @@ export const personProperties = {
 } as const
 
 /**
- * Throws LabError 422 if both fields are given, or neither. Throws LabError 404 if no such person was made.
+ * Throws LabError 422 if both fields are given, or if neither is given. Throws LabError 404 if neither the laboratory
+ * nor the seeds made the person.
  */
 export async function findPerson(
   { store }: Pick<Services, 'store'>,
   { userId, email }: PersonFields,
 ): Promise<MadePerson> {
   if ((userId === undefined) === (email === undefined))
-    throw new LabError(422, { userId: ['Name the person by userId or by email, but not by both.'] })
+    throw new LabError(422, { userId: ['Send either userId or email, not both.'] })
   const person =
     userId === undefined
       ? await findMadePerson(store.read, { email: email ?? '' })
@@ -32,6 +33,6 @@ export async function findPerson(
   if (person) return person
   throw new LabError(
     404,
-    'Neither the laboratory nor the seeds made such a person. To make a person, call POST /lab/v1/people. Accounts that people created themselves cannot be used here.',
+    'Neither the laboratory nor the seeds made this person. To make a person, call POST /lab/v1/people. This call does not accept accounts that people created themselves.',
   )
 }

@@ -50,7 +50,8 @@ export function groupCall({ store, clock }: Pick<SetUpServices, 'store' | 'clock
       const members = people.map(({ id }) => id)
       const group = await inLabWords(() =>
         store.transaction(async db => {
-          // Always lock the members in the same order. Otherwise two such calls could wait for each other forever.
+          // Always lock the members in the same order. Otherwise two calls with the same members could wait for each
+          // other forever.
           for (const userId of members.toSorted()) {
             await lockUser(db, userId)
             await requireRoomForGroup(db, userId)

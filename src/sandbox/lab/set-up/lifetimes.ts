@@ -54,7 +54,7 @@ export function lifetimesCall({ store, lifetimes }: Pick<SetUpServices, 'store' 
     async handler(request: LifetimesRequest) {
       const { id } = request.params
       if (!isId(id) || !(await isMadeApplication(store.read, id)))
-        throw new LabError(404, 'Neither the laboratory nor the seeds made such an application.')
+        throw new LabError(404, 'Neither the laboratory nor the seeds made this application.')
       lifetimes.set(id, request.body)
       return lifetimes.of(id)
     },

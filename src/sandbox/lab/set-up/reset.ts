@@ -42,7 +42,7 @@ export const resetSchemas = {
 type ResetServices = Pick<SetUpServices, 'store' | 'lifetimes' | 'clock' | 'applySeeds'>
 
 /**
- * `forgetFaults` removes the faults of removed clients, because no request can match these faults
+ * `forgetFaults` removes the faults that were ordered for removed clients, because no request can match these faults
  * any more.
  */
 export function resetCall(
@@ -56,7 +56,7 @@ export function resetCall(
       summary: 'Remove the records that were made for a test suite',
       description:
         'Removes the users, groups and applications of the suite, with all tokens and consents of these users. Also removes all groups and applications that these users made. ' +
-        'Records of other suites stay. If somebody outside the suite made an application in such a group, the application and the group stay, and another member counts as the creator of the group.',
+        'Records of other suites stay. If somebody outside the suite made an application in one of these groups, the application and the group stay, and another member becomes the creator of the group.',
       body: resetBody,
       response: { 200: answer('How many records were removed.', 'Reset'), ...refuse(413, 415) },
     },
@@ -66,8 +66,8 @@ export function resetCall(
       const removed = await removeMade(store, all ? undefined : (suite ?? ''), clock())
       const seeded = all || seeds ? await resetSeeded(store, clock()) : []
       if (all || seeds) await applySeeds()
-      // The portal counts failures for each network address. All suites on a machine share one address, so one suite
-      // must not reset this count.
+      // The portal counts failed sign-ins for each network address. All suites on a machine share one address, so one
+      // suite must not reset this count.
       if (all) await store.write(forgetAllFailures)
       const applications = [...removed.applications, ...seeded]
       lifetimes.forget(applications)

@@ -8,9 +8,11 @@ import { LabError } from '../lab-error.ts'
 
 export interface SetUpServices extends Pick<Services, 'addresses' | 'store' | 'keyRing' | 'passwords' | 'clock'> {
   lifetimes: ClientLifetimes
-  /** Applies the SEED_ settings again, whether or not they have changed. Does nothing without such settings. */
+  /** Applies the SEED_ settings again, even if they have not changed. Does nothing if no SEED_ setting is set. */
   applySeeds(): Promise<void>
-  /** Sends the portal a GET request as a browser would. The laboratory records it, and faults can happen to it. */
+  /**
+   * Sends the portal a GET request as a browser would. The laboratory records the request, and faults can happen to it.
+   */
   askPortal(request: { url: string; headers: Record<string, string> }): Promise<{ location: string | undefined }>
 }
 

@@ -42,7 +42,8 @@ export const signedInSchemas = {
       object({ userId: text, accessToken: text, expiresIn: count, refreshToken: text }, { optional: ['refreshToken'] }),
       object({ userId: text, redirectUrl: text }),
     ],
-    description: 'Tokens or, for a login that a client began, the address that the portal redirects the browser to.',
+    description:
+      'Tokens. For a login that a client began, the answer contains the address to which the portal redirects the browser instead.',
   },
 }
 
@@ -94,7 +95,7 @@ async function givePortalToken({ addresses, store, keyRing, clock }: SignInServi
   return { accessToken: await signUserToken(keyRing, order), expiresIn: userTokenLifetime }
 }
 
-/** Issues the same tokens as a login: it makes a code and redeems the code at once. */
+/** Issues the same tokens as a login: the function makes a code and exchanges the code at once. */
 async function giveTokens(services: SignInServices, { userId, clientId }: { userId: string; clientId: string }) {
   const { store, lifetimes, clock } = services
   const application = isId(clientId) ? await findApplication(store.read, clientId) : undefined
@@ -121,7 +122,7 @@ function bindingOf({ id, defaultRedirectUri }: Application, code: string) {
 
 /**
  * Opens the address in a new session of a person who has allowed the application. The portal treats the request like a
- * browser's request: the laboratory records the steps, and faults can happen.
+ * request of a browser: the laboratory records the steps, and faults can happen.
  */
 async function finishLogin(
   { store, clock, askPortal }: SignInServices,
@@ -134,7 +135,8 @@ async function finishLogin(
   const { client_id: clientId } = Object.fromEntries(new URLSearchParams(path.slice(1)))
   await store.transaction(async db => {
     await createPortalSession(db, { idHash, userId, now, expiresAt: new Date(now.getTime() + 60_000) })
-    // Store the consent only if the text can be a client id. Otherwise the portal reports that there is no such client.
+    // Store the consent only if the text can be a client id. If it cannot be a client id, the portal reports that there
+    // is no such client.
     if (isId(clientId)) await rememberConsent(db, userId, clientId, now)
   })
   const headers = { cookie: `${sessionCookieName}=${sessionId}`, 'x-request-id': requestId }

@@ -58,7 +58,7 @@ export const exchangeNotices: Notice[] = [
     find: ({ steps }) =>
       steps.flatMap((step, index) => {
         const [, place] = /^(redirect|exchange)-state-(?!twice)/.exec(step.fault?.name ?? '') ?? []
-        // A revocation after such an answer is not a mistake: the client revokes tokens that it does not need.
+        // A revocation after a wrong state is not a mistake: the client revokes tokens that it does not need.
         const continues = place === 'redirect' ? ['exchange'] : ['api', 'me', 'refresh']
         const later = steps.slice(index + 1)
         const again = later.findIndex(goesOnAtPortal)
@@ -125,8 +125,8 @@ export const exchangeNotices: Notice[] = [
 ]
 
 /**
- * Whether the answer says that the platform is busy, so that the client may send the same request again. The answer may
- * come from a fault.
+ * Whether the answer says that the platform is busy. After such an answer, the client is allowed to send the same
+ * request again. The answer may come from a fault.
  */
 function asksToRetry({ response: { status } }: RecordedStep): boolean {
   return status === 429 || status === 503

@@ -12,7 +12,7 @@ export interface ClientNotices {
 
 /**
  * Lists each notice once for each client. The entry says how many logins have the notice, and contains the id of the
- * newest such login. `logins` must begin with the newest login.
+ * newest of these logins. `logins` must begin with the newest login.
  */
 export function groupNotices(
   logins: { login: Pick<RecordedLogin, 'id' | 'clientId'>; notices: Noticed[] }[],

@@ -12,7 +12,7 @@ const togetherMs = 1_000
 
 /**
  * The sandbox notes the end of a step a little later than the answer arrives at the client. If the sandbox is busy, the
- * client may by then have sent its next request.
+ * client may have sent its next request before the sandbox notes the end.
  */
 const endToleranceMs = 300
 
@@ -25,7 +25,7 @@ export const tokenNotices: Notice[] = [
     find: login =>
       stepsOf(login, 'refresh').filter(step => {
         const before = stepsOf(login, 'refresh').filter(other => other.at < step.at && isSameToken(other, step))
-        // A client that never received the answer cannot know the new token.
+        // A client that never received the answer to a renewal does not know the new token.
         return step.reason === 'refresh-token-used' && !before.some(isAnswerLost)
       }),
   },
@@ -53,8 +53,8 @@ export const tokenNotices: Notice[] = [
       refusedFor('token-expired')(login).filter(step => {
         const given = login.steps.findLast(other => other.at < step.at && gaveTokens(other))
         const seconds = Number(given && firstOf(given.response.body, 'expires_in'))
-        // Report the call only if the time in expires_in had passed. If the token ended earlier, or the answer had no
-        // usable expires_in, because of an ordered fault or a test, the client could not know that.
+        // Report the call only if the client could know that the token had expired: the time in expires_in had passed.
+        // A fault or a test can end a token earlier, or remove expires_in from the answer.
         return given !== undefined && seconds > 0 && step.at.getTime() - given.at.getTime() >= seconds * 1000
       }),
   },
@@ -75,7 +75,7 @@ export const tokenNotices: Notice[] = [
     id: 'token-in-query',
     severity: 'error',
     found: 'An access token was sent in the address of a call.',
-    why: 'Logs and browser histories contain addresses. Anyone who reads them could act as the visitor.',
+    why: 'Logs and browser histories contain addresses. Anyone who reads a log or a history with the token could act as the visitor.',
     fix: 'Send the access token in the header Authorization: Bearer.',
     reference: 'RFC 6750 2.3 and 5.3',
     find: ({ steps }) => steps.filter(({ request }) => request.query.access_token !== undefined),
@@ -84,12 +84,13 @@ export const tokenNotices: Notice[] = [
     id: 'no-revocation',
     severity: 'warning',
     found: 'The same person signed in again, but the tokens of the previous login were never revoked.',
-    why: 'A thief can still use a refresh token that nobody needs any more.',
+    why: 'If a refresh token is not revoked, a thief can still use it.',
     fix: 'Send the refresh token to the revocation endpoint when a visitor signs out.',
     reference: 'RFC 7009; RFC 9700 4.14.2',
     find(login, others) {
       const given = firstSignIn(login)
-      // A client that has lost its session no longer has the tokens, so it cannot revoke them.
+      // In a loop, the client has probably lost its session. Then it no longer has the tokens, so it cannot revoke
+      // them.
       if (others.timesInLoop() > 0) return []
       if (given?.about.userId === undefined || stepsOf(login, 'revoke').length > 0) return []
       const lastUse = login.steps.at(-1)!.at
@@ -143,7 +144,7 @@ function isTogether(first: RecordedStep, second: RecordedStep): boolean {
   return isSoon && !isRetry
 }
 
-/** True if, as far as the sandbox can see, the client has received no answer with tokens. */
+/** True if the client has probably received no answer with tokens. */
 function isAnswerLost({ response: { status }, fault }: RecordedStep): boolean {
   return status !== 200 || fault !== undefined
 }
