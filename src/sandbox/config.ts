@@ -44,7 +44,7 @@ export const settings = [
   {
     name: 'SEED_USER_PASSWORD',
     default: '',
-    about: 'The password of that user, 8 characters or more. Also as SEED_USER_PASSWORD_FILE.',
+    about: 'The password of the first user, 8 characters or more. Also as SEED_USER_PASSWORD_FILE.',
   },
   {
     name: 'TRUSTED_PROXIES',
@@ -64,7 +64,7 @@ export const settings = [
   {
     name: 'LAB_HOST',
     default: '127.0.0.1',
-    about: 'The host that the laboratory listens on. HOST does not affect it.',
+    about: 'The host that the laboratory listens on. The setting HOST does not change this host.',
   },
   {
     name: 'LAB_URL',
@@ -97,7 +97,7 @@ export interface SandboxConfig {
   trustedProxies: string[]
   /** How many connections may be open at the same time, on all addresses of all listeners together. */
   maxConnections: number
-  /** How long a client's access token is valid, and how long a code can be redeemed. */
+  /** How long a client's access token is valid, and how long a client can exchange a code. */
   accessTokenSeconds: number
   codeSeconds: number
   /** `sqlite:path` or `postgres://…`. A PostgreSQL URL can contain a password. */
@@ -144,7 +144,8 @@ const placeholder = /^(change.?me|placeholder|your.?(client.?|user.?)?(secret|pa
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
 /**
- * Thrown once, with a list of all problems in the settings. The problems name settings, but never contain their values.
+ * Thrown once, with a list of all problems in the settings. The problems name settings, but never contain the values of
+ * settings.
  */
 export class ConfigError extends Error {
   readonly problems: string[]

@@ -13,8 +13,7 @@ async function start(): Promise<void> {
   const settings = readConfig(process.env)
   const { output, flush } = openLogOutput()
   const logger = pino({ level: settings.logLevel, base: { service: 'sandbox' } }, output)
-  // Ignore SIGHUP: this signal must not stop the sandbox when its terminal is closed, and the sandbox does not reload
-  // its settings.
+  // Ignore SIGHUP: the sandbox must keep running when its terminal is closed, and it does not reload its settings.
   process.on('SIGHUP', () => undefined)
   // After an uncaught error, the process may no longer work correctly: write one log line and exit.
   process.on('uncaughtException', async ({ name, message, stack }) => {

@@ -55,7 +55,7 @@ type FindProblems = (data: Record<string, unknown>, bySchema: FieldProblems) => 
 
 /**
  * Returns the data of the body, whether the body has an envelope or not. `Data` is the type that the route's schema
- * describes. Routes with `attachValidation` call this function after they have checked what the caller may do. Throws
+ * describes. Routes with `attachValidation` call this function after they have checked the caller's rights. Throws
  * ApiError 400 if there is no body, and InvalidFields with all problems of the fields.
  */
 export function readData<Data>(request: FastifyRequest, findProblems: FindProblems): Data {

@@ -79,7 +79,7 @@ export async function buildApi(services: Services): Promise<FastifyInstance> {
       )
     })
 
-    // These routes need no token, because tools that read API descriptions have none.
+    // These routes need no token, because tools that read API descriptions have no token.
     const descriptions = descriptionRoutes(scope)
     scope.get('/apps/v1/openapi.json', { exposeHeadRoute }, descriptions.showOpenApi)
     scope.get('/apps/v1/api.raml', { exposeHeadRoute }, descriptions.showRaml)

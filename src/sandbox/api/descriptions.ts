@@ -12,7 +12,7 @@ export function apiDescription({ apiUrl }: Pick<Addresses, 'apiUrl'>): Descripti
     version: '1.0',
     description:
       'Lists and changes the applications that the caller develops, their OAuth clients, and their groups. ' +
-      'You get an access token from a login at the portal, or from your account page there. An application’s own access token can only read ' +
+      'You get an access token from a login at the portal, or on your account page at the portal. An application’s own access token can only read ' +
       'that application. Unknown fields of a body are ignored. If a field appears ' +
       'twice, the last one counts.',
     url: apiUrl,

@@ -96,7 +96,7 @@ function toBody(content: Record<string, { schema: Schema }> = {}) {
 }
 
 /**
- * Returns the name of a RAML type. If the schema says more than the type's name, the function returns a declaration
+ * Returns the name of a RAML type. If a name cannot express the whole schema, the function returns a declaration
  * instead.
  */
 function toType(schema: Schema): string | Record<string, unknown> {

@@ -1,5 +1,5 @@
-// Reads, creates, changes and removes applications and their OAuth clients, if the caller may do this. The calling code
-// passes ids exactly as the request contains them, and this file checks the ids.
+// Reads, creates, changes and removes applications and their OAuth clients, if the caller has the right to do so. The
+// calling code passes ids exactly as the request contains them, and this file checks the ids.
 import { randomUUID } from 'node:crypto'
 import { requireRoomForApplication, requireRoomForGrowth } from '../groups/limits.ts'
 import { Refusal } from '../observe/refusal.ts'
@@ -170,7 +170,7 @@ export async function removeApplication(
 
 /**
  * Adds a client secret and returns it. No later call can return this secret again. The previous secret stays valid, so
- * that a running client can switch to the new one later. Throws Refusal.
+ * that a running client can switch to the new secret later. Throws Refusal.
  */
 export async function addSecret(
   { store, clock }: Pick<Services, 'store' | 'clock'>,

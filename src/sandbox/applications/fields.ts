@@ -18,7 +18,7 @@ const webUrl = {
 const scopes = {
   type: 'string',
   maxLength: 2000,
-  description: 'Stored and returned. Tokens contain no scope.',
+  description: 'The API stores and returns this text. Tokens contain no scope.',
   examples: [''],
 } as const
 
@@ -34,7 +34,7 @@ export const descriptiveFields = {
   description: {
     type: 'string',
     maxLength: 2000,
-    description: 'What the application does. Visitors read it.',
+    description: 'A text for visitors that says what the application does.',
     examples: ['Shows the weather.'],
   },
   privacyPolicyUrl: webUrl,

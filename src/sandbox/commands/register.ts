@@ -63,7 +63,7 @@ async function register(store: Store, config: SandboxConfig, userId: string, dat
 
 /**
  * Returns the id of the account with this e-mail address. Without an address, the function returns the id of the seeded
- * account, or of the only account. Throws NothingDone if no account fits.
+ * account, or of the only account. Throws NothingDone if it finds no account, or several accounts.
  */
 async function findOwner(store: Store, { seed, portalUrl }: SandboxConfig, email: string | undefined): Promise<string> {
   const wanted = email ?? seed?.userEmail

@@ -21,8 +21,8 @@ export const rotateKeys = defineCommand({ usage, failure: 'The keys were not rot
   )
   const news = `The sandbox now signs access tokens with the key ${id} (running instances switch within five seconds).`
   return removed === undefined
-    ? `${news}\nTokens signed earlier stay valid until they expire.`
-    : `${news}\nOlder keys removed: ${removed}. Tokens signed with them are refused.`
+    ? `${news}\nTokens that were signed earlier stay valid until they expire.`
+    : `${news}\nOlder keys removed: ${removed}. The API refuses tokens that were signed with these keys.`
 })
 
 if (import.meta.main) await runCommand(rotateKeys)

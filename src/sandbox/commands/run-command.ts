@@ -1,12 +1,12 @@
 // Code that all commands share: it reads the settings, and prints the result or the error. A command reads its options
-// before it opens the database, because opening the database may change it.
+// before it opens the database, because opening the database can migrate it.
 import { existsSync } from 'node:fs'
 import { ConfigError, readConfig, type SandboxConfig } from '../config.ts'
 import { UnusableDatabase } from '../store/migrate.ts'
 import { openStore } from '../store/open-store.ts'
 import type { Store } from '../store/store.ts'
 
-/** Thrown if a command cannot do its work. The message says what the operator must do. */
+/** Thrown if a command cannot do what the operator asked for. The message says what the operator must do. */
 export class NothingDone extends Error {}
 
 /** A command resolves to its exit code and the text for the operator. It never rejects. */

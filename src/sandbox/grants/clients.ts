@@ -33,7 +33,7 @@ export async function authenticateClient(
   const retryAfterSeconds = await findBackOff(store.read, buckets, clock())
   if (retryAfterSeconds > 0) throw new Refusal('too-many-failures', { retryAfterSeconds })
   await store.write(db => countFailure(db, buckets, clock()))
-  // The secret is wrong, but the step still records the client id if such a client exists.
+  // The secret is wrong, but the step still records the client id if a client with this id exists.
   const isKnown = hashes.length > 0 || (isPossible && (await findApplication(store.read, clientId)) !== undefined)
   if (isKnown) notes.about({ knownClientId: clientId })
   throw new Refusal(isKnown ? 'secret-wrong' : 'client-unknown')

@@ -156,10 +156,10 @@ async function explainRefusal(
     received: received.code_verifier,
   })
   if (grant.redeemedAt) {
-    // If the login had no challenge, the verifier of a retry does not count.
+    // If the login had no challenge, a retry can contain any verifier.
     const isSame = isSameUri && isSameState && (isSameChallenge || grant.codeChallenge === '')
-    // Another instance may have redeemed the code. Its clock may be ahead, so the difference can be negative. Because
-    // of Math.abs, the exchange does not count as a retry if that clock is days ahead.
+    // Another instance may have redeemed the code. The clock of that instance may be ahead, so the difference can be
+    // negative. Because of Math.abs, the exchange does not count as a retry if that clock is days ahead.
     const isReplay = isSame && Math.abs(clock().getTime() - grant.redeemedAt.getTime()) <= graceMs
     // If this is not a retry by the same client, two callers have the code. The portal cannot know which caller is the
     // client, so the tokens end (RFC 6749 4.1.2).

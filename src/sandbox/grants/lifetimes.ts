@@ -5,8 +5,8 @@ import type { Lifetimes } from '../services.ts'
 export type ClientLifetimes = ReturnType<typeof createLifetimes>
 
 /**
- * How many clients can have lifetimes of their own. If one more client is added, the entry of the oldest client is
- * removed.
+ * How many clients can have lifetimes of their own. If one more client gets its own lifetimes, the code removes the
+ * oldest entry.
  */
 const mostClients = 1000
 

@@ -109,7 +109,8 @@ export async function readLoginRequest(
 ): Promise<LoginRequest> {
   if (typeof query.client_id === 'string') notes.about({ claimedClientId: query.client_id.slice(0, longestText) })
   const { parameters, repeated, tooLong } = collectParameters(query)
-  // A redirect would need the address of the client, and must return the state.
+  // If one of these parameters is too long, the portal cannot redirect: a redirect needs the address of the client, and
+  // must return the state.
   const unanswerable = tooLong.find(name => ['client_id', 'redirect_uri', 'state'].includes(name))
   if (unanswerable) throw new Refusal('field-too-long', { field: unanswerable, limit })
   const application = await findClient(store.read, parameters, repeated)
@@ -191,8 +192,8 @@ function isUrlOf(origins: string[], url: string | undefined): boolean {
 function findChallengeFault(parameters: Parameters): RefusalDetails | undefined {
   const { code_challenge: challenge, code_challenge_method: method } = parameters
   if (challenge === undefined) return method === undefined ? undefined : { field: 'code_challenge', isMissing: true }
-  // Without a method, the challenge would be the verifier itself (the method `plain`, RFC 7636 4.3). This would protect
-  // nothing here.
+  // Without a method, the challenge would be the verifier itself (the method `plain`, RFC 7636 4.3). That challenge
+  // would protect nothing here.
   if (method !== 'S256') return { field: 'code_challenge_method' }
   return /^[\w-]{43}$/.test(challenge) ? undefined : { field: 'code_challenge' }
 }

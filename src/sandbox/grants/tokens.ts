@@ -66,8 +66,8 @@ export async function renewTokens(
 }
 
 /**
- * If the token is the one that was replaced last, the portal repeats its answer for ten seconds. In all other cases,
- * the portal cannot know whether the client or a thief sends the token, so the family ends.
+ * If the token is the latest replaced token, the portal repeats its answer for ten seconds. In all other cases, the
+ * portal cannot know whether the client or a thief sends the token, so the family ends.
  */
 async function repeatOrRevoke(
   { store }: Pick<Services, 'store'>,
@@ -75,8 +75,8 @@ async function repeatOrRevoke(
 ): Promise<TokenFamily | undefined> {
   const replaced = await findReplacedToken(store.read, token)
   if (!replaced) return undefined
-  // Another instance may have replaced the token. Its clock may be ahead, so the difference can be negative. Because of
-  // Math.abs, the portal does not repeat its answer if that clock is days ahead.
+  // Another instance may have replaced the token. The clock of that instance may be ahead, so the difference can be
+  // negative. Because of Math.abs, the portal does not repeat its answer if that clock is days ahead.
   const distanceMs = Math.abs(token.now.getTime() - replaced.replacedAt.getTime())
   if (replaced.isLatest && distanceMs < graceMs) return replaced
   await store.write(db => revokeGrant(db, replaced.grantId, token.now))
@@ -95,8 +95,8 @@ async function whyRefused(
 
 /**
  * Revokes a token (RFC 7009 2.1). If the token belongs to a family, the whole family ends, even if the token is a
- * refresh token that was already replaced. If it is an app access token from an application's credentials, only this
- * token ends. Returns false if the token is unknown or belongs to another client.
+ * refresh token that was already replaced. If the token belongs to an application's credentials, only this token ends.
+ * Returns false if the token is unknown or belongs to another client.
  */
 export async function revokeToken(
   { addresses, store, keyRing, clock }: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,

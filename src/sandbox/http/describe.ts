@@ -79,7 +79,7 @@ export async function describeRoutes(
 
 /**
  * Replaces `if`, `then` and `else` with a list of the forms that a body may have. These keywords tell the validation
- * which form the caller has used. A reader of the description does not need them.
+ * which form the caller has used. A reader of the description does not need these keywords.
  */
 function toAnyOf(body: unknown): unknown {
   const { if: condition, then, else: otherwise, ...others } = (body ?? {}) as Schema

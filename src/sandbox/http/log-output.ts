@@ -6,9 +6,9 @@ const retryMs = 1_000
 const lastLinesMs = 500
 
 /**
- * Opens the log output. The output is asynchronous. If it were synchronous and nobody read the log, the process would
- * hang. At most 1 MiB of lines waits to be written, and further lines are lost. If the disk is full, the output tries
- * again until there is space.
+ * Opens the log output. The output is asynchronous. With a synchronous output, the process would wait forever if nobody
+ * reads the log. At most 1 MiB of lines waits to be written. Further lines are lost. If the disk is full, the output
+ * tries again until there is space.
  */
 export function openLogOutput() {
   let isFailing = false

@@ -10,9 +10,9 @@ const mostUnderWay = 8
 
 /**
  * Returns the request and response classes for an HTTP server. Without these classes, Node reads up to 64 KiB at a
- * time, and starts every request in these bytes. So many bytes can contain thousands of requests. If the sender does
- * not read the answers, all answers stay in memory. With these classes, the connection ends at the first request beyond
- * the limit, and Node does not parse the rest.
+ * time, and starts every request in these bytes. 64 KiB can contain thousands of requests. If the sender does not read
+ * the answers, all answers stay in memory. With these classes, the connection ends at the first request beyond the
+ * limit, and Node does not parse the rest.
  */
 export function boundPipelining() {
   const underWay = new WeakMap<Socket, number>()

@@ -61,7 +61,8 @@ function hashUser(userId: string): string {
 /**
  * Makes a Fastify instance without routes. Every option that matters is set here. If a request fails before Fastify has
  * found a route, `toBody` makes the body of the answer. Such a request has, for example, a broken percent-encoding in
- * its address, or too many headers. If `dialect` is given, an address that cannot be read is reported under this name.
+ * its address, or too many headers. If `dialect` is given, the log names this dialect for an address that cannot be
+ * read.
  */
 export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?: 'api' | 'call'): FastifyInstance {
   const server = Fastify({
@@ -70,7 +71,7 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?
     // Do not let Fastify log requests: its lines contain the query string, which can contain codes and state values.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: request => requestIdOf(request.headers['x-request-id']),
-    // Fastify has not run any hooks for this request, so this function does the hooks' work.
+    // Fastify has not run any hooks for this request, so this function does what the hooks usually do.
     frameworkErrors(error, _request, reply: FastifyReply) {
       const { request } = reply
       const statusCode = error.statusCode ?? 400
@@ -89,7 +90,8 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?
     routerOptions: { maxParamLength: 100, ignoreTrailingSlash: false, caseSensitive: true },
     onProtoPoisoning: 'error',
     onConstructorPoisoning: 'error',
-    // All three settings are needed: Node uses the larger of the first two, and checks only once per interval.
+    // All three settings are needed: Node uses the larger of the first two, and checks the deadlines only once in each
+    // interval.
     requestTimeout: 10_000,
     http: { headersTimeout: 5000, connectionsCheckingInterval: 1000, ...boundPipelining() },
     // Ends a connection on which nothing is sent, for example because the client does not read the response.

@@ -57,7 +57,7 @@ export function whoAndWhy(request: FastifyRequest): { clientId?: string | undefi
 
 /**
  * Returns the id of this request's step. The sandbox makes this id itself: the X-Request-Id header would not be unique,
- * because a caller may send the same one with several requests.
+ * because a caller may send the same header with several requests.
  */
 export function stepIdOf(request: FastifyRequest): string {
   const found = notesOf(request)

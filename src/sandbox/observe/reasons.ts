@@ -5,7 +5,7 @@
 export interface Guidance {
   /** What was wrong with the request. Each of these texts has one or two sentences. */
   found: string
-  /** Why the platform refuses such a request. */
+  /** Why the platform refuses a request with this mistake. */
   why: string
   /** How to fix the mistake. */
   fix: string
@@ -41,13 +41,13 @@ export const reasons = {
   },
   'field-missing': {
     found: 'A required field is missing or empty.',
-    why: 'Each required field binds the request to its client, its login or its address.',
-    fix: 'Compare the fields that arrived with the required fields. Generic OAuth libraries leave out state, cancel_url or client_id.',
+    why: 'The required fields say which client, which login and which address the request belongs to.',
+    fix: 'Compare the fields that arrived with the required fields. Many OAuth libraries do not send state, cancel_url or client_id by themselves.',
     reference: 'rules start-parameters and CL-14',
   },
   'field-repeated': {
     found: 'A field was sent more than once.',
-    why: 'If a field has two values, nobody knows which one counts. A proxy may have checked the other value.',
+    why: 'If a field has two values, the platform cannot know which value is right. A proxy may use the first value, and the platform the second.',
     fix: 'Send each field once. Perhaps a library and your own code both add the field.',
     reference: 'RFC 6749 3.1 and 3.2',
   },
@@ -71,7 +71,7 @@ export const reasons = {
   },
   'grant-type-unsupported': {
     found: 'Unknown grant_type.',
-    why: 'The grant_type decides which fields count.',
+    why: 'The grant_type says which fields the request must have.',
     fix: 'Use grant_type=authorization to start a login, authorization_code to exchange a code, and refresh_token to renew tokens.',
     reference: 'rules AZ-04, CL-14 and RF-01; RFC 6749 5.2',
   },
@@ -89,7 +89,7 @@ export const reasons = {
   },
   'scope-refused': {
     found: 'The renewal asks for a scope, but the login has no scope.',
-    why: 'A renewal must not give more than the user allowed at the login.',
+    why: 'A renewal must not give the client more rights than the user allowed at the login.',
     fix: 'Leave scope out when you renew tokens.',
     reference: 'RFC 6749 6',
   },
@@ -101,7 +101,7 @@ export const reasons = {
   },
   'secret-wrong': {
     found: 'The client_secret is not one of the two latest secrets of this client.',
-    why: 'Others may have seen the code on its way. Only the client knows the secret, so only the client can get tokens.',
+    why: 'Somebody may have stolen the code. But only the client knows the secret, so only the client can get tokens.',
     fix: 'Create a new secret for the application, and copy it into the settings of your client without spaces or quotation marks.',
     reference: 'rules CL-14 and SE-02; RFC 6749 2.3.1',
   },
@@ -125,7 +125,7 @@ export const reasons = {
   },
   'state-missing': {
     found: 'The login was started with a state, but the exchange has no state.',
-    why: 'Without the state the portal cannot tell that the code belongs to this login.',
+    why: 'Without the state, the portal cannot check that the code belongs to this login.',
     fix: 'Send the state of the login as a field of the exchange. Generic OAuth libraries do this only if you configure it.',
     reference: 'rule TK-08',
   },
@@ -137,13 +137,13 @@ export const reasons = {
   },
   'verifier-missing': {
     found: 'The login was started with a PKCE challenge, but the exchange has no verifier.',
-    why: 'Only the client that started the login knows the verifier. Without the verifier, anybody who has the code could redeem the code.',
+    why: 'Only the client that started the login knows the verifier. Without the verifier, anybody who has the code could get tokens.',
     fix: 'Keep the verifier with the state, and send it as code_verifier.',
     reference: 'RFC 7636 4.5',
   },
   'verifier-differs': {
     found: 'The PKCE verifier does not belong to the challenge of this login.',
-    why: 'The verifier ties the code to one login of the client. Without the verifier, a stolen code could be redeemed in another login.',
+    why: 'The verifier ties the code to one login of the client. Without the verifier, an attacker could use a stolen code in another login.',
     fix: 'The challenge is the SHA-256 of the verifier in base64url without padding. Keep a separate verifier for each login.',
     reference: 'RFC 7636 4.6; RFC 9700 2.1.1',
   },
@@ -156,7 +156,7 @@ export const reasons = {
   'code-unknown': {
     found: 'The portal never issued this code.',
     why: 'Only a code that the portal issued can be exchanged.',
-    fix: 'Send the code exactly as you received it, URL-decoded once. Perhaps the code was cut off, or belongs to another sandbox.',
+    fix: 'Decode the code once from the address, and do not change it in any other way. Perhaps the code was cut off, or belongs to another sandbox.',
     reference: 'RFC 6749 4.1.3',
   },
   'code-used': {
@@ -167,13 +167,13 @@ export const reasons = {
   },
   'code-expired': {
     found: 'The code has expired.',
-    why: 'A code travels through the browser, where others may see it. So it is valid only for a short time.',
+    why: 'A code goes through the browser, where others may see it. The code is therefore valid only for a short time.',
     fix: 'Exchange the code in the request that delivers it, before you do anything else.',
     reference: 'RFC 6749 4.1.2',
   },
   'code-revoked': {
     found: 'The login ended before its code was exchanged.',
-    why: 'After the user has ended the grant, its code can no longer be exchanged for tokens.',
+    why: 'After the user has ended the grant, nobody can exchange the code of this grant.',
     fix: 'Nothing is wrong with your client: the user signed out everywhere, or withdrew the consent.',
     reference: 'RFC 6749 4.1.2',
   },
@@ -203,7 +203,7 @@ export const reasons = {
   },
   'refresh-token-used': {
     found: 'The refresh token was already replaced by a newer one.',
-    why: 'Each refresh token is replaced when it is used. A second use looks like theft, so it ends the grant.',
+    why: 'Each refresh token is replaced when it is used. A second use looks like theft, so the portal ends the grant.',
     fix: 'Store the new refresh token before you use the new access token. All your processes must read the refresh token from the same place.',
     reference: 'RFC 9700 4.14.2',
   },
@@ -216,7 +216,7 @@ export const reasons = {
   'renewed-too-often': {
     found: 'The session was renewed 60 times within a minute. The refresh token is still valid.',
     why: 'A client that renews in a loop slows the portal down for everybody.',
-    fix: 'Wait as long as Retry-After says. Renew once when the access token is about to end, and share the result.',
+    fix: 'Wait as long as Retry-After says. Renew once, shortly before the access token expires, and let all requests use the new token.',
     reference: 'RFC 6585 4',
   },
   'refresh-token-of-another-client': {
@@ -251,8 +251,8 @@ export const reasons = {
   },
   'not-allowed': {
     found: 'The token is valid, but does not allow this request.',
-    why: 'An application belongs to a group, and only the members of the group may change it.',
-    fix: 'Check that the user is a member of the group to which the application belongs. With an app access token, a client can read and list only its own application.',
+    why: 'An application belongs to a group, and only the members of the group may change the application.',
+    fix: 'Check that the user is a member of the group to which the application belongs. With an application’s own access token, a client can read and list only that application.',
     reference: 'RFC 6750 3.1; the API’s own description',
   },
   'not-found': {
@@ -294,7 +294,7 @@ export const reasons = {
   },
   'cookies-missing': {
     found: 'The browser did not keep the cookie of the portal.',
-    why: 'Without its cookie the portal cannot tell which browser a form comes from.',
+    why: 'Without its cookie, the portal does not know which browser sent a form.',
     fix: 'Nothing is wrong with your client. WebKit does not keep Secure cookies on plain http: use another browser, or https.',
     reference: 'RFC 6265bis 5.7',
   },
@@ -360,7 +360,7 @@ export const reasons = {
   },
   'too-many-invitations': {
     found: 'The group already has the maximum number of open invitations.',
-    why: 'The limit keeps a group from flooding strangers with invitations.',
+    why: 'Without the limit, a group could flood strangers with invitations.',
     fix: 'Cancel an invitation first.',
     reference: 'rule limit-invitations',
   },
@@ -378,7 +378,7 @@ export const reasons = {
   },
   'password-changed': {
     found: 'The password of the user was changed in the meantime.',
-    why: 'A new password ends all logins and sessions that were started with the old one.',
+    why: 'A new password ends all logins and sessions that were started with the old password.',
     fix: 'Nothing is wrong with your client: start the login again.',
     reference: 'the portal’s own pages',
   },
@@ -396,19 +396,19 @@ export const reasons = {
   },
   'token-shown': {
     found: 'The form that makes an access token was sent twice. Each token is shown only once.',
-    why: 'The portal does not keep the token, so it cannot show it again.',
+    why: 'The portal does not keep the token, so the portal cannot show the token again.',
     fix: 'Create another access token.',
     reference: 'rule portal-token',
   },
   'secret-shown': {
     found: 'The form that makes a client secret was sent twice. Each secret is shown only once.',
-    why: 'The portal keeps only a hash of the secret, so it cannot show it again.',
+    why: 'The portal keeps only a hash of the secret, so the portal cannot show the secret again.',
     fix: 'Create another secret.',
     reference: 'rule SE-02',
   },
   'application-unknown': {
     found: 'There is no application with this id.',
-    why: 'A user can manage only existing applications, and only those of their own groups.',
+    why: 'A user can manage only applications that exist and belong to a group of the user.',
     fix: 'Compare the id with the list of applications. Perhaps the application was removed, or belongs to another sandbox.',
     reference: 'rule AP-04',
   },
@@ -426,7 +426,7 @@ export const reasons = {
   },
   busy: {
     found: 'The sandbox is busy.',
-    why: 'Hashing passwords takes memory and time, so only a few can be hashed at once.',
+    why: 'Hashing passwords takes memory and time, so the sandbox hashes only a few passwords at once.',
     fix: 'Wait as long as Retry-After says, then try again.',
     reference: 'RFC 9110 15.6.4',
   },

@@ -42,7 +42,7 @@ export interface Check {
  */
 export interface About {
   claimedClientId?: string | undefined
-  /** A claimed client that exists. Nothing proves that the request comes from this client. */
+  /** The claimed client id, if a client with this id exists. Nothing proves that the request comes from this client. */
   knownClientId?: string | undefined
   provenClientId?: string | undefined
   userId?: string | undefined

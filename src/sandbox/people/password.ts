@@ -127,7 +127,7 @@ const resetPurpose = 'reset link'
 export const resetLinkMinutes = 30
 export const mostResetLinks = 5
 
-/** The content of a link that resets a password. The store does not contain any record of such a link. */
+/** The content of a link that resets a password. The store does not contain a record of the link. */
 interface ResetLink {
   userId: string
   /**
@@ -138,8 +138,8 @@ interface ResetLink {
 }
 
 /**
- * makeResetToken uses this value if there is no account. It then does the same work, so that the time of the answer
- * does not show whether the account exists.
+ * makeResetToken uses this value if there is no account. The function then takes the same time, so that the time of the
+ * answer does not show whether the account exists.
  */
 const nobody: Credentials = { userId: '', passwordHash: '' }
 
@@ -159,8 +159,8 @@ export async function makeResetToken(
   const token = makeFormToken(keyRing.sealingKey, resetPurpose, link, new Date(clock().getTime() + windowMs))
   // Each pair of source and account has its own count, so that a stranger cannot use up the owner's attempts. A new
   // password ends every link and begins a new count. All e-mail addresses without an account share one count per
-  // source, so that a stranger cannot fill the table. The limit lasts as long as a link is valid. Therefore the last
-  // link still works when the limit is reached.
+  // source, so that a stranger cannot fill the table. A count lasts as long as a link is valid. Therefore the last link
+  // still works while the portal refuses to make new links.
   const key = `resets of ${hashAccount({ userId, passwordHash })} from ${source}`
   const bucket: Bucket = { key, limit: mostResetLinks, windowMs }
   const retryAfterSeconds = await findBackOff(store.read, [bucket], clock())

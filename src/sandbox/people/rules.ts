@@ -27,7 +27,7 @@ export const newPerson = {
     password: { type: 'string', format: 'password', minLength: shortestPassword, maxLength: longestPassword },
     firstName: name,
     lastName: name,
-    termsAccepted: { type: 'string', enum: ['true', 'on', 'yes', '1'], description: 'In JSON, also true.' },
+    termsAccepted: { type: 'string', enum: ['true', 'on', 'yes', '1'], description: 'In JSON, true is also allowed.' },
   },
 } as const satisfies JSONSchema
 

@@ -50,7 +50,10 @@ export function authorizeRoutes(services: Pick<Services, 'addresses' | 'lifetime
   return { show, takeForm }
 }
 
-/** Shortens a value that is too long. It is still too long afterwards, but the address of the redirect is short. */
+/**
+ * Shortens a value that is too long. The portal still refuses the shortened value as too long, but the address of the
+ * redirect stays short.
+ */
 function cut(value: string): string {
   return Buffer.from(value)
     .subarray(0, longestStartBytes + 1)

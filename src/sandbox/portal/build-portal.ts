@@ -72,8 +72,8 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
       const { signIn, signUp } = signInRoutes(services)
       ownForms.post('/sign-in', step('sign-in'), signIn)
       ownForms.post('/sign-up', step('sign-up'), signUp)
-      // Browsers send forms to these addresses with POST. If a visitor opens such an address again, the browser sends a
-      // GET.
+      // Browsers send forms to these addresses with POST. If a visitor opens one of these addresses again, the browser
+      // sends a GET.
       ownForms.get('/sign-in', redirectTo('/account'))
       ownForms.get('/sign-up', redirectTo('/account'))
       ownForms.post('/consent', step('consent'), answerConsent(services))

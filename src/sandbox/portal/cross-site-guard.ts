@@ -1,5 +1,5 @@
-// Refuses requests that a page of another site or origin makes the browser send. Otherwise such a page could forge
-// sign-ins and consents, or guess passwords.
+// Refuses requests that a page of another site or origin makes the browser send. Otherwise an attacker's page could
+// forge sign-ins and consents, or guess passwords.
 import type { FastifyRequest } from 'fastify'
 import { Refusal } from '../observe/refusal.ts'
 

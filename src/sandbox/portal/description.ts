@@ -29,7 +29,7 @@ export function portalCallsPage({ portalUrl, apiUrl, labUrl }: Addresses) {
       { name: 'CLIENT_ID, CLIENT_SECRET', is: 'The credentials of your application.' },
       {
         name: 'REDIRECT_URI, CANCEL_URL',
-        is: 'The address to which the portal sends the browser back, and the address that it uses if the person declines. Register the redirect URI first.',
+        is: 'The address to which the portal redirects the browser after a login, and the address to which it redirects the browser if the person declines. Register the redirect URI first.',
       },
       {
         name: 'CODE',
@@ -40,7 +40,7 @@ export function portalCallsPage({ portalUrl, apiUrl, labUrl }: Addresses) {
       { name: 'EMAIL, PASSWORD, USER_ID', is: 'An account for tests. The account page shows the user ID.' },
     ],
     errorHelp:
-      'Errors of OAuth calls have this format. All other errors have the field “message”. If the status is 422, “message” is an object with a list of problems for each field. Otherwise, it is a string.',
+      'Errors of OAuth calls have this format. All other errors have the field “message”. If the status is 422, “message” is an object with a list of problems for each field. Otherwise, “message” is a string.',
     errorExample: { error: 'invalid_grant', error_description: 'The code is not valid, or not for this request.' },
     samples: {
       access_token: 'eyJhbGciOiJFUzI1NiIs…',

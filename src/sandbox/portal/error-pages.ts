@@ -31,7 +31,7 @@ const wrongLink = 'This sign-in link does not work'
 const help = 'Only the people who run that application can fix this. Send them the request ID below.'
 const notRegistered = 'The application that sent you here is not registered, so you cannot sign in to it.'
 const wrongAddress =
-  'The application that sent you here wants this portal to send you to an address that the application has not registered.'
+  'The application that sent you here uses an address that it has not registered, so you cannot sign in.'
 const pageExpired = 'This page has expired'
 const groupGone = 'This group does not exist, or you may not do this in the group. Nothing was changed.'
 const busy = 'The login portal is very busy. Wait a moment and try again.'
@@ -69,7 +69,7 @@ const pages: Partial<Record<Reason, ErrorPage | ((details: RefusalDetails) => Er
   'account-form-expired': {
     status: 400,
     title: pageExpired,
-    message: 'This page was open for too long, or another person has signed in since. Nothing was changed.',
+    message: 'This page was open for too long, or another person has signed in since then. Nothing was changed.',
     next: { label: 'Open the page again' },
   },
   'answered-already': {
@@ -122,7 +122,7 @@ const pages: Partial<Record<Reason, ErrorPage | ((details: RefusalDetails) => Er
   },
   'application-unknown': {
     status: 404,
-    message: 'The application or secret does not exist any more, or you cannot change it.',
+    message: 'The application or secret does not exist any more, or you are not allowed to change it.',
     next: made,
   },
   'not-found': {
@@ -169,7 +169,7 @@ export function showErrorPages(
     const refusal = error instanceof Refusal ? error : undefined
     const { statusCode: errorStatus, reason } = classifyError(error)
     const page = (refusal ? errorPageOf(refusal) : errorPageOf(new Refusal(reason))) ?? internal
-    // If Fastify could not read the body, it has already chosen one of several statuses: use this status.
+    // If Fastify could not read the body, Fastify has already chosen the status, such as 400 or 413. Use this status.
     const statusCode = refusal ? page.status : errorStatus
     reportRefusal(reply, error, { statusCode, reason: refusal?.reason ?? reason, message: page.message }, 'page')
     if (statusCode === 503) reply.header('retry-after', retryAfterUnavailableSeconds)
@@ -225,8 +225,8 @@ async function answerLoginRefusal(
 }
 
 /**
- * If there is a laboratory, an error page also tells developers what is wrong. If there is none, the page says as
- * little as a page of the real platform.
+ * If there is a laboratory, an error page also tells developers what is wrong. If there is no laboratory, the page says
+ * as little as a page of the real platform.
  */
 export function forDevelopers(request: FastifyRequest, reason: Reason) {
   const explainedAt = stepUrlOf(request)
@@ -235,8 +235,8 @@ export function forDevelopers(request: FastifyRequest, reason: Reason) {
 }
 
 /**
- * Returns whether the visitor has allowed the application. Returns false if the store cannot be read: the function runs
- * while the portal answers an error, and must not throw another error.
+ * Returns whether the visitor has allowed the application. Returns false if the store cannot be read. The function runs
+ * while the portal answers an error, so it must not throw another error.
  */
 async function isAllowed(
   services: Pick<Services, 'store' | 'clock'>,

@@ -12,8 +12,8 @@ export interface SentFields<Fields> {
   /** The fields that were sent. A required field can still be missing, and a value may not be allowed. */
   texts: { [Name in keyof Fields]?: string }
   /**
-   * Returns the fields. Throws Refusal if a field in `names` is missing or not allowed. The refusal names the first
-   * such field.
+   * Returns the fields. Throws Refusal if a field in `names` is missing or not allowed. The refusal names the first of
+   * these fields.
    */
   take<Name extends keyof Fields>(...names: Name[]): Pick<Fields, Name>
   /** Does the same as `take`, but for all fields. */
@@ -26,8 +26,8 @@ export interface SentFields<Fields> {
  * repeated.
  */
 export function readFields<Fields>(request: FastifyRequest): SentFields<Fields> {
-  // Also look for the client id in the address. The portal refuses fields in the address, but the laboratory should
-  // still name the client.
+  // Also look for the client id in the address. The portal refuses fields in the address, but the laboratory then knows
+  // which client made the mistake.
   const { client_id: claimed } = { ...(request.query as object), ...(request.body as object) } as {
     client_id?: unknown
   }
@@ -65,7 +65,7 @@ export function readFields<Fields>(request: FastifyRequest): SentFields<Fields> 
 
 /**
  * The keywords of a schema that a field can violate, and the reason for each keyword. Other keywords, such as `format`,
- * only describe a field: the domain code checks its value, by comparing it with the stored value.
+ * only describe a field. The domain code compares the value of this field with the stored value.
  */
 const reasons: Record<string, Reason> = {
   required: 'field-missing',

@@ -72,7 +72,7 @@ export function loginErrorOf({ reason, details }: LoginRefusal): { error: string
 }
 
 /**
- * Adds parameters to an address. Every byte of the address itself stays unchanged. A space becomes %20, not +, because
+ * Adds parameters to an address. The function does not change the address itself. A space becomes %20, not +, because
  * all decoders understand %20. Undefined parameters are left out.
  */
 function addToUrl(url: string, parameters: Record<string, string | undefined>): string {

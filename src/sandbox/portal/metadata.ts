@@ -28,7 +28,7 @@ function describePortal(portalUrl: string) {
     token_endpoint: `${portalUrl}/api/exchangeToken`,
     revocation_endpoint: `${portalUrl}/api/revokeToken`,
     // The name of this field comes from OpenID Connect RP-Initiated Logout. At this portal, the address only shows the
-    // user a page: it does not accept parameters, and does not redirect back to the client.
+    // user a page: the page does not accept parameters, and does not redirect back to the client.
     end_session_endpoint: `${portalUrl}/sign-out`,
     jwks_uri: `${portalUrl}/.well-known/jwks.json`,
     response_types_supported: ['code'],

@@ -8,13 +8,13 @@ export const noticeCookieName = '__Host-portal-notice'
 
 /** The cookie lives long enough for the redirect, and for a visitor who must sign in before the page appears. */
 const lifetimeMs = 5 * 60_000
-// The cookie can be Strict, because the portal reads it after a redirect within the portal. It must be Strict, because
-// otherwise another site could open a page of the portal and so use up the notice.
+// The cookie can be Strict, because the portal reads it only after a redirect within the portal. The cookie must be
+// Strict: otherwise another site could open a page of the portal, and this page would delete the notice unseen.
 const cookieOptions = { path: '/', secure: true, httpOnly: true, sameSite: 'strict' } as const
 
 export type PageNotice =
   | { about: 'invited' | 'invitation cancelled' | 'renamed' }
-  /** `userId` is undefined if the visitor may not learn whose id it is. */
+  /** `userId` is undefined if the visitor must not learn which person has this id. */
   | { about: 'removed'; userId: string | undefined }
   | { about: 'joined'; groupId: string }
   /** `groupName` is undefined if the visitor was neither a member of the group nor invited to it. */
@@ -39,8 +39,8 @@ export function redirectWithNotice(
   reply: FastifyReply,
   { path, userId, notice }: { path: string; userId?: string; notice: PageNotice },
 ): FastifyReply {
-  // The portal signs the content of the cookie: programs on other ports of this host can also set cookies, but they
-  // must not choose what this page says.
+  // The portal signs the content of the cookie. Programs on other ports of this host can also set this cookie, but they
+  // must not choose the text of this page.
   const addressed: AddressedNotice = { path, userId, notice }
   const expiresAt = new Date(clock().getTime() + lifetimeMs)
   const value = makeFormToken(keyRing.sealingKey, 'notice', addressed, expiresAt)

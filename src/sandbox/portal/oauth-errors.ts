@@ -52,7 +52,7 @@ const answers: Partial<Record<Reason, OAuthAnswer | ((details: RefusalDetails) =
   'refresh-token-of-another-client': badRefreshToken,
   'too-many-failures': tooMany,
   'renewed-too-often': tooMany,
-  'cross-site': [403, 'access_denied', 'Calls from pages of other sites are not answered.'],
+  'cross-site': [403, 'access_denied', 'The portal does not accept calls from pages of other sites.'],
   'method-not-allowed': ({ isGetOnly }) => [
     405,
     'invalid_request',
@@ -77,7 +77,7 @@ export function oauthAnswerOf(error: unknown): { reason: Reason; answer: OAuthAn
   const retryAfterSeconds = details.retryAfterSeconds ?? (status === 503 ? retryAfterUnavailableSeconds : undefined)
   return {
     reason,
-    // If Fastify could not read the body, it has already chosen one of several statuses: use this status.
+    // If Fastify could not read the body, Fastify has already chosen the status, such as 400 or 413. Use this status.
     answer: [refusal ? status : statusCode, code, description],
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
   }

@@ -9,7 +9,7 @@ const retryAfter = { 'Retry-After': { type: 'integer', description: 'Seconds.' }
 /** Returns the error answers of a call. Their bodies have the given schema. */
 function refusalsIn(schema: string) {
   return {
-    400: answer('A field is missing, sent twice or not allowed, or the body cannot be read.', schema),
+    400: answer('A field is missing, was sent twice, or has a wrong value, or the body cannot be read.', schema),
     401: answer('The client, the code or the refresh token is not valid.', schema),
     403: answer('The call is from a page of another site.', schema),
     413: answer('The body is larger than 32 KiB.', schema),
@@ -27,8 +27,8 @@ function refusalsIn(schema: string) {
 }
 
 const ofOAuth = refusalsIn('OAuthError')
-// The calls for scripts never answer 401. This status means that a client secret, a code or a refresh token is wrong,
-// and scripts do not send any of these.
+// The calls for scripts never answer 401. The status 401 means that a client secret, a code or a refresh token is
+// wrong, and scripts send none of these three.
 const { 401: _, ...ofScripts } = {
   ...refusalsIn('Message'),
   403: answer(
@@ -38,8 +38,8 @@ const { 401: _, ...ofScripts } = {
 }
 
 /**
- * Describes a body that can be a form, or the same fields as JSON. `example` contains example values that work in this
- * sandbox.
+ * Describes a body that can be a form or JSON, with the same fields. `example` contains example values that work in
+ * this sandbox.
  */
 function fieldsOf(schema: object, example: Record<string, string> = {}) {
   return {
@@ -91,7 +91,10 @@ export const meCall = {
   summary: 'Get the person who signed in',
   response: {
     200: answer('The person.', 'Person'),
-    403: answer('The access token is missing or not valid, or its account no longer exists.', 'Message'),
+    403: answer(
+      'The access token is missing or not valid, or the user of the token no longer has an account.',
+      'Message',
+    ),
     500: ofScripts[500],
     503: ofScripts[503],
   },

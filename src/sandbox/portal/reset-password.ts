@@ -11,7 +11,7 @@ import { setPageHeaders } from '../web/page-headers.ts'
 import { markBrowser, signBrowserOut } from './session.ts'
 import { makePurposeToken, readPurpose, type SignInPurpose } from './sign-in.ts'
 
-/** The routes give the same answer, and do the same work, whether the e-mail address has an account or not. */
+/** The routes give the same answer after the same time, whether the e-mail address has an account or not. */
 export function forgotPasswordRoutes(
   services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock' | 'sourceOf' | 'mailbox'>,
 ) {
@@ -43,7 +43,8 @@ export function forgotPasswordRoutes(
       if (made.isForSomebody) mailbox.deliver(mail)
       request.log.info({ code: 'password-reset-asked' }, 'a link to reset a password was asked for')
     }
-    // Show the same page whether a link was sent or not. The page also says how many links the portal sends at most.
+    // Show the same page whether the portal sent a link or not. The page also names the maximum number of links that
+    // the portal sends.
     return reply.viewAsync('reset-mail-sent', {
       title: 'Check your e-mail',
       email,
@@ -71,14 +72,14 @@ export function forgotPasswordRoutes(
       `Somebody asked to reset the password of your account at ${addresses.portalUrl}.`,
       `Choose a new password within ${resetLinkMinutes} minutes. The link works only once:`,
       `${addresses.portalUrl}/reset-password?token=${token}`,
-      'If you did not ask for this, ignore this mail: your password stays as it is.',
+      'If you did not ask for this, ignore this mail: your password does not change.',
     ].join('\n\n')
   }
 
   return { show, send }
 }
 
-/** A visitor can open the page several times: only setting a new password uses up the link. */
+/** A visitor can open the page several times. The link stops working only when the visitor sets a new password. */
 export function resetPasswordRoutes(
   services: Pick<Services, 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>,
 ) {
@@ -100,8 +101,8 @@ export function resetPasswordRoutes(
     // The password was changed after the token was read, so the link is no longer valid.
     if (changed instanceof Refusal) throw new Refusal('link-expired')
     await signBrowserOut(services, reply)
-    // By opening the mail, the owner has just proved that the account is theirs. Strangers' failed sign-ins must not
-    // lock the owner out.
+    // A person who opened the link in the mail is the owner of the account. Failed sign-ins of strangers must not lock
+    // the owner out.
     markBrowser(services, changed, reply)
     request.log.info({ code: 'password-reset', user: changed.userId }, 'a password was reset')
     return reply.viewAsync('password-reset', { title: 'Your password has been changed', email })

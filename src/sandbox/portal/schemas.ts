@@ -33,8 +33,8 @@ export const tokenRequest = {
       description: 'Required if grant_type is refresh_token, instead of code and redirect_uri.',
     },
     ...client,
-    // This field has no `format`, because parsing the address would take time. The exchange accepts only the redirect
-    // URI from the start of the login anyway.
+    // This field has no `format`, because parsing the address would take time. A `format` is not needed: the exchange
+    // accepts only the redirect URI from the start of the login.
     redirect_uri: { type: 'string', description: 'The same value as at the start of the login, byte for byte.' },
     state: {
       type: 'string',

@@ -13,11 +13,11 @@ const markCookieName = '__Host-portal-known'
 const markPurpose = 'known browser'
 const markLifetimeMs = 180 * 86_400_000
 
-// The cookies are Lax, because visitors arrive from another site. With a request from another site, a browser would not
-// send a Strict cookie.
+// The cookies are Lax, because visitors arrive from another site. A browser does not send a Strict cookie with a
+// request that begins at another site.
 const cookieOptions = { path: '/', secure: true, httpOnly: true, sameSite: 'lax' } as const
 
-/** Returns the user of this browser's session, or undefined. The call counts as a use of the session. */
+/** Returns the user of this browser's session, or undefined. Calling this function counts as a use of the session. */
 export async function findVisitor(
   services: Pick<Services, 'store' | 'clock'>,
   request: FastifyRequest,

@@ -21,7 +21,7 @@ export interface SignInPurpose {
   returnTo: string
   /** The application that the visitor is signing in to. Undefined if the visitor came to the portal's own pages. */
   applicationName: string | undefined
-  /** The origins to which the path may redirect the browser. */
+  /** The origins to which the portal may redirect the browser from this path. */
   formTargets: string[]
 }
 
@@ -193,7 +193,7 @@ export const signedOutPath = '/signed-out'
 export function signOutRoutes(services: Pick<Services, 'store' | 'clock' | 'keyRing'>) {
   /**
    * Shows the page with the button to sign out. Applications link to this page, because they cannot end the session at
-   * the portal. As long as this session lasts, the next login does not ask for a password.
+   * the portal themselves. Until this session ends, the portal does not ask for a password at the next login.
    */
   async function show(request: FastifyRequest, reply: FastifyReply) {
     return reply.viewAsync('sign-out', { title: 'Sign out', user: await findVisitor(services, request) })

@@ -159,8 +159,8 @@ function answerOf(error: unknown): MessageAnswer | undefined {
 }
 
 /**
- * If the refusal comes before the redirect URI is trusted, the script gets the text that a visitor would read on the
- * error page.
+ * If the portal refuses the request before it trusts the redirect URI, the script gets the text that a visitor would
+ * read on the error page.
  */
 function answerToUntrustedStart(refusal: Refusal): MessageAnswer | undefined {
   const { reason, details } = refusal

@@ -41,8 +41,8 @@ export interface SeedReport {
    */
   refused: string[]
   /**
-   * Clauses that say what people have changed, such as `the password was changed`. If `isForced` is true, seeding
-   * undoes these changes. Otherwise, seeding keeps them.
+   * Texts that say what people have changed, such as `the password was changed`. If `isForced` is true, seeding undoes
+   * these changes. Otherwise, seeding keeps them.
    */
   outdated: string[]
 }

@@ -1,5 +1,5 @@
-// The access tokens that belong to an application's credentials. The store has only the ids of these tokens. Such a
-// token ends when somebody revokes it, or when the application is removed.
+// The access tokens that belong to an application's credentials. The store has only the ids of these tokens. A token
+// ends when somebody revokes it, or when the application is removed.
 import { isPresent } from './present-applications.ts'
 import type { Db } from './schema.ts'
 

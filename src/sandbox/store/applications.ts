@@ -15,8 +15,8 @@ const portionBytes = 32 * 1024
 export type ApplicationFields = Record<Exclude<FieldName, 'redirectUris'>, string> & { redirectUris: string[] }
 
 /**
- * Says which user made a record, and with which client's token. If `clientId` is null, the user had a token from the
- * portal's own page, or no token.
+ * Says which user made a record, and with which client's token. If `clientId` is null, the user made the record without
+ * a client: with a token from the portal's own page, or without a token.
  */
 export interface Maker {
   userId: string
@@ -31,8 +31,8 @@ export interface Application extends ApplicationFields {
   createdAt: Date
   createdBy: string
   /**
-   * The same as `clientId` of Maker. Empty if an earlier version of the sandbox made the application, because that
-   * version did not store the client.
+   * The same as `clientId` of Maker. Empty if an earlier version of the sandbox made the application, because earlier
+   * versions did not store the client.
    */
   madeByClient: string | null
   updatedAt: Date
@@ -106,7 +106,7 @@ export async function* listApplicationsOf(db: Db, userId: string): AsyncGenerato
   }
 }
 
-/** If `isFull` is true, there may be more applications after this portion. */
+/** If `isFull` is true, more applications can follow this portion. */
 type Portion = { applications: Application[]; isFull: boolean }
 
 async function readPortion(db: Db, userId: string, last?: Application): Promise<Portion> {
@@ -165,9 +165,9 @@ export async function setApplicationFields(db: Db, id: string, fields: Applicati
 }
 
 /**
- * Removes an application. After that, no query finds the application, or the secrets, codes, tokens and consents of its
- * client. There may be very many of these rows, so the sweep deletes them later. If the user is not a developer of the
- * application, the function changes nothing and returns false.
+ * Removes an application. After the removal, no query finds the application, or the secrets, codes, tokens and consents
+ * of its client. An application can have very many of these rows, so the sweep deletes the rows later. If the user is
+ * not a developer of the application, the function changes nothing and returns false.
  */
 export async function removeApplicationOf(
   db: Db,

@@ -18,9 +18,9 @@ export async function addFirstSecret(db: Db, applicationId: string, hash: string
 }
 
 /**
- * Adds a secret. If there are then three secrets, the function removes the oldest secret. Call this in a transaction,
- * because it runs three statements. The transaction must already have written to the row of the application, so that
- * two calls cannot use the same generation number.
+ * Adds a secret. If the client then has three secrets, the function removes the oldest secret. Call this in a
+ * transaction, because it runs three statements. The transaction must write to the row of the application first. This
+ * write locks the row, so that two calls cannot use the same generation number.
  */
 export async function addClientSecret(db: Db, applicationId: string, hash: string, origin: Origin): Promise<void> {
   const latest = await db

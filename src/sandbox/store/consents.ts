@@ -1,5 +1,5 @@
-// The consents of users. A consent says that a user has allowed an application to sign them in. It is stored until the
-// user withdraws it.
+// The consents of users. A consent says that a user has allowed an application to sign them in. The store keeps a
+// consent until the user withdraws it.
 import { sql } from 'kysely'
 import { isPresent } from './present-applications.ts'
 import type { Db } from './schema.ts'

@@ -1,9 +1,9 @@
-// Counts failures for each account, client and network address, in all processes together, so that nobody can guess
-// passwords or secrets without limit.
+// Counts failures for each account, client and network address, in all processes together, so that nobody can try an
+// unlimited number of passwords or secrets.
 import { sql } from 'kysely'
 import type { Db } from './schema.ts'
 
-/** One count of failures. If the key would contain personal data, the caller hashes this data first. */
+/** One count of failures. If a key contains personal data, the caller must hash this data first. */
 export interface Bucket {
   key: string
   limit: number
@@ -15,8 +15,9 @@ export interface Bucket {
 export const failureWindowMs = 15 * 60_000
 
 /**
- * If two requests arrive at the same time, the request that read the clock earlier may be counted later. Its window
- * then ends a little before the stored window, although no clock is wrong. Such small differences are tolerated.
+ * If two requests arrive at the same time, the request that read the clock earlier may be counted later. The window of
+ * this request then ends a little before the stored window, although no clock is wrong. The code accepts differences up
+ * to this limit.
  */
 const clockToleranceMs = 60_000
 
@@ -37,7 +38,7 @@ export async function findBackOff(db: Db, buckets: Bucket[], now: Date): Promise
     const row = rows.find(({ bucket }) => bucket === key)
     const isFull = row !== undefined && row.count >= limit
     // Compare the end of the stored window with the end of a window that begins now. If the stored window ends much
-    // later, a clock was ahead when the window was stored. Ignore such a window.
+    // later, a clock was ahead when the window was stored. Ignore this window.
     return isFull && row.windowEndsAt <= nowMs + windowMs + clockToleranceMs ? row.windowEndsAt - nowMs : 0
   })
   return Math.ceil(Math.max(0, ...waits) / 1000)

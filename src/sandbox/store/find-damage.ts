@@ -17,8 +17,8 @@ export function findDamage(path: string): string | undefined {
 }
 
 /**
- * Finds an incomplete record. No transaction of the sandbox leaves such a record (F-34), but another program or a
- * failing disk may.
+ * Finds an incomplete record. The sandbox itself never leaves an incomplete record (F-34). Another program or a failing
+ * disk can leave one.
  */
 function findHalf(database: DatabaseSync): string | undefined {
   // A new file has no tables. If another program made the file, the migration refuses it later.

@@ -77,9 +77,9 @@ function isOfUserAndClient(userId: string, clientId: string | null): RawBuilder<
 
 /**
  * Ends the oldest grants if this user has more live grants for this client than the limit. The limit also applies to
- * ended grants: the function deletes those above the limit, at most two per call, so that logins cannot fill the
- * database. If `clientId` is null, the function does this for the access tokens from the portal's own page. Call this
- * in the transaction that inserted the new grant, because it runs two statements.
+ * ended grants. The function deletes the ended grants above the limit, at most two in each call, so that logins cannot
+ * fill the database. If `clientId` is null, the function does this for the access tokens from the portal's own page.
+ * Call this in the transaction that inserted the new grant, because it runs two statements.
  */
 export async function endSurplusGrants(db: Db, userId: string, clientId: string | null, now: Date): Promise<void> {
   const nowMs = now.getTime()
@@ -92,8 +92,8 @@ export async function endSurplusGrants(db: Db, userId: string, clientId: string 
     )
   `.execute(db)
   // Leave expired families to the sweep, because their access tokens may still be valid. Delete at most two grants, to
-  // keep the transaction short. Usually each call follows one new grant. If many grants have ended at the same time,
-  // their number still falls back to the limit, because each call deletes two ended grants.
+  // keep the transaction short. Usually there is one call for each new grant, so the number of ended grants falls to
+  // the limit, even if many grants have ended at the same time.
   const isEnded = sql`(revoked_at is not null or (redeemed_at is null and expires_at <= ${nowMs}))`
   await sql`
     delete from grants where id in (
@@ -105,7 +105,7 @@ export async function endSurplusGrants(db: Db, userId: string, clientId: string 
 
 /**
  * Redeems a code once. If several callers send the same code, in one process or in several processes, only the first
- * caller gets a result. The other callers get undefined. The condition contains everything that the code is bound to,
+ * caller gets a result. The other callers get undefined. The statement compares every value that the code is bound to,
  * so a wrong exchange changes nothing.
  */
 export async function redeemGrant(
@@ -115,8 +115,8 @@ export async function redeemGrant(
 ): Promise<RedeemedCode | undefined> {
   const nowMs = now.getTime()
   const { codeHash, clientId, redirectUri, stateHash, codeChallenge } = binding
-  // If the login had no state, the state of the exchange is not compared. The statement is SQL text, because building
-  // it with Kysely for each exchange would take longer than running it.
+  // If the login had no state, the statement accepts any state in the exchange. The statement is SQL text, because
+  // building it with Kysely for each exchange would take longer than running it.
   const { rows } = await sql<RedeemedCode>`
     update grants
     set redeemed_at = ${nowMs}, refresh_token_hash = ${refreshTokenHash},
@@ -176,8 +176,8 @@ export interface LiveGrant {
   userId: string
   clientId: string | null
   /**
-   * Up to and including this generation, the laboratory has let the access tokens expire early. Null if no
-   * access token has expired early.
+   * The laboratory has let the access tokens of this generation, and of all earlier generations, expire early. Null if
+   * no access token has expired early.
    */
   expiredGeneration: number | null
 }
@@ -247,8 +247,8 @@ export interface PortalGrant {
 }
 
 /**
- * Lists the user's valid access tokens from the portal's own page, the newest first. A user cannot have more such
- * tokens than the limit.
+ * Lists the user's valid access tokens from the portal's own page, the newest first. The limit mostLiveGrants also
+ * applies to these tokens.
  */
 export async function listPortalGrants(db: Db, userId: string, now: Date): Promise<PortalGrant[]> {
   const rows = await db
@@ -265,9 +265,7 @@ export async function listPortalGrants(db: Db, userId: string, now: Date): Promi
   return rows.map(row => ({ ...row, createdAt: new Date(row.createdAt), expiresAt: new Date(row.expiresAt) }))
 }
 
-/**
- * Ends one of this user's access tokens from the portal's own page. Does nothing if `id` is not the id of such a token.
- */
+/** Ends one of this user's access tokens from the portal's own page. Does nothing for any other `id`. */
 export async function revokePortalGrant(db: Db, userId: string, id: string, now: Date): Promise<void> {
   await db
     .updateTable('grants')

@@ -1,13 +1,13 @@
-// If several statements wait for the database, this code runs them in one transaction, because most of a transaction's
-// time is spent on writing to the disk.
+// If several statements wait for the database, this code runs them in one transaction. This saves time, because the
+// slowest part of a transaction is writing to the disk.
 
 import type { Db } from './schema.ts'
 import type { Database } from './store.ts'
 import { storeFaultOf } from './store-fault.ts'
 
 /**
- * A function that waits for its turn, at least until the events of this moment are handled, and then runs the work.
- * While the database is locked, it repeats the work.
+ * A function that waits for its turn, and then calls `run`. It waits at least until the event loop has handled the
+ * current events. If the database is locked, the function calls `run` again.
  */
 export type Patiently = <T>(run: () => Promise<T>) => Promise<T>
 
@@ -18,8 +18,8 @@ interface Waiting {
 }
 
 /**
- * Returns a function that runs a statement. The function's promise resolves when the statement's change is on the disk,
- * and rejects if this change cannot be written.
+ * Returns a function that runs a statement. The promise resolves when the change of the statement is on the disk. The
+ * promise rejects if the change cannot be written.
  */
 export function makeGroupCommit(writer: Db, patiently: Patiently): Database['write'] {
   const waiting: Waiting[] = []
@@ -28,7 +28,8 @@ export function makeGroupCommit(writer: Db, patiently: Patiently): Database['wri
     let group: Waiting[] = []
     try {
       const results = await patiently(() => {
-        // All statements that have arrived by now run in this transaction. A repeated attempt keeps its group.
+        // All statements that wait now run in this transaction. If the transaction is repeated, it runs the same
+        // statements again.
         if (group.length === 0) group = waiting.splice(0)
         return runGroup(writer, group)
       })

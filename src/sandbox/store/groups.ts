@@ -51,7 +51,7 @@ export async function setGroupName(db: Db, id: string, name: string): Promise<vo
 }
 
 /**
- * Call this when the last member has left the group. After that, nobody can join the group. If the group still has
+ * Call this when the last member has left the group. After this call, nobody can join the group. If the group still has
  * applications, it is deleted together with the last application.
  */
 export async function endGroup(db: Db, id: string): Promise<void> {

@@ -25,7 +25,7 @@ export async function createKeys(db: Db, now: Date): Promise<void> {
 }
 
 /**
- * Adds a signing key. After that, new tokens are signed with this key. Tokens that were signed with older keys stay
+ * Adds a signing key. The sandbox then signs new tokens with this key. Tokens that were signed with older keys stay
  * valid. Resolves to the id of the key. Call this in a transaction, because it runs two statements.
  */
 export async function addSigningKey(db: Db, now: Date): Promise<string> {
@@ -42,8 +42,8 @@ export async function addSigningKey(db: Db, now: Date): Promise<string> {
       id,
       kind: 'signing',
       material: JSON.stringify(privateKey.export({ format: 'jwk' })),
-      // The newest key is used for signing. Make sure that this key is the newest, even if another machine made the
-      // previous key and that machine's clock is ahead of ours.
+      // The newest key is used for signing. Make sure that this key is the newest. The clock of the machine that made
+      // the previous key may be ahead of this machine's clock.
       created_at: Math.max(now.getTime(), (newest?.createdAt ?? 0) + 1),
     })
     .execute()
@@ -51,8 +51,8 @@ export async function addSigningKey(db: Db, now: Date): Promise<string> {
 }
 
 /**
- * Removes all signing keys except the key with this id. After that, the API refuses tokens that were signed with the
- * removed keys. Resolves to the number of removed keys.
+ * Removes all signing keys except the key with this id. The API then refuses tokens that were signed with the removed
+ * keys. Resolves to the number of removed keys.
  */
 export async function removeOtherSigningKeys(db: Db, id: string): Promise<number> {
   const { numDeletedRows } = await db

@@ -1,5 +1,5 @@
-// Records that clients have made on a user's behalf. A client may still be able to use such a record after the user has
-// withdrawn the consent for this client.
+// Records that clients have made on a user's behalf. If the user withdraws the consent for a client, the client may
+// still know a secret or a token of these records.
 import { sql } from 'kysely'
 import { selectApplicationsOf } from './applications.ts'
 import { selectApplications } from './present-applications.ts'
@@ -7,17 +7,17 @@ import type { Db } from './schema.ts'
 
 export interface MadeId {
   applicationId: string
-  /** Empty if an earlier version of the sandbox made the record, because that version did not store the client. */
+  /** Empty if an earlier version of the sandbox made the record, because earlier versions did not store the client. */
   clientId: string
 }
 
 /** An application that a client has made, or another application for which the client has made a secret. */
 export interface MadeByClient extends MadeId {
   applicationName: string
-  /** Null if the client was removed, or if nobody knows which client made the record. */
+  /** Null if the client was removed, or if the store does not know which client made the record. */
   clientName: string | null
   what: 'application' | 'secret'
-  /** Whether the client knows a still valid secret or token of the application. */
+  /** Whether the client knows a secret or token of the application that is still valid. */
   isKnown: boolean
   /** Whether the application has a valid secret that the client did not make. */
   hasOtherSecret: boolean

@@ -63,7 +63,7 @@ export async function countMembers(db: Db, groupId: string): Promise<number> {
 
 /**
  * Lists the groups that the user has made, and then the user's other groups. In both parts of the list, the oldest
- * membership comes first. Therefore a group that somebody else made is never listed before the user's own groups.
+ * membership comes first. The user's own groups therefore always come before the groups that other people made.
  */
 export async function listMemberships(db: Db, userId: string): Promise<Membership[]> {
   const rows = await db
@@ -108,8 +108,8 @@ export interface GroupOfUser {
   memberCount: number
 }
 
-// The page shows at most this number of groups, because nobody reads more. Today a user cannot have so many groups, but
-// earlier versions of the sandbox had no limit.
+// The page shows at most this number of groups, because nobody reads a longer list. Today a user cannot have so many
+// groups, but a user of an earlier version of the sandbox may have more.
 const shownGroups = 100
 
 /** Lists at most 100 groups of a user. The groups that the user has made come first. This takes two queries. */

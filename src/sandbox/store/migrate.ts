@@ -1,5 +1,5 @@
 // Migrates the database to the schema of this version of the sandbox. If this is not possible, the code leaves the
-// database unchanged. The migration never deletes a database to make a new one.
+// database unchanged. The migration never replaces a database with a new database.
 import { sql } from 'kysely'
 import { createKeys } from './keys.ts'
 import type { Db } from './schema.ts'
@@ -11,8 +11,8 @@ export interface Migration {
   name: string
   /**
    * The statements of the step, in order. A string is SQL for both kinds of databases. An object has separate
-   * statements for SQLite and PostgreSQL. SQLite ignores foreign keys while steps run, so deletes do not cascade: if a
-   * step deletes rows, it must also delete the rows that refer to these rows.
+   * statements for SQLite and PostgreSQL. SQLite ignores foreign keys while steps run. If a step deletes rows, the step
+   * must therefore also delete the rows that refer to the deleted rows.
    */
   statements: readonly (string | Record<DatabaseKind, readonly string[]>)[]
 }
@@ -78,8 +78,8 @@ async function readVersion(db: Db): Promise<number> {
 }
 
 /**
- * Throws if a row refers to a row that does not exist. Foreign keys were off while the steps ran. Before the
- * transaction ends, this check must therefore find rows that PostgreSQL would have refused.
+ * Throws if a row refers to a row that does not exist. SQLite ignores foreign keys while the steps run, so this check
+ * must find the rows that PostgreSQL would refuse, before the transaction ends.
  */
 async function refuseOrphans(db: Db): Promise<void> {
   const { rows } = await sql<{ table: string; parent: string }>`pragma foreign_key_check`.execute(db)

@@ -18,8 +18,8 @@ export const makers: Migration = {
 }
 
 // Before this step, seeding made a user and the user's group in one transaction, with the same time of creation. For
-// users who signed up themselves, the two times differ. An application that was made with a call to the API has app
-// access tokens. A seeded application has none.
+// users who signed up themselves, the two times differ. An application that was made with a call to the API has access
+// tokens of its own. A seeded application has no access tokens.
 const isSeededUser = `exists (select 1 from groups where groups.created_by = users.id
   and groups.created_at = users.created_at and groups.name = 'Sandbox developers')`
 const isSeededClient = 'not exists (select 1 from app_access_tokens where application_id = applications.id)'
@@ -90,8 +90,8 @@ const invitations: Migration = {
 }
 
 /**
- * Adds the time of an application's removal. After that time, no query finds the application, and the sweep deletes its
- * rows portion by portion.
+ * Adds the time of an application's removal. After the removal, no query finds the application, and the sweep deletes
+ * its rows portion by portion.
  */
 const removedApplications: Migration = {
   name: 'removed applications',
@@ -133,7 +133,7 @@ const applicationVersions: Migration = {
 
 /**
  * Limits what one client can store. Keeps only the newest 100 replaced tokens of a family. Adds a number to each grant,
- * so that a person's oldest grant can be ended first.
+ * so that the store can end a person's oldest grant first.
  */
 export const boundsOfGrants: Migration = {
   name: 'bounds of grants',

@@ -27,7 +27,7 @@ export async function openStore(databaseUrl: Secret, options: StoreOptions, step
     },
     async probe() {
       // Write rows that need some new pages of the database, and delete the rows again. Changing an existing row would
-      // prove nothing, because such a change succeeds even on a full disk. The probe needs more pages than a new
+      // prove nothing, because this change succeeds even on a full disk. The probe needs more pages than a new
       // application, so a store without room for an application counts as not ready.
       const ids = Array.from({ length: 12 }, () => randomBytes(1000).toString('base64url'))
       await database.transaction(async db => {

@@ -88,8 +88,8 @@ export async function deletePortalSession(db: Db, idHash: string): Promise<void>
 
 /**
  * Ends every session of the user, and every grant for any application (RFC 9700 4.14.2). Call this in a transaction,
- * because it runs several statements. It locks the user first, and therefore waits for a sign-in that has already
- * checked the password (lockProof).
+ * because it runs several statements. The function locks the user first, and therefore waits for a sign-in that has
+ * already checked the password (lockProof).
  */
 export async function signOutEverywhere(db: Db, userId: string, now: Date): Promise<void> {
   await lockUser(db, userId)

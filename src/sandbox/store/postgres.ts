@@ -9,7 +9,8 @@ import { type StoreFault, StoreUnreachable, storeFaultOf } from './store-fault.t
 
 const bigintOid = 20
 
-// A request may wait two seconds for the database (F-30): one second for a connection, and then one second for a lock.
+// A request waits at most two seconds for the database (F-30): one second for a connection, and then one second for a
+// lock.
 const connectionTimeoutMs = 1000
 const lockTimeoutMs = 1000
 
@@ -42,17 +43,17 @@ export async function openPostgresDatabase(
 }
 
 /**
- * Readers have their own connections, so that they never wait behind writers that wait for a lock. `onLost` is called
- * for each connection that breaks, whether it is idle or in use. Without a listener, the error of such a connection
- * would end the process.
+ * Readers have their own connections, so that no reader waits for a writer that waits for a lock. `onLost` is called
+ * for each connection that breaks, idle or in use. Without a listener, the error of a broken connection would end the
+ * process.
  */
 function openPostgres(url: string, onLost: (error: Error) => void): { reader: Db; writer: Db } {
   const limits = {
     connectionTimeoutMillis: connectionTimeoutMs,
     lock_timeout: lockTimeoutMs,
     statement_timeout: 3000,
-    // This limit is a little longer than statement_timeout, so that the server reports the error first: the server's
-    // error says more.
+    // This limit is a little longer than statement_timeout, so that the server reports its error first. The server's
+    // error says more than the error of pg.
     query_timeout: 3500,
     idle_in_transaction_session_timeout: 5000,
   }
@@ -96,7 +97,8 @@ function connect(config: pg.PoolConfig, onLost: (error: Error) => void): Db {
 }
 
 // After these faults, remove the connection from the pool. If a connection no longer answers, the next request would
-// wait for it in vain. If the server has become a read-only replica, a new connection may reach the new primary server.
+// wait for it until a time limit. If the server has become a read-only replica, a new connection may reach the new
+// primary server.
 const hopeless: (StoreFault | undefined)[] = ['unreachable', 'read-only']
 
 function discardLost(pool: pg.Pool): PostgresPool {
@@ -122,7 +124,7 @@ function discardLost(pool: pg.Pool): PostgresPool {
 /**
  * Turns an error of connecting into StoreUnreachable. A server can refuse a connection for many reasons, each with its
  * own code: the database is closed or does not exist, the role or its password is no longer valid, or TLS is missing.
- * In all these cases, the request's own statement is not the cause.
+ * In all these cases, the cause is not the statement of the request.
  */
 function throwUnreachable(error: Error & { code?: string }): never {
   // An AggregateError has no message of its own. Node throws it for a host with several addresses.

@@ -9,10 +9,7 @@ import type { Db } from './schema.ts'
  * `applications` or join it.
  */
 export const isPresent = sql<boolean>`applications.removed_at is null`
-/**
- * A condition for removed applications. It is written with `> 0` so that the database can use the index of removed
- * applications.
- */
+/** A condition for removed applications. With `> 0`, the database can use the index of removed applications. */
 export const isRemoved = sql<boolean>`applications.removed_at > 0`
 
 export function selectApplications(db: Db) {
@@ -24,8 +21,8 @@ export function updateApplications(db: Db) {
 }
 
 /**
- * Returns a query that removes applications. Add a `where` that selects the applications. After the query, no other
- * query finds such an application, or the secrets, codes, tokens and consents of its client.
+ * Returns a query that removes applications. Add a `where` that selects the applications. After this query, no other
+ * query finds these applications, or the secrets, codes, tokens and consents of their clients.
  */
 export function removeApplications(db: Db, now: Date) {
   return updateApplications(db).set({ removed_at: now.getTime() }).returning('id')

@@ -29,8 +29,8 @@ export class RenewedTooOften extends Error {
 /**
  * Replaces the token with its successor, but only once. If several callers send the same token, in one process or in
  * several processes, only the first caller gets a result. The other callers get undefined. The end of the family does
- * not change. Call this in a transaction, because it runs several statements, and nothing must change if it throws
- * RenewedTooOften.
+ * not change. Call this in a transaction, because it runs several statements. If it throws RenewedTooOften, nothing
+ * must change.
  */
 export async function replaceRefreshToken(
   db: Db,
@@ -83,7 +83,7 @@ async function refuseTooOften(db: Db, { grantId, generation }: TokenFamily, nowM
     .executeTakeFirst()
   const waitMs = sixtyBefore ? sixtyBefore.spentAt + minuteMs - nowMs : 0
   // If the client would have to wait for more than a minute, a clock was ahead when the stored time was written. Ignore
-  // such a time.
+  // this stored time.
   if (waitMs > 0 && waitMs <= minuteMs) throw new RenewedTooOften(Math.ceil(waitMs / 1000))
 }
 
@@ -144,7 +144,7 @@ export async function findFamilyId(
 
 /**
  * Finds out which client received the token, and whether the token was replaced. The reason for a refusal depends on
- * both.
+ * both facts.
  */
 export async function describeToken(
   db: Db,

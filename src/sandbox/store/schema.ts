@@ -92,8 +92,8 @@ interface ClientSecretTable {
   hash: string
   created_at: number
   /**
-   * If an earlier version of the sandbox made the secret, this column and made_by_client are empty, because that
-   * version did not store the creator.
+   * If an earlier version of the sandbox made the secret, this column and made_by_client are empty, because earlier
+   * versions did not store the creator.
    */
   created_by: string
   made_by_client: string | null
@@ -115,7 +115,7 @@ interface SeededClientTable {
   id: string
   /**
    * The same hash as in client_secrets. If an earlier version of the sandbox applied the settings, this column and
-   * redirect_uris are null, because that version did not store them.
+   * redirect_uris are null, because earlier versions did not store these values.
    */
   secret_hash: string | null
   redirect_uris: string | null
@@ -146,12 +146,12 @@ interface GrantTable {
   generation: number
   /**
    * The number of this grant among the user's grants for this client. Because of this number, the order of the grants
-   * does not depend on a clock. It is 0 if an earlier version of the sandbox made the grant.
+   * does not depend on a clock. The number is 0 if an earlier version of the sandbox made the grant.
    */
   sequence: Generated<number>
   /**
-   * Access tokens of this generation and of all earlier generations count as expired, even if their claims contain a
-   * later time.
+   * Access tokens of this generation and of all earlier generations count as expired, even if the time in their claims
+   * has not passed.
    */
   expired_generation: Generated<number | null>
   /**

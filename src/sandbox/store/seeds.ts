@@ -5,13 +5,13 @@ import { normaliseEmail } from './users.ts'
 
 export interface SeededUser {
   userId: string
-  /** The hash of the password that seeding applied last. The user may have changed the password since. */
+  /** The hash of the password that seeding applied last. The user may have changed the password since then. */
   passwordHash: string
 }
 
 /**
- * The settings that seeding applied last. If an earlier version of the sandbox applied them, both fields are null,
- * because that version did not store them.
+ * The settings that seeding applied last. If an earlier version of the sandbox applied the settings, both fields are
+ * null, because earlier versions did not store these values.
  */
 export interface SeededClient {
   secretHash: string | null

@@ -65,7 +65,7 @@ function inTime(): number {
 }
 
 /**
- * Repeats the work while the database is locked. This is safe, because an attempt that fails with "busy" is rolled back
+ * Repeats `run` while the database is locked. This is safe, because an attempt that fails with "busy" is rolled back
  * completely.
  */
 async function untilFree<T>(run: () => Promise<T>, deadline: number): Promise<T> {

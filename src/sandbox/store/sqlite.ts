@@ -5,8 +5,9 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlit
 import { CompiledQuery, type DatabaseConnection, Kysely, SqliteDialect, SqliteDriver, sql } from 'kysely'
 import type { Db, Tables } from './schema.ts'
 
-// node:sqlite blocks the event loop while it waits for a lock. The busy timeout is therefore short, about as long as a
-// transaction of another process takes. If this is not enough, the store waits longer without blocking.
+// node:sqlite blocks the event loop while it waits for a lock. The busy timeout is therefore short: about as long as a
+// transaction of another process takes. If the database is still locked after that, the store waits longer, but without
+// blocking.
 const busyTimeoutMs = 20
 
 // Limits how many prepared statements are kept. A query with a list of values needs a separate statement for each
@@ -77,8 +78,9 @@ class ImmediateDriver extends SqliteDriver {
     this.#isInTransaction = isInTransaction
   }
 
-  // Use an immediate transaction. A deferred transaction may read first and write later. It fails if another process
-  // has written in the meantime. In this case, SQLite does not even wait for the busy timeout.
+  // Use an immediate transaction. A deferred transaction may read first and write later. A deferred transaction fails
+  // if another process has written in the meantime. In this case, SQLite fails at once, without waiting for the busy
+  // timeout.
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
     await connection.executeQuery(CompiledQuery.raw('begin immediate'))
   }

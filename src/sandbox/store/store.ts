@@ -1,7 +1,7 @@
 // The interface of the store, which is the same for both kinds of databases: read, write and transaction. A function
-// that locks a row sets a column to its own value. PostgreSQL then locks the row until the transaction ends.
-// `select … for update` would be clearer, but SQLite does not have it, and all queries must run on both databases. SQLite
-// itself needs no such lock.
+// that locks a row sets a column to its own value. PostgreSQL then locks the row until the transaction ends. `select …
+// for update` would be clearer, but SQLite does not have it, and all queries must run on both databases. SQLite does
+// not need this lock, because it runs only one writing transaction at a time.
 import type { Db } from './schema.ts'
 
 /** A database that is open and has the current schema. */
@@ -12,8 +12,8 @@ export interface Database {
   write<T>(statement: (db: Db) => Promise<T>): Promise<T>
   /**
    * Use this for several statements that must take effect together or not at all. On SQLite, `work` runs again if
-   * another process holds a lock, so `work` may do nothing except send queries. On PostgreSQL, `work` runs once: if it
-   * waits too long for a lock, the transaction fails.
+   * another process holds a lock, so `work` must only send queries. On PostgreSQL, `work` runs once: if it waits too
+   * long for a lock, the transaction fails.
    */
   transaction<T>(work: (db: Db) => Promise<T>): Promise<T>
   close(): Promise<void>

@@ -102,7 +102,7 @@ function inPortions(store: Store, signal: AbortSignal | undefined) {
 
   /**
    * First deletes the replaced refresh tokens of the grants, and then the grants. The grants of a portion can have
-   * thousands of these tokens, and a single statement must not delete so many rows.
+   * thousands of these tokens, and one statement must not delete so many rows.
    */
   async function deleteGrants(condition: Condition): Promise<number> {
     let swept = 0
@@ -119,7 +119,7 @@ function inPortions(store: Store, signal: AbortSignal | undefined) {
 
 export interface Sweeper {
   start(): void
-  /** Stops a running sweep. Resolves when the sweep has stopped, which does not take long. */
+  /** Stops a running sweep. Resolves soon, when the sweep has stopped. */
   stop(): Promise<void>
 }
 
@@ -132,7 +132,7 @@ export function createSweeper(store: Store, onFailed: (error: Error) => void, pa
   function sweepLater(): void {
     if (stopping.signal.aborted) return
     timer = setTimeout(() => {
-      // Use the machine's clock: a test that moves the clock of the sandbox must not delete rows.
+      // Use the machine's clock, so that a test that moves the clock of the sandbox does not delete rows.
       running = sweep(store, new Date(), stopping.signal).catch(onFailed).finally(sweepLater)
     }, pauseMs).unref()
   }

@@ -10,8 +10,8 @@ const removeFolder = (folder: string) => rmSync(folder, { recursive: true, force
 const removeAll = () => folders.forEach(removeFolder)
 
 /**
- * `remove` deletes the file, and may be called more than once. If nobody has called it before, the file is deleted when
- * the process ends.
+ * `remove` deletes the file, and can be called more than once. If nobody calls `remove`, the file is deleted when the
+ * process ends.
  */
 export function makeTemporaryFile(): { path: string; remove(): void } {
   const folder = mkdtempSync(join(tmpdir(), 'sandbox-'))

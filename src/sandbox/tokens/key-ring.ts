@@ -25,8 +25,9 @@ export interface KeyRing {
 // How long after a rotation an instance may still sign with the old key.
 const maxAgeMs = 5000
 // Do not read the keys more often than this. Otherwise tokens with invented key ids, or requests for the public keys,
-// could cause many queries. The price: if another instance signs with a new key within a second after this instance has
-// read the keys, this instance may refuse the token until the second has passed. The client then renews its session.
+// could cause many queries. This has a disadvantage: if another instance signs with a new key within a second after
+// this instance has read the keys, this instance may refuse the token until the second has passed. The client then
+// renews its session.
 const minAgeMs = 1000
 
 /** If a key cannot be read, the function throws UnusableDatabase. It also throws the errors of the store. */

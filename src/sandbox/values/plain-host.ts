@@ -1,4 +1,4 @@
-// Decides which hosts are allowed in an address. An address with such a host is safe in a header and in a page.
+// Decides which hosts are allowed in an address. An address with an allowed host is safe in a header and in a page.
 
 /** The end of an error message about an address. It says which hosts are allowed. */
 export const plainHostRule = 'with a host of letters, digits, dots and hyphens'

@@ -37,8 +37,8 @@ export const orderBody = {
       type: 'string',
       enum: ['before', 'after'],
       description:
-        'Whether the fault happens before or after the platform has acted. Send this only with `place` and `kind`. The default is usually `before`. If the kind needs the ' +
-        'platform’s own answer, the default is `after`.',
+        'Whether the fault happens before or after the platform has acted. Send this only with `place` and `kind`. If the kind needs the ' +
+        'platform’s own answer, the default is `after`. Otherwise, the default is `before`.',
     },
     clientId: {
       ...textOrNull,
@@ -55,7 +55,7 @@ export const orderBody = {
       minimum: 0,
       maximum: mostTimes,
       default: 0,
-      description: 'How many matching requests get their usual answer before the fault happens.',
+      description: 'How many matching requests this fault skips before it happens.',
     },
     times: {
       anyOf: [{ type: 'integer', minimum: 1, maximum: mostTimes }, { enum: ['always'] }],

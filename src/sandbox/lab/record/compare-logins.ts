@@ -22,8 +22,8 @@ export type LoginComparison = ReturnType<typeof createLoginComparison>
 export interface OtherLogins {
   /**
    * Whether one of the other logins was started with the state that has this hash. A login in the same portal session
-   * does not count if the client exchanged a code in only one of the two logins. In this case, the visitor may have
-   * gone back in the browser, and the browser then sent the same login request again.
+   * counts only if the client exchanged a code in both logins. Otherwise the visitor may have gone back in the browser,
+   * and the browser then sent the same login request again.
    */
   haveState(hash: string): boolean
   /**

@@ -21,8 +21,8 @@ import {
 
 const path = '/account/applications'
 export const madePath = `${path}#made`
-// How many entries each list shows at most. Nobody reads more. Withdrawn and removed entries disappear, and renewed
-// entries move to the end of the list. Therefore the visitor can reach all entries.
+// The maximum number of entries in each list. Nobody reads a longer list. Withdrawn and removed entries disappear, and
+// renewed entries move to the end of the list, so the visitor can reach all entries.
 const mostShown = 100
 
 interface OneClient {
@@ -58,7 +58,7 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'addresses' |
       question: ['Withdraw access from “', '”?'],
       name,
       texts: [
-        'The application can no longer act as you. The next time you sign in to the application, it has to ask you again.',
+        'The application can no longer act as you. The next time you sign in to the application, the portal asks you for your consent again.',
       ],
       stays:
         'The applications that it created for you stay. The next page lists these applications. On that page, you can renew their secrets or remove the applications.',

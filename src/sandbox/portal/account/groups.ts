@@ -264,9 +264,9 @@ export const problemsOfGroups: Partial<Record<Reason, string>> = {
 }
 
 /**
- * Does the work. If the work was refused, the function resolves to a sentence for the page, otherwise to undefined. A
- * reason in `isDone` does not count as a refusal: it means that the same form was sent before and the work is already
- * done.
+ * Runs `work`. If a Refusal is thrown, the function resolves to a sentence for the page. Otherwise, it resolves to
+ * undefined. A reason in `isDone` does not count as a refusal: an earlier request with the same form has already made
+ * the change.
  */
 async function findProblem(work: () => Promise<unknown>, isDone: Reason[] = []): Promise<string | undefined> {
   try {

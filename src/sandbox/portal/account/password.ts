@@ -23,7 +23,7 @@ export function passwordRoutes(services: Pick<Services, 'store' | 'keyRing' | 'p
     const { password = '', newPassword = '' } = fields
     const { email } = visitorOf(request)
     const source = services.sourceOf(request)
-    // Wrong passwords count in the same way as at sign-in. Otherwise a stranger could guess passwords in a browser in
+    // Count wrong passwords in the same way as at sign-in. Otherwise a stranger could guess passwords in a browser in
     // which the user is still signed in.
     const checked = await catchRefusal(
       checkPassword(services, { email, password, source, mark: readMark(services, request) }),

@@ -5,7 +5,7 @@ import { selectApplications } from '../present-applications.ts'
 import type { Db } from '../schema.ts'
 import { normaliseEmail, type User, userColumns } from '../users.ts'
 
-/** Marks a record. MarkedTable explains `suite`. */
+/** Marks a record. The comment of MarkedTable explains `suite`. */
 export async function markAsMade(
   db: Db,
   table: 'users' | 'groups' | 'applications',

@@ -16,12 +16,12 @@ export interface Removed {
   applications: string[]
 }
 
-// Each further round removes records that other requests have made during the previous round.
+// Each round after the first removes records that other requests made during the previous round.
 const mostRounds = 10
 
 /**
- * If `suite` is undefined, the function removes the records of all suites. Other people and other suites can continue
- * to work in the meantime.
+ * If `suite` is undefined, the function removes the records of all suites. Other people and other suites can use the
+ * sandbox while the function runs.
  */
 export async function removeMade(store: Store, suite: string | undefined, now: Date): Promise<Removed> {
   const removed: Removed = { people: 0, groups: 0, applications: [] }
@@ -65,8 +65,8 @@ function selectMade(suite: string | undefined) {
       .select('id')
       .where(isOfSuite)
       .union(db.selectFrom('applications').select('id').where('created_by', 'in', people(db)))
-      // A group can be removed only after its applications. So also include an application of these groups if it was
-      // removed earlier, or if its creator no longer exists.
+      // A group can be removed only after its applications. So the query also selects each application of these groups
+      // that was removed earlier, or whose creator no longer exists.
       .union(
         db
           .selectFrom('applications')
