@@ -69,8 +69,8 @@ export function findPasswordProblem(password: string, email: string): string | u
   // Half a surrogate pair would be hashed as another character.
   if (!password.isWellFormed()) return 'Use only letters, numbers and symbols.'
   const address = normaliseEmail(email)
-  // If the text is not an address, normaliseEmail returns an empty string, and there is no address to compare the
-  // password with.
+  // If the text is too long for an address, normaliseEmail returns an empty string. Then there is no address to compare
+  // the password with.
   if (address !== '' && [address, address.split('@')[0]].includes(normaliseEmail(password)))
     return 'Choose a password that is not your e-mail address.'
   return undefined
