@@ -56,7 +56,7 @@ export const settings = [
     name: 'MAX_CONNECTIONS',
     default: '1000',
     about:
-      'How many connections may be open at the same time, on all addresses together. Further connections are closed immediately.',
+      'The maximum number of open connections, on all addresses together. The sandbox closes further connections immediately.',
   },
   { name: 'ACCESS_TOKEN_SECONDS', default: '86400', about: 'The lifetime of a client’s access token, in seconds.' },
   { name: 'CODE_SECONDS', default: '60', about: 'The lifetime of a code, in seconds, 600 at most.' },
@@ -95,7 +95,7 @@ export interface SandboxConfig {
   apiUrl: string
   /** The addresses and networks of proxies whose X-Forwarded-For header is trusted. */
   trustedProxies: string[]
-  /** How many connections may be open at the same time, on all addresses of all listeners together. */
+  /** The maximum number of open connections, on all addresses of all listeners together. */
   maxConnections: number
   /** How long a client's access token is valid, and how long a client can exchange a code. */
   accessTokenSeconds: number

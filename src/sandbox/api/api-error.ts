@@ -32,8 +32,8 @@ export function toErrorBody(status: number, message: string | FieldProblems) {
 }
 
 /**
- * After this call, the scope sends every error, including Fastify's errors, in the form of the API's errors. If callers
- * must not see the details of an error, they get a 500 answer.
+ * After this call, the scope sends every error, including Fastify's errors, in the form of the API's errors. For an
+ * error whose details callers must not see, the answer has the status 500.
  */
 export function answerInApiDialect(scope: FastifyInstance): void {
   scope.setErrorHandler((error, _request, reply) => {
@@ -68,7 +68,7 @@ const answers: Partial<Record<Reason, [statusCode: number, body: Body | ((detail
   'invited-already': [409, 'The user has already been invited to the group.'],
   'last-member': [
     409,
-    'The last member of a group that has applications cannot leave it. Remove the applications first, or wait until another person has joined the group.',
+    'You are the last member of this group, and the group has applications. Remove the applications first, or wait until another person has joined the group.',
   ],
   'too-many-groups': [422, { groupId: [`A person can be in at most ${groupsOfUser} groups. Leave a group first.`] }],
   'too-many-invitations': [

@@ -10,7 +10,7 @@ import { ApiError } from './api-error.ts'
 const maxDepth = 20
 
 /**
- * After this call, the scope reads an empty body as undefined, because callers send a content type even with a request
+ * After this call, the scope reads an empty body as undefined, because some callers send a content type with a request
  * that has no body. A route that needs a body then reports that the body is missing.
  */
 export function readJsonBodies(scope: FastifyInstance): void {
@@ -56,7 +56,7 @@ type FindProblems = (data: Record<string, unknown>, bySchema: FieldProblems) => 
 /**
  * Returns the data of the body, whether the body has an envelope or not. `Data` is the type that the route's schema
  * describes. Routes with `attachValidation` call this function after they have checked the caller's rights. Throws
- * ApiError 400 if there is no body, and InvalidFields with all problems of the fields.
+ * ApiError 400 if there is no body. Throws InvalidFields, with all problems of the fields, if a field is wrong.
  */
 export function readData<Data>(request: FastifyRequest, findProblems: FindProblems): Data {
   requireBody(request)

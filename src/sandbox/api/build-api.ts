@@ -31,8 +31,8 @@ const anyToken = acceptTokens({ kinds: ['portal', 'client', 'application'] })
 const onlyUsers = acceptTokens()
 /** Accepts the same tokens as onlyUsers, but refuses all other tokens with a different message. */
 const onlyUsersRemove = acceptTokens({ refusal: refusalToRemove })
-// Only people may change the members of a group: on the portal's page, or with a token from that page. The token that a
-// client gets at a login cannot add members.
+// A person can change the members of a group in two ways: on the portal's page, or with a token from that page. A
+// client must not change the members with the token that it gets at a login.
 const portalTokensOnly = acceptTokens({
   kinds: ['portal'],
   refusal: () => "Permission denied. Use an access token from the portal's own page.",

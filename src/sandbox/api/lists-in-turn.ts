@@ -5,8 +5,8 @@ import type { Caller } from '../tokens/find-caller.ts'
 const mostAtOnce = 8
 
 /**
- * Returns a function that waits until the caller may receive one more list, and then yields the portions of this list.
- * The lists of a caller start in the order of the requests.
+ * Returns a function that waits until it is the caller's turn to receive one more list, and then yields the portions of
+ * this list. The lists of a caller start in the order of the requests.
  */
 export function createListTurns() {
   const callers = new Map<string, { running: number; waiting: (() => void)[] }>()
@@ -34,7 +34,7 @@ export function createListTurns() {
     try {
       yield* portions
     } finally {
-      // Free the place even if the caller has disconnected or the store has failed.
+      // This also frees the place if the caller has disconnected or the store has failed.
       end(key)
     }
   }

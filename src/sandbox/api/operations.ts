@@ -14,8 +14,8 @@ const refusals = {
     ...answer('The access token is missing, malformed, expired, revoked or from another portal.', 'Error'),
     headers: { 'WWW-Authenticate': { type: 'string', description: 'Bearer (RFC 6750).' } },
   },
-  403: answer('The caller may not do this.', 'Error'),
-  404: answer('No record has this ID, or the caller may not see the record.', 'Error'),
+  403: answer('The caller does not have the right to do this.', 'Error'),
+  404: answer('No record has this ID, or the caller does not have the right to see it.', 'Error'),
   409: answer(
     'The user is already a member, is already invited, or is the last member of a group that has applications.',
     'Error',
@@ -34,7 +34,7 @@ const refusals = {
   },
 }
 
-/** Describes an answer that contains one application, and has the application's ETag in a header. */
+/** Describes an answer that contains one application in its body, and the application's ETag in a header. */
 const withTag = (description: string, schema: string, headers: object = {}) => ({
   ...answer(description, schema),
   headers: {

@@ -1,4 +1,4 @@
-// Accepts a request only if it has a valid access token of this portal, of a kind that the route allows.
+// Accepts a request only if it has a valid access token of this portal, and if the route allows this kind of token.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { step } from '../observe/observe.ts'
 import type { Services } from '../services.ts'
@@ -14,13 +14,13 @@ interface AcceptedTokens {
   refusal: (appId: string) => string
 }
 
-/** A user's token allows everything that the user may do, whichever client uses the token. */
+/** A token of a user gives all rights of this user, with every client. */
 const users: readonly TokenKind[] = ['portal', 'client']
 
 /**
  * Returns the `config` of a route of the API. Because of this config, the laboratory records requests to the route as
- * steps of the kind `api`. The config also says which kinds of tokens the route accepts, and which message the 403
- * answer to other tokens contains. By default, a route accepts only tokens of users.
+ * steps of the kind `api`. The config also says which kinds of tokens the route accepts, and which message the API
+ * sends with status 403 if the request has another kind of token. By default, a route accepts only tokens of users.
  */
 export function acceptTokens(accepted: Partial<AcceptedTokens> = {}): object {
   return { ...step('api').config, ...accepted }

@@ -86,8 +86,8 @@ async function signToken(
 }
 
 /**
- * Lists the applications that the caller may read. A user may read the applications of their groups. An application's
- * own token may read only that application. The oldest application comes first.
+ * Lists the applications that the caller may read. A user can read the applications of their groups. An application's
+ * own token can read only that application. The oldest application comes first.
  */
 export async function* listReadable(
   { store }: Pick<Services, 'store'>,
@@ -115,7 +115,7 @@ export async function readApplication(
   return application
 }
 
-/** Throws Refusal if the user may not change the application. */
+/** Throws Refusal if the user does not have the right to change the application. */
 export async function requireDeveloper({ store }: Pick<Services, 'store'>, id: string, userId: string): Promise<void> {
   if (!isId(id) || !(await findApplicationOf(store.read, id, userId))) throw await refusalToChange(store.read, id)
 }
@@ -180,8 +180,8 @@ export async function addSecret(
   const now = clock()
   const secret = makeSecret()
   await store.transaction(async db => {
-    // Lock the row of the application first. Otherwise two calls at the same time could each remove the secret that the
-    // other call has made.
+    // Lock the row of the application first. Otherwise, if two calls ran at the same time, each call could remove the
+    // secret of the other call.
     await claim(db, id, maker.userId, now)
     await addClientSecret(db, id, hashToken(secret), { maker, now })
   })

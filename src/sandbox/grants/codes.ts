@@ -122,7 +122,10 @@ function receivedOf({ code, state, codeVerifier }: Exchange, { redirectUri, code
   return { code, redirect_uri: redirectUri, state, code_verifier: codeVerifier && codeChallenge }
 }
 
-/** Finds out why a code was not redeemed. If two callers have used the code, the function ends the code's tokens. */
+/**
+ * Finds out why a code was not redeemed. If two callers have used the code, the function also ends the tokens that the
+ * first caller got.
+ */
 async function explainRefusal(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   binding: CodeBinding,

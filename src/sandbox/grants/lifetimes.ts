@@ -5,8 +5,8 @@ import type { Lifetimes } from '../services.ts'
 export type ClientLifetimes = ReturnType<typeof createLifetimes>
 
 /**
- * How many clients can have lifetimes of their own. If one more client gets its own lifetimes, the code removes the
- * oldest entry.
+ * The maximum number of clients with their own lifetimes. If one more client gets its own lifetimes, the code removes
+ * the oldest entry.
  */
 const mostClients = 1000
 

@@ -20,8 +20,8 @@ export interface MadeIds {
 }
 
 /**
- * Finds what the client has made. Returns undefined if the application no longer exists, or if the user may not change
- * it.
+ * Finds what the client has made. Returns undefined if the application no longer exists, or if the user does not have
+ * the right to change it.
  */
 export async function findMade(
   db: Db,

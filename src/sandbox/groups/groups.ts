@@ -84,7 +84,7 @@ export async function inviteUser(
 
 /** Counts an invitation. An invitation that is later declined or cancelled also counts. Throws Refusal. */
 async function countInvitation(db: Db, key: string, now: Date): Promise<void> {
-  // Count first, because countFailure locks the row of the count. If the invitation is refused after all, the
+  // Count first, because countFailure locks the row of the count. If the function then refuses the invitation, the
   // transaction also undoes the count.
   const bucket = { key, limit: limits.invitationsADay + 1, windowMs: dayMs }
   await countFailure(db, [bucket], now)
@@ -117,8 +117,9 @@ export type EndedLink = 'membership' | 'invitation'
 /**
  * Ends the link between a user and a group: a member leaves, the group's creator removes a member, a member cancels an
  * invitation, or the invited user declines it. When the last member leaves, the group is deleted. Pages pass `only`,
- * because each button on a page ends one kind of link. For example, if a user accepts an invitation after a page was
- * shown, the page's button for cancelling the invitation must not end the membership. Throws Refusal.
+ * because each button on a page ends one kind of link. For example, a page has a button that cancels an invitation. If
+ * the user accepts the invitation before somebody clicks this button, the button must not end the membership. Throws
+ * Refusal.
  */
 export async function endLink(
   { store }: Pick<Services, 'store'>,

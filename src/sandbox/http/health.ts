@@ -7,17 +7,16 @@ import { storeFaultOf } from '../store/store-fault.ts'
 const probeLifetimeMs = 1000
 
 /**
- * Probes the store at most once a second, for both listeners together. The reason is that anybody may request
- * /health/ready, and each probe is a transaction that writes. The result of a probe, good or bad, is valid for one
- * second.
+ * Probes the store at most once a second, for both listeners together: anybody can request /health/ready, and each
+ * probe is a transaction that writes. The result of a probe, good or bad, is valid for one second.
  */
 export function createProbe(store: Store, clock: () => Date): () => Promise<void> {
   let startedAtMs = Number.NEGATIVE_INFINITY
   let latest = Promise.resolve()
   return () => {
     const nowMs = clock().getTime()
-    // If the clock was set back, the difference is negative. Because of Math.abs, the store is also probed in this
-    // case.
+    // If the clock was set back, the difference is negative. Because of Math.abs, the code also probes the store in
+    // this case.
     if (Math.abs(nowMs - startedAtMs) >= probeLifetimeMs) {
       startedAtMs = nowMs
       latest = store.probe()

@@ -13,8 +13,7 @@ const lastLinesMs = 500
 export function openLogOutput() {
   let isFailing = false
   // Use process.stdout.fd instead of the number 1. Reading the property process.stdout has an effect: if standard
-  // output is a pipe, Node makes this pipe non-blocking, so that a write does not block the process when the pipe is
-  // full.
+  // output is a pipe, Node makes this pipe non-blocking. A write to a full pipe then does not block the process.
   const output = pino.destination({ dest: process.stdout.fd, sync: false, maxLength: 1024 * 1024 })
   output.on('error', () => {
     isFailing = true
@@ -28,7 +27,10 @@ export function openLogOutput() {
   process.prependListener('exit', () => output.destroy())
   return {
     output,
-    /** Resolves when all lines are written, or after half a second. Lines that are not written by then are lost. */
+    /**
+     * Resolves when all lines are written, or after half a second. Lines that are not written after half a second are
+     * lost.
+     */
     async flush(): Promise<void> {
       const written = new Promise(resolve => output.once('drain', resolve))
       output.write('')

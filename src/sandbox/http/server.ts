@@ -60,9 +60,9 @@ function hashUser(userId: string): string {
 
 /**
  * Makes a Fastify instance without routes. Every option that matters is set here. If a request fails before Fastify has
- * found a route, `toBody` makes the body of the answer. Such a request has, for example, a broken percent-encoding in
- * its address, or too many headers. If `dialect` is given, the log names this dialect for an address that cannot be
- * read.
+ * found a route, `toBody` makes the body of the answer. This happens, for example, if the address has a broken
+ * percent-encoding, or if the request has too many headers. If `dialect` is given, the log names this dialect for an
+ * address that cannot be read.
  */
 export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?: 'api' | 'call'): FastifyInstance {
   const server = Fastify({
@@ -144,9 +144,9 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?
 }
 
 /**
- * Makes `close()` wait until the open requests are answered. At the deadline, the remaining connections are closed.
- * Their requests end a little later. `close()` also waits for the end of these requests, so that the database is closed
- * last.
+ * Makes `close()` wait until the open requests are answered. At the deadline, the remaining connections are closed. The
+ * requests on these connections end a little later. `close()` also waits for the end of these requests, so that the
+ * database is closed last.
  */
 function finishRequests(server: FastifyInstance): void {
   const open = new Set<FastifyRequest>()
@@ -194,7 +194,7 @@ function requestIdOf(header: unknown): string {
 
 /**
  * Counts the Host headers. If a request has two Host headers, Node uses the first one, but a proxy in front of the
- * sandbox may have used the second one (RFC 9112 3.2).
+ * sandbox may have used the second (RFC 9112 3.2).
  */
 function countHosts({ rawHeaders }: IncomingMessage): number {
   return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length

@@ -8,7 +8,7 @@ import { describeParameters, LabError } from './lab-error.ts'
 const loopbackNames = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
 /**
- * The config of a route that accepts forms only from the laboratory's own pages. Register such a route in a scope that
+ * The config of a route that accepts forms only from the laboratory's own pages. Register the route in a scope that
  * parses forms.
  */
 export const takesForms: { config: object } = { config: { takesForms: true } }

@@ -1,4 +1,5 @@
-// Collects notes and checks about each request. When the request is answered, the observer gets them as one step.
+// Collects notes and checks about each request. When the request is answered, the observer gets these notes and checks
+// as one step.
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Reason } from './reasons.ts'
@@ -74,7 +75,7 @@ declare module 'fastify' {
   interface FastifyInstance {
     /**
      * Exists only with an observer. Call this function for a request whose address cannot be read, because Fastify does
-     * not run any hooks for such a request.
+     * not run any hooks for this request.
      */
     observeRequest?(request: FastifyRequest, reply: FastifyReply): void
   }

@@ -245,7 +245,7 @@ export const reasons = {
   },
   'token-revoked': {
     found: 'The access token was revoked: somebody signed out, withdrew the consent, or removed the application.',
-    why: 'After a user has signed out or withdrawn the consent, nobody may act on the user’s behalf.',
+    why: 'After a user has signed out or withdrawn the consent, nobody must act on the user’s behalf.',
     fix: 'Forget the tokens of a session when it ends, in every process and cache. After a 401 answer, ask the visitor to sign in.',
     reference: 'RFC 6750 3.1; RFC 7009',
   },
@@ -256,8 +256,8 @@ export const reasons = {
     reference: 'RFC 6750 3.1; the API’s own description',
   },
   'not-found': {
-    found: 'Nothing exists at this address, or the caller may not see it.',
-    why: 'The answer is the same for an id that does not exist and for an id that the caller may not see.',
+    found: 'Nothing exists at this address, or the caller does not have the right to see it.',
+    why: 'The answer must not show whether an id exists, if the caller does not have the right to see the record.',
     fix: 'Check the address.',
     reference: 'the API’s own description',
   },
@@ -335,7 +335,7 @@ export const reasons = {
     reference: 'rule groups-invite',
   },
   'last-member': {
-    found: 'The last member of a group that has applications cannot leave it.',
+    found: 'The user is the last member of the group, and the group has applications.',
     why: 'Nobody could manage the applications of a group without members.',
     fix: 'Remove the applications, or invite somebody and wait until they accept.',
     reference: 'rule groups-leave',

@@ -18,7 +18,7 @@ export interface RefusalDetails {
   isReplay?: boolean
   /** The id of the user who sent the request. Set only if the answer shows this id. */
   userId?: string
-  /** The application that the user may not remove. */
+  /** The application that the user does not have the right to remove. */
   managed?: string
   /** After this number of seconds, the same request may succeed. */
   retryAfterSeconds?: number

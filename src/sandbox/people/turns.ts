@@ -14,10 +14,10 @@ interface Waiter {
 }
 
 /**
- * Returns a function that waits for its turn and then runs the work, or throws Busy. Sources take turns: a source with
- * one task does not wait behind fifty tasks of another source. If no place is free, a source with few waiting tasks
- * takes a place from the source with the most waiting tasks. The newest task of that other source is then refused with
- * Busy.
+ * Returns a function that waits for its turn and then calls `work`. If too many tasks are waiting, the function throws
+ * Busy. Sources take turns: a source with one task does not wait behind fifty tasks of another source. If no place is
+ * free, a source with few waiting tasks takes a place from the source with the most waiting tasks. The newest task of
+ * that other source is then refused with Busy.
  */
 export function createTurns(): <T>(source: string, work: () => Promise<T>) => Promise<T> {
   let running = 0

@@ -111,7 +111,7 @@ export function clientCallRoutes(services: CallServices) {
     const clientId = await authenticate(fields, request)
     if (await revokeToken(services, fields.token, clientId))
       request.log.info({ code: 'tokens-revoked', clientId }, 'tokens were revoked')
-    // The answer is the same for an unknown token, because such a token is already invalid (RFC 7009 2.2).
+    // The answer is the same for an unknown token, because an unknown token is already invalid (RFC 7009 2.2).
     return reply.status(200).send()
   }
 

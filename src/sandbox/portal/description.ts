@@ -41,7 +41,10 @@ export function portalCallsPage({ portalUrl, apiUrl, labUrl }: Addresses) {
     ],
     errorHelp:
       'Errors of OAuth calls have this format. All other errors have the field “message”. If the status is 422, “message” is an object with a list of problems for each field. Otherwise, “message” is a string.',
-    errorExample: { error: 'invalid_grant', error_description: 'The code is not valid, or not for this request.' },
+    errorExample: {
+      error: 'invalid_grant',
+      error_description: 'The code is not valid, or does not belong to this request.',
+    },
     samples: {
       access_token: 'eyJhbGciOiJFUzI1NiIs…',
       refresh_token: 'v3Jm0Qh7sWc5Tz9rLb3NfYp8GdVa1U',

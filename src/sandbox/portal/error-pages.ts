@@ -33,7 +33,8 @@ const notRegistered = 'The application that sent you here is not registered, so 
 const wrongAddress =
   'The application that sent you here uses an address that it has not registered, so you cannot sign in.'
 const pageExpired = 'This page has expired'
-const groupGone = 'This group does not exist, or you may not do this in the group. Nothing was changed.'
+const groupGone =
+  'This group does not exist, or you do not have the right to do this in the group. Nothing was changed.'
 const busy = 'The login portal is very busy. Wait a moment and try again.'
 const unreadable = 'The login portal could not read the request.'
 const made = { href: '/account/applications#made', label: 'Back to your applications' }

@@ -9,7 +9,7 @@ import { longestText } from '../values/text-length.ts'
 
 /** The fields of a call. An empty field counts as left out (RFC 6749 3.2). */
 export interface SentFields<Fields> {
-  /** The fields that were sent. A required field can still be missing, and a value may not be allowed. */
+  /** The fields that were sent. A required field can still be missing, and a value can still be wrong. */
   texts: { [Name in keyof Fields]?: string }
   /**
    * Returns the fields. Throws Refusal if a field in `names` is missing or not allowed. The refusal names the first of

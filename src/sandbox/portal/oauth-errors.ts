@@ -16,8 +16,12 @@ export const grantTypes = tokenRequest.properties.grant_type.enum
 const invalid = (description: string): OAuthAnswer => [400, 'invalid_request', description]
 const badClient: OAuthAnswer = [401, 'invalid_client', 'The client is unknown or its secret is wrong.']
 // The real platform answers 401, although RFC 6749 demands 400.
-const badCode: OAuthAnswer = [401, 'invalid_grant', 'The code is not valid, or not for this request.']
-const badRefreshToken: OAuthAnswer = [401, 'invalid_grant', 'The refresh token is not valid, or not for this client.']
+const badCode: OAuthAnswer = [401, 'invalid_grant', 'The code is not valid, or does not belong to this request.']
+const badRefreshToken: OAuthAnswer = [
+  401,
+  'invalid_grant',
+  'The refresh token is not valid, or does not belong to this client.',
+]
 const tooMany: OAuthAnswer = [429, 'temporarily_unavailable', 'Too Many Requests']
 const tryAgain: OAuthAnswer = [503, 'temporarily_unavailable', 'Try again in a moment.']
 

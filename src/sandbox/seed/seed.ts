@@ -1,5 +1,5 @@
-// Makes the first user, the first client and their group from the SEED_ settings. A setting is applied only if it has
-// changed since it was last applied. Therefore a restart does not undo changes that people have made.
+// Makes the first user, the first client and their group from the SEED_ settings. A setting is applied only if its
+// value has changed since the last time. Therefore a restart does not undo changes that people have made.
 import { randomUUID } from 'node:crypto'
 import { emptyFields } from '../applications/fields.ts'
 import type { Seed } from '../config.ts'

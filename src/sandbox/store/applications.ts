@@ -230,7 +230,7 @@ export async function listApplicationNamesIn(
     .execute()
 }
 
-/** Returns how many applications a group has, and how many bytes their fields take as JSON. */
+/** Returns the number of applications in a group, and the size of their fields as JSON, in bytes. */
 export async function countApplicationsIn(db: Db, groupId: string): Promise<{ count: number; bytes: number }> {
   const { count, bytes } = await selectApplications(db)
     .select(eb => [eb.fn.countAll<number>().as('count'), eb.fn.sum<number | null>('fields_bytes').as('bytes')])

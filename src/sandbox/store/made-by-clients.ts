@@ -1,4 +1,4 @@
-// Records that clients have made on a user's behalf. If the user withdraws the consent for a client, the client may
+// Records that clients have made on a user's behalf. If the user withdraws the consent for a client, the client can
 // still know a secret or a token of these records.
 import { sql } from 'kysely'
 import { selectApplicationsOf } from './applications.ts'
@@ -25,9 +25,9 @@ export interface MadeByClient extends MadeId {
 
 /**
  * Lists applications and secrets that clients have made with this user's tokens. The list contains only records that
- * the user may change, and only clients that the user no longer allows. The list begins with the records whose client
- * still knows a valid secret or token of the application. In both parts of the list, the newest application comes
- * first. If `id` is set, the list contains only this record.
+ * the user has the right to change, and only clients that the user no longer allows. The list begins with the records
+ * whose client still knows a valid secret or token of the application. In both parts of the list, the newest
+ * application comes first. If `id` is set, the list contains only this record.
  */
 export async function listMadeByClients(
   db: Db,

@@ -65,8 +65,8 @@ export async function listPortalSessions(db: Db, userId: string, now: Date, limi
 }
 
 /**
- * Moves the end of a session to a later time, never to an earlier time. If two requests do this at the same time, the
- * later of the two times counts. If a session has already ended, the function does nothing.
+ * Moves the end of a session to a later time, never to an earlier time. If two requests move the end at the same time,
+ * the store keeps the later end. If a session has already ended, the function does nothing.
  */
 export async function extendPortalSession(
   db: Db,

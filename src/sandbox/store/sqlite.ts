@@ -15,7 +15,7 @@ const busyTimeoutMs = 20
 const maxPreparedStatements = 300
 
 /**
- * A database file. A temporary file is deleted when the process ends, so writes to such a file do not wait for the
+ * A database file. A temporary file is deleted when the process ends, so writes to a temporary file do not wait for the
  * disk.
  */
 export interface SqliteFile {
@@ -78,7 +78,7 @@ class ImmediateDriver extends SqliteDriver {
     this.#isInTransaction = isInTransaction
   }
 
-  // Use an immediate transaction. A deferred transaction may read first and write later. A deferred transaction fails
+  // Use an immediate transaction. A deferred transaction could read first and write later. A deferred transaction fails
   // if another process has written in the meantime. In this case, SQLite fails at once, without waiting for the busy
   // timeout.
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {

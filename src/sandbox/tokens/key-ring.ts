@@ -44,8 +44,8 @@ export async function openKeyRing(store: Store, clock: () => Date): Promise<KeyR
    */
   function readKeys(olderThanMs: number): Promise<SigningKey[]> {
     const nowMs = clock().getTime()
-    // Also read the keys again if the clock was set back. Otherwise removed keys would stay valid until the clock has
-    // caught up.
+    // Also read the keys again if the clock was set back. Otherwise removed keys would stay valid until the clock shows
+    // the old time again.
     if (nowMs < readAtMs || nowMs - readAtMs >= olderThanMs) {
       readAtMs = nowMs
       signingKeys = listKeys(store.read).then(toSigningKeys)
@@ -60,8 +60,8 @@ export async function openKeyRing(store: Store, clock: () => Date): Promise<KeyR
 
   return {
     sealingKey: Buffer.from(sealing.material, 'base64url'),
-    // Another instance may already sign tokens with a new key. Programs that check such a token look for the key in
-    // this list.
+    // Another instance may already sign tokens with a new key. Programs that check a token look for its key in this
+    // list.
     listSigningKeys: () => readKeys(minAgeMs),
     async currentSigningKey() {
       const [newest] = await readKeys(maxAgeMs)

@@ -4,8 +4,8 @@
 export const plainHostRule = 'with a host of letters, digits, dots and hyphens'
 
 /**
- * `hostname` must come from the URL parser. URL parsers accept characters such as `;` and `'`, which would end a
- * directive in a Content-Security-Policy.
+ * `hostname` must come from the URL parser. URL parsers accept characters such as `;` and `'`. These characters would
+ * end a directive in a Content-Security-Policy.
  */
 export function isPlainHost(hostname: string): boolean {
   return /^([a-z0-9.-]+|\[[0-9a-f:.]+\])$/.test(hostname)

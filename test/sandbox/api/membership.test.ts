@@ -182,7 +182,7 @@ for (const database of await openDatabases(t)) {
     const { '@id': appId } = (await maker.call('POST', '/apps/v1', makeCreateBody(groupId))).json()
     await link(maker, friend.userId, groupId)
     const refused = await unlink(maker, maker.userId, groupId)
-    t.match(refused.json(), { error: { status: 409, message: /^The last member of a group that has applications/ } })
+    t.match(refused.json(), { error: { status: 409, message: /^You are the last member of this group/ } })
     t.equal((await maker.call('DELETE', `/apps/v1/${appId}`)).statusCode, 204)
     t.equal((await unlink(maker, maker.userId, groupId)).statusCode, 204)
     // The sweep has not deleted the removed application and its group yet. But the group has no members, and nobody can

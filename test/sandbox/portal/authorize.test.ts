@@ -62,7 +62,7 @@ t.test(
       t.equal(page.statusCode, 400, redirect_uri)
       t.equal(page.headers.location, undefined)
       t.match(page.headers['content-type'], /^text\/html/)
-      t.match(page.body, 'an address that the application has not registered')
+      t.match(page.body, 'an address that it has not registered')
     }
   },
 )

@@ -12,8 +12,8 @@ export const outcomes = [
 ] as const
 
 /**
- * After two minutes without a request, the outcome is `never exchanged` if the portal issued a code, and `abandoned`
- * if it did not. The outcome is `no login` for requests that need no login.
+ * After two minutes without a request, the outcome is `never exchanged` if the portal issued a code. If the portal did
+ * not issue a code, the outcome is `abandoned`. The outcome is `no login` for requests that need no login.
  */
 export type LoginOutcome = (typeof outcomes)[number]
 

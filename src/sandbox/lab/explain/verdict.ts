@@ -193,7 +193,7 @@ function nameFault(step: RecordedStep, login: Pick<RecordedLogin, 'steps'>): str
   return `the fault ${step.fault!.name} at step ${numberOf(step, login)}`
 }
 
-/** Whether the fault happened on the portal's first page. Only the browser sees such a fault, not the client. */
+/** Whether the fault happened on the portal's first page. The browser sees this fault. The client does not see it. */
 function isAtStart({ fault }: RecordedStep): boolean {
   return fault?.name.startsWith('start-') ?? false
 }

@@ -25,7 +25,8 @@ const bothWithOwnBody: Kind['when'] = ['after', 'before']
 const after: Kind['when'] = ['after']
 
 /**
- * The size after decompression. No client should keep so much of one answer, but a developer's machine can handle it.
+ * The size after decompression. A client should not keep so much data of one answer, but a developer's machine has
+ * enough memory for it.
  */
 const bombMiB = 32
 const bombPieceMiB = 16
@@ -37,8 +38,8 @@ function spaces(): Buffer[] {
 }
 
 /**
- * Headers of the body and the connection. A fault must not change these headers, because no client can read an answer
- * in which they are wrong.
+ * Headers of the body and the connection. A fault must not change these headers: if one of them is wrong, no client can
+ * read the answer.
  */
 const ownHeaders = ['content-length', 'content-encoding', 'transfer-encoding', 'connection', 'content-type']
 
@@ -228,7 +229,7 @@ function half(body: string): string {
 /** `length` is the Content-Length in bytes. Without a length, the body ends after the last piece. */
 function stream(answer: Answer, pieces: AsyncIterable<string | Buffer>, length?: number): Answer {
   const headers = { ...answer.headers, ...(length !== undefined && { 'content-length': `${length}` }) }
-  // The generator makes each piece only when it is needed: an endless body goes on as long as the client reads.
+  // The generator makes each piece only when it is needed, so an endless body continues as long as the client reads.
   return { ...answer, headers, body: Readable.from(pieces, { highWaterMark: 0, objectMode: false }) }
 }
 

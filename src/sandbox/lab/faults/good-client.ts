@@ -37,7 +37,8 @@ const unusable = new Set([
 ])
 
 /**
- * Advice for a request without a usable answer. The platform may have carried out the request, even after a 5xx answer.
+ * Advice for a request without a usable answer. The platform may have carried out the request, even if the answer is
+ * 5xx.
  */
 function afterLoss({ place, when }: Happening): string {
   const { isWrite }: PlaceWords = places[place]
@@ -66,7 +67,7 @@ function afterStatus(happening: Happening): string {
     return 'The client renews the access token once and tries once more. If the API also refuses the new token, the visitor signs in again.'
   if (status === 401 || status === 403)
     return listener === 'api'
-      ? 'The client says that the visitor may not do this, and does not try again.'
+      ? 'The client says that the visitor does not have the right to do this, and does not try again.'
       : 'The client logs the error for its operator, because its own settings may be wrong, and does not try again.'
   if (status === 404 || status === 410)
     return 'The client says that the record no longer exists, and links back to the list.'

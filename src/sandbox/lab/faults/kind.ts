@@ -92,8 +92,8 @@ export interface Connection {
   /** Sends a TCP reset, so that the client certainly sees an error. */
   reset(): void
   /**
-   * Call this for an answer that is never complete. When the fault ends, the connection is reset, whether or not the
-   * client reads.
+   * Call this for an answer that is never complete. When the fault ends, the connection is reset, even if the client
+   * does not read.
    */
   resetAtEnd(): void
 }

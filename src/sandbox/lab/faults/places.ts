@@ -10,7 +10,10 @@ export interface PlaceWords {
   /** The heading on the page of faults. */
   title: string
   about: string
-  /** Whether the call changes something. For such a call, a fault can happen before or after the change. */
+  /**
+   * Whether the call changes something. For a call that changes something, a fault can happen before or after the
+   * change.
+   */
   isWrite: boolean
   /** The error format of the call. */
   dialect: 'oauth' | 'message' | 'api'

@@ -100,7 +100,7 @@ function opaqueText(form: OpaqueForm): string {
   return [encode({ alg: 'ES256', typ: 'JWT' }), encode(oddClaims[form]), random(64)].join('.')
 }
 
-/** Replaces access tokens with opaque strings. A platform without JWTs would issue such tokens. */
+/** Replaces access tokens with opaque strings, like the tokens of a platform that does not use JWTs. */
 export function createOpaqueTokens() {
   const tokens = new Map<string, string>()
   /** The Authorization headers that `acceptIn` has replaced. */

@@ -97,7 +97,7 @@ export const tokenKinds: Kinds = {
     },
   },
   'short-session': {
-    does: 'expires_in is the number of seconds that you give, and there is no refresh token. The access token itself stays valid for longer.',
+    does: 'expires_in is the number of seconds that you give, and there is no refresh token. The access token itself stays valid longer than expires_in says.',
     when: ['after'],
     options: { seconds: wholeNumberFrom(1, 86_400, { about: 'The value of expires_in.', unit: 'seconds' }) },
     run({ answer, options }) {

@@ -4,7 +4,7 @@ import type { Fault } from '../faults/catalogue.ts'
 import type { Option, OptionSchema } from '../faults/kind.ts'
 import type { FieldMessages } from '../lab-error.ts'
 
-/** The fields of a form as they were sent. */
+/** The fields of a form, as the browser sent them. */
 export type Sent = Record<string, string>
 
 export interface FaultField {

@@ -21,7 +21,10 @@ interface Sources {
   namesOf: NamesOf
 }
 
-/** What the page shows. The address contains these values, so that the page after a form shows the same. */
+/**
+ * What the page shows. The address contains these values, so that the page shows the same after a visitor has sent a
+ * form.
+ */
 interface View {
   clientId: string | undefined
   place: Place

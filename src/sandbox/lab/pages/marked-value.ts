@@ -1,7 +1,7 @@
-// Prepares a value for a page: marks where it differs from another value, and where a line may break.
+// Prepares a value for a page: marks where the value differs from another value, and where a line can break.
 
 export interface MarkedPart {
-  /** The pieces of the text. A line may break between two pieces. */
+  /** The pieces of the text. A line can break between two pieces. */
   words: string[]
   isDifferent: boolean
 }
@@ -45,7 +45,7 @@ function differentLetters(parts: MarkedPart[]): number {
     .join('').length
 }
 
-/** Splits a text after each of these characters, because a line of an address may break only there. */
+/** Splits a text after each of these characters, because a line of an address can break only there. */
 function wordsOf(text: string): string[] {
   return text.split(/(?<=[/?&=:.,;\s])/)
 }

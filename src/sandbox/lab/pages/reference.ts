@@ -1,5 +1,5 @@
-// The page of all reasons and notices. For each of them, it says what the reason or notice means, how to fix the
-// mistake, and which checks of the conformance suite look for the mistake.
+// The page of all reasons and notices. For each reason or notice, the page says what it means, how to fix the mistake,
+// and which checks of the conformance suite look for the mistake.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { checksFor } from '../explain/checks.ts'
 import { allReasons } from '../explain/find-logins.ts'

@@ -7,7 +7,10 @@ export function createSearches() {
   /** The ids of the found logins, keyed by the id of the search. The oldest search comes first. */
   const kept = new Map<string, Set<string>>()
   return {
-    /** Returns the id of the search. Unlike the text of the search, the id may be in an address. */
+    /**
+     * Returns the id of the search. An address can contain this id, because the id is not secret. The text of the
+     * search may be a secret.
+     */
     keep(loginIds: string[]): string {
       const id = randomUUID()
       kept.set(id, new Set(loginIds))

@@ -39,9 +39,8 @@ export interface OtherLogins {
    */
   signedInAfter(userId: string, time: Date): boolean
   /**
-   * The number of logins, including this login, that were completed one after another without a call of the client
-   * between them. The result is 0 if fewer than three of these logins, including this one, were completed within a
-   * minute.
+   * The number of logins in a row that were completed without a call of the client between them. This login counts too.
+   * The result is 0 if fewer than three of these logins, including this one, were completed within a minute.
    */
   timesInLoop(): number
 }

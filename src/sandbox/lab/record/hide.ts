@@ -136,7 +136,7 @@ export function hiddenId({ hash }: Hidden): string {
 
 const deepest = 4
 
-/** This is a generator, so that it makes no more values after the allowance is used up. */
+/** This is a generator, so that it stops making values when the allowance is used up. */
 function* flatten(
   fields: Iterable<[string, unknown]>,
   prefix = '',

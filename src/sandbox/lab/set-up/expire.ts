@@ -1,4 +1,5 @@
-// POST /lab/v1/expire: makes tokens, codes and sessions expire now. The sandbox then refuses them as expired.
+// POST /lab/v1/expire: makes tokens, codes and sessions expire now. The sandbox then refuses these tokens, codes and
+// sessions as expired.
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { answer, object } from '../../http/describe.ts'

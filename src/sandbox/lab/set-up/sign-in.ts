@@ -43,7 +43,7 @@ export const signedInSchemas = {
       object({ userId: text, redirectUrl: text }),
     ],
     description:
-      'Tokens. For a login that a client began, the answer contains the address to which the portal redirects the browser instead.',
+      'For a login that a client began, the address to which the portal redirects the browser. Otherwise, the tokens.',
   },
 }
 
@@ -135,8 +135,8 @@ async function finishLogin(
   const { client_id: clientId } = Object.fromEntries(new URLSearchParams(path.slice(1)))
   await store.transaction(async db => {
     await createPortalSession(db, { idHash, userId, now, expiresAt: new Date(now.getTime() + 60_000) })
-    // Store the consent only if the text can be a client id. If it cannot be a client id, the portal reports that there
-    // is no such client.
+    // Store the consent only if the text can be a client id. If the text cannot be a client id, the portal reports that
+    // there is no such client.
     if (isId(clientId)) await rememberConsent(db, userId, clientId, now)
   })
   const headers = { cookie: `${sessionCookieName}=${sessionId}`, 'x-request-id': requestId }

@@ -1,6 +1,6 @@
-// Makes access tokens for the application API. With such a token, a user can create a first application before any
-// client exists. Each token is shown only once. The page lists the tokens that are still valid, and the user can end
-// one token or all tokens.
+// Makes access tokens for the application API. With one of these tokens, a user can create a first application before
+// any client exists. Each token is shown only once. The page lists the tokens that are still valid, and the user can
+// end one token or all tokens.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { makePortalToken } from '../../grants/tokens.ts'
 import type { Services } from '../../services.ts'

@@ -121,9 +121,9 @@ async function removeGroup(store: Store, id: string): Promise<boolean> {
 }
 
 /**
- * Gives a new creator to a group that stays because it has an application of a person who is not removed. The new
- * creator is the earliest member who is not removed. If all members are removed, the creator of the oldest remaining
- * application becomes the creator of the group.
+ * Gives a new creator to a group that stays. A group stays if it has an application of a person who is not removed. The
+ * new creator is the earliest member who is not removed. If all members are removed, the creator of the oldest
+ * remaining application becomes the creator of the group.
  */
 async function handOver(store: Store, id: string, made: Made): Promise<void> {
   await store.transaction(async db => {

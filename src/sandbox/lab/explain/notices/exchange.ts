@@ -25,7 +25,7 @@ export const exchangeNotices: Notice[] = [
   {
     id: 'no-state-at-exchange',
     severity: 'error',
-    found: 'The login was started with a state, but the code was exchanged without it.',
+    found: 'The login was started with a state, but the code was exchanged without this state.',
     ...asFor('state-missing'),
     find(login) {
       const hasState = stepsOf(login, 'authorize').some(step => stateOf(step) !== undefined)
@@ -52,7 +52,7 @@ export const exchangeNotices: Notice[] = [
     id: 'state-not-compared',
     severity: 'error',
     found: 'The client continued the login although an answer had a wrong state or no state.',
-    why: 'The visitor can then be signed in to somebody else’s account without noticing it.',
+    why: 'An attacker can then sign the visitor in to another account, and the visitor does not notice it.',
     fix: 'Compare the state twice: in the redirect before you send anything, and in the token response before you store anything.',
     reference: 'rules CL-04 and CL-17; RFC 6749 10.12',
     find: ({ steps }) =>
@@ -125,8 +125,8 @@ export const exchangeNotices: Notice[] = [
 ]
 
 /**
- * Whether the answer says that the platform is busy. After such an answer, the client is allowed to send the same
- * request again. The answer may come from a fault.
+ * Whether the answer says that the platform is busy. The client is then allowed to send the same request again. The
+ * answer may come from a fault.
  */
 function asksToRetry({ response: { status } }: RecordedStep): boolean {
   return status === 429 || status === 503

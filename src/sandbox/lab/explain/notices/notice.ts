@@ -12,7 +12,7 @@ export type Severity = (typeof severities)[number]
 
 /** What was found, why it matters, how to fix it, and the reference: one or two sentences each. */
 export interface Notice extends Guidance {
-  /** Do not change an id, because tests and documents use it. */
+  /** Do not change an id, because tests and documents use the ids. */
   id: string
   severity: Severity
   /**

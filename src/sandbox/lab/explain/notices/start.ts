@@ -42,7 +42,7 @@ export const startNotices: Notice[] = [
     severity: 'error',
     found: 'The state can be guessed: it is a timestamp, or it begins like the state of another login.',
     why: 'An attacker who guesses the state of a login can complete this login in the visitor’s place.',
-    fix: 'Take the whole state from the random source of the operating system, and do not put anything else into it.',
+    fix: 'Take the whole state from the random source of the operating system, and do not add anything else to the state.',
     reference: 'RFC 6749 10.10',
     find: startsWithState((state, others) => {
       // The first half of a long state need not be secret, because the second half is long enough.

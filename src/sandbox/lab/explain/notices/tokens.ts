@@ -138,7 +138,7 @@ function isSameToken(one: RecordedStep, other: RecordedStep): boolean {
  * True if two renewals with the same token came at the same time, and the second is not a retry after a lost answer.
  */
 function isTogether(first: RecordedStep, second: RecordedStep): boolean {
-  // Steps are recorded in the order of their answers, so the second may have started before the first.
+  // Steps are recorded in the order of their answers, so the second request may have started before the first.
   const isSoon = Math.abs(second.at.getTime() - first.at.getTime()) < togetherMs
   const isRetry = isAnswerLost(first) && second.at.getTime() >= endOf(first) - endToleranceMs
   return isSoon && !isRetry
