@@ -133,7 +133,10 @@ export async function buildSandbox(
   }
 }
 
-/** The laboratory is loaded only if the settings ask for it, because a quarter of the source code belongs to it. */
+/**
+ * The laboratory is loaded only if the settings ask for it, because a quarter of the source code belongs to the
+ * laboratory.
+ */
 const openLab: typeof import('./lab/open-lab.ts').openLab = async (...given) =>
   (await import('./lab/open-lab.ts')).openLab(...given)
 

@@ -116,8 +116,8 @@ function entityTagOf({ version }: Pick<Application, 'version'>): string {
 /**
  * Reads the condition in the If-Match header (RFC 9110 13.1.1). The condition is true if the header is missing, is `*`,
  * or contains the ETag of the given version. The comparison is strong: a weak tag never matches. The function splits
- * the header at every comma, even inside a tag. This is safe: our own tags do not contain commas, and a piece of a
- * split tag never equals one of our tags, because the piece lacks a quotation mark at one end or at both ends.
+ * the header at every comma, even inside a tag. This is safe: our own tags do not contain commas. A piece of a split
+ * tag never equals one of our tags, because the piece lacks a quotation mark at one end or at both ends.
  */
 function conditionOf({ headers }: FastifyRequest): { isKnownVersion: (version: number) => boolean } {
   const tags = headers['if-match']?.split(',').map(tag => tag.trim())

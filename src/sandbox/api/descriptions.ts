@@ -1,4 +1,4 @@
-// The machine-readable descriptions of the API (rule api-descriptions). Anyone may read these descriptions, because
+// The machine-readable descriptions of the API (rule api-descriptions). Anyone can read these descriptions, because
 // they contain no secrets.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Description } from '../http/describe.ts'
@@ -14,7 +14,7 @@ export function apiDescription({ apiUrl }: Pick<Addresses, 'apiUrl'>): Descripti
       'Lists and changes the applications that the caller develops, their OAuth clients, and their groups. ' +
       'You get an access token from a login at the portal, or on your account page at the portal. An application’s own access token can only read ' +
       'that application. Unknown fields of a body are ignored. If a field appears ' +
-      'twice, the last one counts.',
+      'twice, the API uses the last value.',
     url: apiUrl,
     tags: ['Applications', 'Groups'],
     security: { accessToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },

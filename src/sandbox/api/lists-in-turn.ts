@@ -1,5 +1,5 @@
-// Limits how many lists one caller receives at the same time, because each list keeps one portion in memory, even if
-// the caller does not read the answer.
+// Limits how many lists one caller receives at the same time. Each list keeps one portion in memory, even if the caller
+// does not read the answer.
 import type { Caller } from '../tokens/find-caller.ts'
 
 const mostAtOnce = 8

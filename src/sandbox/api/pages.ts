@@ -1,4 +1,4 @@
-// The web pages of the API's listener: the home page, and the content of the page that describes the calls. Anyone may
+// The web pages of the API's listener: the home page, and the content of the page that describes the calls. Anyone can
 // read these pages, because they contain no secrets.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Addresses } from '../services.ts'

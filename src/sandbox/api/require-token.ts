@@ -19,8 +19,8 @@ const users: readonly TokenKind[] = ['portal', 'client']
 
 /**
  * Returns the `config` of a route of the API. Because of this config, the laboratory records requests to the route as
- * steps of the kind `api`. The config also says which kinds of tokens the route accepts, and which message the API
- * sends with status 403 if the request has another kind of token. By default, a route accepts only tokens of users.
+ * steps of the kind `api`. The config also contains the kinds of tokens that the route accepts, and the message of the
+ * 403 answer to other tokens. By default, a route accepts only tokens of users.
  */
 export function acceptTokens(accepted: Partial<AcceptedTokens> = {}): object {
   return { ...step('api').config, ...accepted }

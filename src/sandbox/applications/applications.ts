@@ -86,8 +86,8 @@ async function signToken(
 }
 
 /**
- * Lists the applications that the caller may read. A user can read the applications of their groups. An application's
- * own token can read only that application. The oldest application comes first.
+ * Lists the applications that the caller has the right to read. A user can read the applications of their groups. An
+ * application's own token can read only that application. The oldest application comes first.
  */
 export async function* listReadable(
   { store }: Pick<Services, 'store'>,

@@ -15,9 +15,9 @@ import { defineCommand, NothingDone, onStore, runCommand } from './run-command.t
 
 const usage = `npm run sandbox:register -- --redirect-uri URI [options]
 
-Registers a client at the sandbox and prints its settings. The sandbox may be running.
+Registers a client at the sandbox and prints its settings. You can use this command while the sandbox runs.
 
-  --redirect-uri URI   where the portal sends browsers back to; can be given several times
+  --redirect-uri URI   an address to which the portal redirects browsers after a login; you can repeat this option
   --name NAME          the client's name (My client)
   --email ADDRESS      the account that the client belongs to; needed if there are several accounts
   --help               this text`

@@ -5,8 +5,8 @@ import { defineCommand, onStore, runCommand } from './run-command.ts'
 
 const usage = `npm run sandbox:rotate-keys [-- --remove-old]
 
-Gives the sandbox a new key for signing access tokens. The sandbox may be running. If several instances run, one of
-them may refuse tokens with the new key for up to a second.
+Gives the sandbox a new key for signing access tokens. You can use this command while the sandbox runs. If several
+instances run, one of them can refuse tokens with the new key for up to a second.
 
   --remove-old   removes all older keys, so that the API refuses every token that they signed
   --help         this text`

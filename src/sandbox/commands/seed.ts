@@ -6,7 +6,7 @@ import { defineCommand, NothingDone, onStore, runCommand } from './run-command.t
 
 const usage = `npm run sandbox:seed [-- --force]
 
-Creates the user and the client that the SEED_ settings describe. The sandbox may be running.
+Creates the user and the client that the SEED_ settings describe. You can use this command while the sandbox runs.
 
   --force   applies the settings again, even if the settings are the same as last time
   --help    this text`

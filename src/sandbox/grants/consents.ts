@@ -11,8 +11,8 @@ import { issueCode } from './codes.ts'
 import type { LoginRequest } from './login-request.ts'
 
 /**
- * A consent page that the visitor has answered. Only the first answer to a page counts. `expiresAt` is the time at
- * which the page itself expires.
+ * A consent page that the visitor has answered. The portal accepts only the first answer to a page. `expiresAt` is the
+ * time at which the page itself expires.
  */
 interface Question {
   id: string

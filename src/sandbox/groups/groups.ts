@@ -42,8 +42,8 @@ export async function makeGroup(
 }
 
 /**
- * Renames a group. Every member may rename the group, because every member may change the group's applications. Throws
- * Refusal.
+ * Renames a group. Every member has the right to rename the group, because every member has the right to change the
+ * group's applications. Throws Refusal.
  */
 export async function renameGroup(
   { store }: Pick<Services, 'store'>,

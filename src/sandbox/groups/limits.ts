@@ -12,8 +12,8 @@ export const limits = {
   bytesInGroup: 256 * 1024,
   openInvitations: 20,
   /**
-   * How many invitations one person may send to one other person, in all groups together. Without this limit, a person
-   * could send a new invitation each time that the other person declines.
+   * The maximum number of invitations that one person can send to one other person, in all groups together. Without
+   * this limit, a person could send a new invitation each time that the other person declines.
    */
   invitationsADay: 20,
 }

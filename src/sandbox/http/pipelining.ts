@@ -1,10 +1,10 @@
-// Limits how many requests a sender may send on one connection before it has received the answers.
+// Limits how many requests a sender can send on one connection before it has received the answers.
 import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /**
- * How many requests of one connection may wait for their answers at the same time. HTTP allows several (RFC 9112
- * 9.3.2), but browsers and proxies wait for an answer before they send the next request.
+ * The maximum number of requests of one connection that wait for their answers at the same time. HTTP allows several
+ * (RFC 9112 9.3.2), but browsers and proxies wait for an answer before they send the next request.
  */
 const mostUnderWay = 8
 

@@ -49,7 +49,7 @@ const longestUrl = 2048
 
 /**
  * All sandboxes of a process share the compiled schemas. Compiling the schemas takes a third of the start-up time, and
- * a test file may start many sandboxes.
+ * a test file can start many sandboxes.
  */
 const buildValidator = AjvCompiler()
 

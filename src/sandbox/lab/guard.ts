@@ -1,5 +1,5 @@
-// Decides who may use the laboratory. The laboratory shows everything that a sandbox saw, so pages of other sites must
-// not read or change anything.
+// Decides who is allowed to use the laboratory. The laboratory shows everything that a sandbox saw, so pages of other
+// sites must not read or change anything.
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest, onRequestHookHandler } from 'fastify'
 import type { Secret } from '../values/secret.ts'

@@ -9,7 +9,8 @@ interface Notes {
   about: About
   reason?: Reason
   /**
-   * Undefined without an observer. Checks contain secrets, so the sandbox keeps them only if an observer needs them.
+   * Undefined without an observer. Checks contain secrets, so the sandbox keeps the checks only if an observer needs
+   * them.
    */
   checks?: Check[]
   stepId?: string

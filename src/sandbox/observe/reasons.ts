@@ -95,7 +95,7 @@ export const reasons = {
   },
   'client-unknown': {
     found: 'There is no client with this client_id.',
-    why: 'Only a registered client may send visitors here and receive tokens.',
+    why: 'Only a registered client is allowed to send visitors here and receive tokens.',
     fix: 'Compare the client_id with the client ID on the page of the application. Perhaps the application was removed, or was created in another sandbox.',
     reference: 'rule AZ-01; RFC 6749 5.2',
   },
@@ -185,7 +185,7 @@ export const reasons = {
   },
   'consent-declined': {
     found: 'The visitor did not allow the application.',
-    why: 'Only the user decides what an application may do for them.',
+    why: 'Only the user decides what an application is allowed to do for them.',
     fix: 'Nothing is wrong with your client. At your cancel_url, tell the visitor that nothing was shared, and offer to sign in again.',
     reference: 'rule AZ-12; RFC 6749 4.1.2.1',
   },
@@ -245,13 +245,13 @@ export const reasons = {
   },
   'token-revoked': {
     found: 'The access token was revoked: somebody signed out, withdrew the consent, or removed the application.',
-    why: 'After a user has signed out or withdrawn the consent, nobody must act on the user’s behalf.',
+    why: 'After a user has signed out or withdrawn the consent, no client is allowed to act on the user’s behalf.',
     fix: 'Forget the tokens of a session when it ends, in every process and cache. After a 401 answer, ask the visitor to sign in.',
     reference: 'RFC 6750 3.1; RFC 7009',
   },
   'not-allowed': {
     found: 'The token is valid, but does not allow this request.',
-    why: 'An application belongs to a group, and only the members of the group may change the application.',
+    why: 'An application belongs to a group, and only the members of the group can change the application.',
     fix: 'Check that the user is a member of the group to which the application belongs. With an application’s own access token, a client can read and list only that application.',
     reference: 'RFC 6750 3.1; the API’s own description',
   },
@@ -389,7 +389,7 @@ export const reasons = {
     reference: 'rule AZ-16',
   },
   'answered-already': {
-    found: 'The question on the consent page was already answered. Only the first answer counts.',
+    found: 'The question on the consent page was already answered. The portal accepts only the first answer.',
     why: 'The portal must not issue two codes for one consent page.',
     fix: 'Nothing is wrong with your client: start the login again.',
     reference: 'rule AZ-11',

@@ -59,7 +59,7 @@ type Texts = Record<string, string>
 export interface Step {
   /** The sandbox makes a different id for each request. */
   id: string
-  /** The caller's X-Request-Id, or an id that the sandbox has made. It is also in the log and on error pages. */
+  /** The caller's X-Request-Id, or an id that the sandbox has made. This id is also in the log and on error pages. */
   requestId: string
   at: Date
   listener: 'portal' | 'api'

@@ -5,7 +5,7 @@
 const maxAtOnce = 2
 const maxWaiting = 50
 
-/** Thrown if too many tasks are waiting. The caller may try again a little later. */
+/** Thrown if too many tasks are waiting. The caller can try again a little later. */
 export class Busy extends Error {}
 
 interface Waiter {

@@ -35,8 +35,8 @@ export function authorizeRoutes(services: Pick<Services, 'addresses' | 'lifetime
     return reply.redirect(codeUrl(login, { code, userId: visitor.id, issuer: services.addresses.portalUrl }), 303)
   }
 
-  // A client may send the parameters as a form (RFC 6749 3.1). If a page of another site sends the form, the browser
-  // leaves out the portal's Lax cookie. When the browser then follows the redirect, it sends this cookie.
+  // A client can also send the parameters as a form (RFC 6749 3.1). If a page of another site sends the form, the
+  // browser leaves out the portal's Lax cookie. When the browser then follows the redirect, it sends this cookie.
   async function takeForm(request: FastifyRequest, reply: FastifyReply) {
     const fields = (request.body ?? {}) as Record<string, string | string[] | undefined>
     const query = new URLSearchParams()

@@ -134,7 +134,8 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
   await portal.register(
     async wellKnown => {
       wellKnown.addHook('onRequest', async (_request, reply) => {
-        // These headers are for errors. A handler whose answer may be cached sets its own cache-control header.
+        // These headers are for errors. If browsers are allowed to cache an answer, its handler sets its own
+        // cache-control header.
         reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
       })
       answerInOAuthDialect(wellKnown)

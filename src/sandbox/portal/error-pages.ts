@@ -174,7 +174,7 @@ export function showErrorPages(
     const statusCode = refusal ? page.status : errorStatus
     reportRefusal(reply, error, { statusCode, reason: refusal?.reason ?? reason, message: page.message }, 'page')
     if (statusCode === 503) reply.header('retry-after', retryAfterUnavailableSeconds)
-    // This page contains no text from the request, so it may load the script that copies the request ID.
+    // This page contains no text from the request, so it is safe to load the script that copies the request ID.
     setPageHeaders(reply, { hasScript: true })
     const href = page.next?.href ?? request.getDecorator<string>(startAgain)
     return reply

@@ -21,7 +21,7 @@ export interface SignInPurpose {
   returnTo: string
   /** The application that the visitor is signing in to. Undefined if the visitor came to the portal's own pages. */
   applicationName: string | undefined
-  /** The origins to which the portal may redirect the browser from this path. */
+  /** The origins to which the portal can redirect the browser from this path. */
   formTargets: string[]
 }
 

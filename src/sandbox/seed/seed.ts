@@ -59,7 +59,7 @@ interface Seeding {
 
 /**
  * Applies the settings that have changed. If `isForced` is true, the function also applies the unchanged settings.
- * Several instances may call this function at the same time.
+ * Several instances can call this function at the same time.
  */
 export async function seedStore(
   store: Store,

@@ -10,7 +10,7 @@ import { UnusableDatabase } from './migrate.ts'
  * throws UnusableDatabase. It also throws the errors of node:fs and node:sqlite. After an error, there is no copy.
  */
 export function backUpSqlite(path: string, copyPath: string): void {
-  // Never overwrite an existing file. The copy contains the private keys, so only the owner of the file may read it,
+  // Never overwrite an existing file. The copy contains the private keys, so only the owner of the file can read it,
   // from the first byte on.
   const copy = openSync(copyPath, 'wx', 0o600)
   try {

@@ -92,8 +92,8 @@ export async function endSurplusGrants(db: Db, userId: string, clientId: string 
     )
   `.execute(db)
   // Leave expired families to the sweep, because their access tokens may still be valid. Delete at most two grants, to
-  // keep the transaction short. Usually there is one call for each new grant, so the number of ended grants falls to
-  // the limit, even if many grants have ended at the same time.
+  // keep the transaction short. There is one call for each new grant. Each call can delete two ended grants, so their
+  // number falls to the limit, even if many grants have ended at the same time.
   const isEnded = sql`(revoked_at is not null or (redeemed_at is null and expires_at <= ${nowMs}))`
   await sql`
     delete from grants where id in (

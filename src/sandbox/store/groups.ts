@@ -60,8 +60,8 @@ export async function endGroup(db: Db, id: string): Promise<void> {
 }
 
 /**
- * Deletes a group if it has no members and no applications. A removed application counts until the sweep has deleted
- * its row.
+ * Deletes a group if it has no members and no applications. A removed application still belongs to the group until the
+ * sweep has deleted its row.
  */
 export async function deleteEmptyGroup(db: Db, id: string): Promise<void> {
   await db

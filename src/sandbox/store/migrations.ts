@@ -110,7 +110,7 @@ const unredeemedCodes: Migration = {
 const markedTables = ['users', 'groups', 'applications']
 
 /**
- * Adds marks for the records that the laboratory has made, because the laboratory may remove only these records. Also
+ * Adds marks for the records that the laboratory has made, because the laboratory must not remove other records. Also
  * adds columns that let access tokens expire early.
  */
 const setUp: Migration = {

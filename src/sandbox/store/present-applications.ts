@@ -1,4 +1,4 @@
-// After the removal of an application, no query must find the application. But its row stays until the sweep has
+// After the removal of an application, queries must not find the application. But its row stays until the sweep has
 // deleted the rows that belong to the application. Therefore every query for applications uses the conditions in this
 // file. No other file uses the column `removed_at`.
 import { sql } from 'kysely'

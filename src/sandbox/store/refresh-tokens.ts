@@ -29,8 +29,8 @@ export class RenewedTooOften extends Error {
 /**
  * Replaces the token with its successor, but only once. If several callers send the same token, in one process or in
  * several processes, only the first caller gets a result. The other callers get undefined. The end of the family does
- * not change. Call this in a transaction, because it runs several statements. If it throws RenewedTooOften, nothing
- * must change.
+ * not change. Call this in a transaction, because it runs several statements. If it throws RenewedTooOften, the
+ * transaction must not change anything.
  */
 export async function replaceRefreshToken(
   db: Db,

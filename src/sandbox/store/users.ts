@@ -30,8 +30,8 @@ export const longestEmail = 254
 /**
  * E-mail addresses are stored and compared in this form, so that two accounts cannot have addresses that look the same.
  * Normalise an address before you validate it: NFKC turns a full-width ＠ into @. If a text is too long for an address,
- * the function does not normalise it and returns an empty text, because the time to normalise a text grows with the
- * square of its length.
+ * the function returns an empty text and does not normalise it. The time to normalise a text grows with the square of
+ * its length.
  */
 export function normaliseEmail(email: string): string {
   const text = email.trim()

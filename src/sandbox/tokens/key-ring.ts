@@ -22,11 +22,11 @@ export interface KeyRing {
   readonly sealingKey: Buffer
 }
 
-// How long after a rotation an instance may still sign with the old key.
+// The longest time after a rotation in which an instance still signs with the old key.
 const maxAgeMs = 5000
 // Do not read the keys more often than this. Otherwise tokens with invented key ids, or requests for the public keys,
-// could cause many queries. This has a disadvantage: if another instance signs with a new key within a second after
-// this instance has read the keys, this instance may refuse the token until the second has passed. The client then
+// could cause many queries. This has a disadvantage. Another instance can sign with a new key within a second after
+// this instance has read the keys. This instance then refuses the token until the second has passed, and the client
 // renews its session.
 const minAgeMs = 1000
 

@@ -197,7 +197,7 @@ export const loginSchemas: Record<string, Schema> = {
     requestId: {
       ...text,
       description:
-        'The X-Request-Id that the caller sent, or an id that the sandbox made. The id is also in the log and on error pages.',
+        'The X-Request-Id that the caller sent, or an id that the sandbox made. This id is also in the log and on error pages.',
     },
     at: time,
     listener: only('portal', 'api'),

@@ -133,7 +133,7 @@ function sayUnfinished({ outcome, step }: LoginStatus, login: Pick<RecordedLogin
   return { sentence: `${name}: ${doing}${since}`, fix, step, faulted }
 }
 
-/** Says what may be the reason that no client used the code, and what to do. */
+/** Says why probably no client has used the code, and what to do. */
 function explainUnusedCode(
   { response }: RecordedStep,
   { steps }: Pick<RecordedLogin, 'steps'>,

@@ -25,7 +25,7 @@ export interface Fault {
   goodClient: string
   /** The options that the name fixes, such as the status in `exchange-503`. */
   fixed: Record<string, unknown>
-  /** The options that an order may set. */
+  /** The options that an order can set. */
   options: Options
   needsConnection: NonNullable<Kind['needsConnection']>
   run: Kind['run']

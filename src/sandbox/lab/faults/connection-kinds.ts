@@ -31,7 +31,7 @@ const after: Kind['when'] = ['after']
 const bombMiB = 32
 const bombPieceMiB = 16
 
-/** A gzip file may have several members, one after the other (RFC 1952 2.2). */
+/** A gzip file can have several members, one after the other (RFC 1952 2.2). */
 function spaces(): Buffer[] {
   const piece = gzipSync(Buffer.alloc(bombPieceMiB * 1024 * 1024, ' '))
   return Array.from({ length: bombMiB / bombPieceMiB }, () => piece)
@@ -128,7 +128,7 @@ export const connectionKinds: Kinds = {
     run: ({ answer }) => ({ ...answer, body: '' }),
   },
   html: {
-    does: 'The status is 2xx and the body is an HTML page, as a proxy may send it.',
+    does: 'The status is 2xx and the body is an HTML page, like a page of a proxy.',
     when: both,
     run: ({ answer }) => ({ ...answer, headers: { 'content-type': 'text/html; charset=utf-8' }, body: page }),
   },

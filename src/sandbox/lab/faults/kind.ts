@@ -47,7 +47,7 @@ export interface FaultContext {
 }
 
 /**
- * `dotted` has three parts like a JWT, but is not a JWT. `characters` contains all special characters that a token may
+ * `dotted` has three parts like a JWT, but is not a JWT. `characters` contains all special characters that a token can
  * contain. The other forms look like JWTs, but have unusual claims.
  */
 export const opaqueForms = [
@@ -77,7 +77,7 @@ export type FaultResult = Answer | typeof noAnswer | undefined
 export const longestSeconds = 60
 
 /**
- * What a kind may do to the connection. A fault ends when the connection closes, when the sandbox stops, or after a
+ * What a kind can do to the connection. A fault ends when the connection closes, when the sandbox stops, or after a
  * minute.
  */
 export interface Connection {

@@ -102,7 +102,7 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
       return before - all.length
     },
 
-    /** Returns all faults that wait at these places. Some may be limited to one client or one login. */
+    /** Returns all faults that wait at these places. Some of these faults can be limited to one client or one login. */
     waitingAt: (places: readonly Place[], when: When): OrderedFault[] =>
       waiting().filter(({ fault }) => fault.when === when && places.includes(fault.place)),
 

@@ -101,7 +101,7 @@ export function statusKinds(dialect: Dialect): Kinds {
 function presetOf(status: number): Preset {
   // A real platform may have carried out a request that it answers with 5xx or 408.
   const when: Kind['when'] = status >= 500 || status === 408 ? ['before', 'after'] : ['before']
-  const does = `${status} ${STATUS_CODES[status]}, with a JSON body in the error format of this call.`
+  const does = `The status is ${status} ${STATUS_CODES[status]}, and the body is JSON in the error format of this call.`
   return { does, fixed: { status }, when }
 }
 

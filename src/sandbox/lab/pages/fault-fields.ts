@@ -82,7 +82,7 @@ function optionField(
   }
 }
 
-/** A text that may be longer than this gets a field with several lines. */
+/** An option that allows a longer text than this gets a field with several lines. */
 const longestLine = 200
 
 function typeOf(schema: OptionSchema): FieldType {

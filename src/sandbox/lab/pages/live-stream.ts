@@ -24,7 +24,7 @@ export function liveStream(logins: Logins) {
   }
 
   function tell(events: PassThrough, cursor: Cursor): void {
-    // A page that does not read its stream now gets all changes later, in one event.
+    // If the page does not read its stream, it gets all changes later, in one event.
     if (!events.writable || events.writableNeedDrain) return
     const changes = logins.changesSince(cursor)
     streams.open.set(events, changes.cursor)

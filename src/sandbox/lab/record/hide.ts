@@ -114,7 +114,7 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
      * would take time.
      */
     values(fields: Iterable<[string, unknown]>, at: Date, allowance = createAllowance()): Values {
-      // A name may be anything, even `__proto__`.
+      // A name can be any text, even `__proto__`.
       const values: Values = Object.create(null)
       for (const [path, text, isInList] of flatten(fields)) {
         const value = hideUnlessReadable(path.slice(path.lastIndexOf('.') + 1), text, at)

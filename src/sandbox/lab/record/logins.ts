@@ -236,9 +236,8 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     cursor: (): Cursor => ({ steps: stepsSoFar, logins: loginsSoFar }),
 
     /**
-     * Returns the changes since the cursor: the ids of the logins with a new step, and the number of logins that began
-     * since the cursor and that the laboratory has already dropped. If the cursor is from an earlier run of the
-     * sandbox, everything is new.
+     * Returns the changes since the cursor: the ids of the logins with a new step, and how many logins began after the
+     * cursor, but are already dropped. If the cursor is from an earlier run of the sandbox, everything is new.
      */
     changesSince(cursor: Cursor): { changed: string[]; dropped: number; isRestarted: boolean; cursor: Cursor } {
       const isRestarted = cursor.steps > stepsSoFar || cursor.logins > loginsSoFar
@@ -289,7 +288,7 @@ function keysOf(step: RecordedStep): string[] {
   ]
 }
 
-/** Returns the keys with which the step may find its login, the most reliable first. */
+/** Returns the keys with which the step can find its login, the most reliable first. */
 function cluesOf(step: RecordedStep): string[] {
   const { request } = step
   return [

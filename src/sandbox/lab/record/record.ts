@@ -81,7 +81,7 @@ function portalSessionOf(cookies: string | undefined, { listener }: LabStep, hid
 const startNames = ['client_id', 'state', 'code_challenge']
 
 /**
- * Splits an address without the `URL` class, which cannot parse `//` and other things that a caller may send as a path.
+ * Splits an address without the `URL` class, which cannot parse `//` and other texts that a caller can send as a path.
  */
 function splitUrl(url: string): { path: string; query: URLSearchParams } {
   const [path = '', ...query] = url.split('?')
