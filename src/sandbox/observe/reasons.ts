@@ -66,7 +66,7 @@ export const reasons = {
   'fields-invalid': {
     found: 'A field has a value that is not allowed.',
     why: 'The platform stores only values that it can show and use later.',
-    fix: 'Read the message of the answer. The message names each wrong field and what is allowed.',
+    fix: 'Read the message of the answer. The message names each wrong field, and says which values are allowed.',
     reference: 'rule api-fields',
   },
   'grant-type-unsupported': {
@@ -282,7 +282,7 @@ export const reasons = {
   'too-many-failures': {
     found:
       'There were too many failures. For a while, the portal refuses even the right password. It still accepts the right client secret.',
-    why: 'Nobody must be able to find a password or a secret by trying many values.',
+    why: 'It must not be possible to find a password or a secret by trying many values.',
     fix: 'Wait as long as Retry-After says. Do not retry automatically.',
     reference: 'RFC 6585 4',
   },

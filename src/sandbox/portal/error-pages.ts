@@ -99,7 +99,7 @@ const pages: Partial<Record<Reason, ErrorPage | ((details: RefusalDetails) => Er
   },
   'cross-site': {
     status: 403,
-    message: 'This form was sent from another site, so nothing was changed. Open the page here and try again.',
+    message: 'This form was sent from another site, so nothing was changed. Open the page in the portal and try again.',
   },
   'group-unknown': { status: 404, message: groupGone, next: groups },
   'link-unknown': { status: 404, message: groupGone, next: groups },

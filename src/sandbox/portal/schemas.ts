@@ -27,7 +27,10 @@ export const tokenRequest = {
   // first here.
   properties: {
     grant_type: { type: 'string', enum: ['authorization_code', 'refresh_token'] },
-    code: { type: 'string', description: 'The code from the redirect. A code works only once, for 60 seconds.' },
+    code: {
+      type: 'string',
+      description: 'The code from the redirect. A code works only once, and only for 60 seconds.',
+    },
     refresh_token: {
       type: 'string',
       description: 'Required if grant_type is refresh_token, instead of code and redirect_uri.',

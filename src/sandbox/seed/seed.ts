@@ -140,8 +140,8 @@ async function seedClient(db: Db, seeding: Seeding, userId: string | undefined):
   const wanted = { secretHash: hashToken(seed.clientSecret.reveal()), redirectUris: seed.redirectUris.join() }
   const application = await lockApplication(db, id)
   const last = await findSeededClient(db, id)
-  // An earlier version of the sandbox did not store the settings that it applied, so these values can be null. Such
-  // settings count as unchanged.
+  // An earlier version of the sandbox did not store the settings that it applied, so these values can be null. A
+  // setting whose value is null counts as unchanged.
   const isSecretDue = isForced || (last?.secretHash ?? wanted.secretHash) !== wanted.secretHash
   const areUrisDue = isForced || (last?.redirectUris ?? wanted.redirectUris) !== wanted.redirectUris
 

@@ -31,8 +31,8 @@ export interface Application extends ApplicationFields {
   createdAt: Date
   createdBy: string
   /**
-   * The same as `clientId` of Maker. Empty if an earlier version of the sandbox made the application, because earlier
-   * versions did not store the client.
+   * The same as `clientId` of Maker. Empty if the application is from an earlier version of the sandbox that did not
+   * store the client.
    */
   madeByClient: string | null
   updatedAt: Date

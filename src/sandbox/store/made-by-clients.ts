@@ -7,7 +7,7 @@ import type { Db } from './schema.ts'
 
 export interface MadeId {
   applicationId: string
-  /** Empty if an earlier version of the sandbox made the record, because earlier versions did not store the client. */
+  /** Empty if the record is from an earlier version of the sandbox that did not store the client. */
   clientId: string
 }
 

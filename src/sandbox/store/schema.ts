@@ -92,8 +92,8 @@ interface ClientSecretTable {
   hash: string
   created_at: number
   /**
-   * If an earlier version of the sandbox made the secret, this column and made_by_client are empty, because earlier
-   * versions did not store the creator.
+   * This column and made_by_client are empty if the secret is from an earlier version of the sandbox that did not store
+   * the creator.
    */
   created_by: string
   made_by_client: string | null
@@ -114,8 +114,8 @@ interface AppAccessTokenTable {
 interface SeededClientTable {
   id: string
   /**
-   * The same hash as in client_secrets. If an earlier version of the sandbox applied the settings, this column and
-   * redirect_uris are null, because earlier versions did not store these values.
+   * The same hash as in client_secrets. This column and redirect_uris are null if the settings were applied by an
+   * earlier version of the sandbox that did not store these values.
    */
   secret_hash: string | null
   redirect_uris: string | null
@@ -128,7 +128,7 @@ interface GrantTable {
   /** Null for an access token from the portal's own page. */
   application_id: string | null
   created_at: number
-  /** The end of the code or of the family. The sweep deletes the row some time later. */
+  /** The end of the code or of the family. The sweep deletes the row later. */
   expires_at: number
   revoked_at: number | null
   code_hash: string | null

@@ -10,8 +10,8 @@ export interface SeededUser {
 }
 
 /**
- * The settings that seeding applied last. If an earlier version of the sandbox applied the settings, both fields are
- * null, because earlier versions did not store these values.
+ * The settings that seeding applied last. Both fields are null if the settings were applied by an earlier version of
+ * the sandbox that did not store these values.
  */
 export interface SeededClient {
   secretHash: string | null

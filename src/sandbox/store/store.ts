@@ -6,7 +6,7 @@ import type { Db } from './schema.ts'
 
 /** A database that is open and has the current schema. */
 export interface Database {
-  /** Use this for queries that change nothing. Such queries never wait for a writer. */
+  /** Use this for queries that change nothing. These queries never wait for a writer. */
   readonly read: Db
   /** Use this for one statement that changes something. When the promise resolves, the change is on the disk. */
   write<T>(statement: (db: Db) => Promise<T>): Promise<T>

@@ -119,7 +119,7 @@ function inPortions(store: Store, signal: AbortSignal | undefined) {
 
 export interface Sweeper {
   start(): void
-  /** Stops a running sweep. Resolves soon, when the sweep has stopped. */
+  /** Stops a running sweep. Resolves when the sweep has stopped. This takes only a short time. */
   stop(): Promise<void>
 }
 

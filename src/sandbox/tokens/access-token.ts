@@ -45,7 +45,7 @@ export async function signUserToken(
   return signAccessToken(keyRing, { ...claimsOf(order, order.lifetimeSeconds ?? userTokenLifetime), jti, type: 'User' })
 }
 
-/** Makes one of the tokens that belong to an application's credentials. Such a token is valid for two years. */
+/** Makes one of the tokens that belong to an application's credentials. The token is valid for two years. */
 export async function signAppToken(keyRing: KeyRing, order: AccessTokenOrder & { tokenId: string }) {
   return signAccessToken(keyRing, { ...claimsOf(order, appTokenLifetime), jti: order.tokenId, type: 'App' })
 }
@@ -57,7 +57,7 @@ export function grantIdOf({ jti }: AccessTokenClaims): string {
 
 /**
  * Returns the generation of the token: how many times the refresh token of its family had been replaced when the token
- * was issued. A token from an earlier version of the sandbox has no such number and counts as generation 0.
+ * was issued. A token from an earlier version of the sandbox has no generation number, and counts as generation 0.
  */
 export function generationOf({ jti }: AccessTokenClaims): number {
   return Number(/_(\d+)$/.exec(jti)?.[1] ?? 0)

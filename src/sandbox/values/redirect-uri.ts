@@ -1,4 +1,4 @@
-// Decides which redirect URIs can be registered, and which hosts are loopback hosts, which do not need TLS.
+// Decides which redirect URIs can be registered, and which hosts are loopback hosts. Loopback hosts do not need TLS.
 import { isPlainHost } from './plain-host.ts'
 
 /**

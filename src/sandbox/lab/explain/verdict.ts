@@ -106,7 +106,7 @@ function sayUnfinished({ outcome, step }: LoginStatus, login: Pick<RecordedLogin
   if (faulted)
     return {
       sentence: `${name}: the ${isAtStart(faulted) ? 'browser' : 'client'} has not continued after ${nameFault(faulted, login)}.${since}`,
-      fix: fixAfter(faulted, 'After such an answer, a client should show an error or try again.'),
+      fix: fixAfter(faulted, 'After an answer like this, a client should show an error or try again.'),
       step: faulted,
       faulted,
     }

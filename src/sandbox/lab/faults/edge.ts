@@ -154,7 +154,7 @@ export function actAtEdge(
 }
 
 /**
- * Returns a function that says whether a request belongs to the login whose state has this hash. Such a request
+ * Returns a function that says whether a request belongs to the login whose state has this hash. A request of the login
  * contains the state, or a token of the login.
  */
 function stateReader({ platform, logins, hide }: Pick<EdgeOptions, 'platform' | 'logins' | 'hide'>) {

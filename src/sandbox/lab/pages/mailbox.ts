@@ -13,7 +13,7 @@ interface DeliveredMail extends Mail {
 }
 
 // The number of messages is limited for each address. Otherwise a stranger could request many messages for one account,
-// and so remove the newest link of another person.
+// and the mailbox would then drop the links of other people.
 const mostForOneAddress = 10
 const mostKept = 1000
 const mostShown = 100

@@ -45,7 +45,7 @@ export const startNotices: Notice[] = [
     fix: 'Take the whole state from the random source of the operating system, and do not add anything else to the state.',
     reference: 'RFC 6749 10.10',
     find: startsWithState((state, others) => {
-      // The first half of a long state need not be secret, because the second half is long enough.
+      // The first half of a long state does not have to be secret, because the second half is long enough.
       const isLong = state.bits / 2 >= enoughBits
       return state.isTime || (!isLong && state.beginning !== '' && others.haveStateLike(state))
     }),
