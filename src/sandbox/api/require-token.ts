@@ -14,7 +14,7 @@ interface AcceptedTokens {
   refusal: (appId: string) => string
 }
 
-/** A token of a user gives all rights of this user, with every client. */
+/** A user's token gives all rights of this user. It does not matter which client sends the token. */
 const users: readonly TokenKind[] = ['portal', 'client']
 
 /**

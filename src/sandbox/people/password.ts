@@ -138,7 +138,7 @@ interface ResetLink {
 }
 
 /**
- * makeResetToken uses this value if there is no account. The function then takes the same time, so that the time of the
+ * makeResetToken uses this value if there is no account. The function then runs the same code, so that the time of the
  * answer does not show whether the account exists.
  */
 const nobody: Credentials = { userId: '', passwordHash: '' }

@@ -17,7 +17,7 @@ export interface MadeByClient extends MadeId {
   /** Null if the client was removed, or if the store does not know which client made the record. */
   clientName: string | null
   what: 'application' | 'secret'
-  /** Whether the client knows a secret or token of the application that is still valid. */
+  /** Whether the client knows a valid secret or a valid token of the application. */
   isKnown: boolean
   /** Whether the application has a valid secret that the client did not make. */
   hasOtherSecret: boolean

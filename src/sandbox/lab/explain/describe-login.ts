@@ -146,7 +146,7 @@ const summary = {
 export const loginSchemas: Record<string, Schema> = {
   Value: {
     description:
-      'If the value is never secret, this is the text that was sent. If the value can be secret, this is an object with the hash and the length of the value. For a state, the object also says how hard the state is to guess.',
+      'If this kind of value is never secret, this is the text that was sent. If it can be secret, this is an object with the hash and the length of the value. For a state, the object also says how hard the state is to guess.',
     anyOf: [
       text,
       object(

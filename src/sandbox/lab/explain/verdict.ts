@@ -193,7 +193,7 @@ function nameFault(step: RecordedStep, login: Pick<RecordedLogin, 'steps'>): str
   return `the fault ${step.fault!.name} at step ${numberOf(step, login)}`
 }
 
-/** Whether the fault happened on the portal's first page. The browser sees this fault. The client does not see it. */
+/** Whether the fault happened on the portal's first page. In this case, only the browser sees the fault. */
 function isAtStart({ fault }: RecordedStep): boolean {
   return fault?.name.startsWith('start-') ?? false
 }

@@ -66,7 +66,7 @@ export function resetCall(
       const removed = await removeMade(store, all ? undefined : (suite ?? ''), clock())
       const seeded = all || seeds ? await resetSeeded(store, clock()) : []
       if (all || seeds) await applySeeds()
-      // The portal counts failed sign-ins for each network address. All suites on a machine share one address, so one
+      // The portal counts failed attempts for each network address. All suites on a machine share one address, so one
       // suite must not reset this count.
       if (all) await store.write(forgetAllFailures)
       const applications = [...removed.applications, ...seeded]

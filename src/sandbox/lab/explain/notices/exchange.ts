@@ -11,7 +11,7 @@ export const exchangeNotices: Notice[] = [
     severity: 'error',
     found: 'The visitor declined, but the client asked the portal for tokens anyway.',
     why: 'A redirect with an error ends the login. If the redirect also contains a code, this code cannot be trusted.',
-    fix: 'First look for the parameter error in the redirect. If there is an error, tell the visitor that the login failed, and do not send anything to the portal.',
+    fix: 'First check whether the redirect contains the parameter “error”. If it does, tell the visitor that the login failed, and do not send anything to the portal.',
     reference: 'RFC 6749 4.1.2.1',
     find: ({ steps }) =>
       steps.filter((step, index) => {
