@@ -1,5 +1,5 @@
-// The errors whose message is shown to the visitor. For all other errors, the page shows a fixed message that depends
-// on the status.
+// The errors whose message the visitor sees. For any other error, the error page shows a fixed message that depends
+// only on the status.
 import { type Sentence, say, type Texts } from './texts.ts'
 
 /** A link that a page offers as the next thing to do. */
@@ -20,8 +20,9 @@ type PublicErrorOptions = {
  * An error that the visitor sees.
  *
  * `code` names the error in the log, in JSON answers and in tests. `sentence` tells the visitor what happened and what
- * to do. The page shows the sentence unchanged, so the sentence must not contain secrets. Code that has no request does
- * not know the visitor's language, so it passes a function instead of a text: `texts => texts.upstream.portal.timeout`.
+ * to do. The page shows the sentence unchanged, so the sentence must not contain secrets. Some code has no request, so
+ * it does not know the visitor's language. Such code passes a function instead of a text: `texts =>
+ * texts.upstream.portal.timeout`.
  */
 export class PublicError extends Error {
   readonly code: string

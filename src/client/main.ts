@@ -17,8 +17,8 @@ type Program<Product extends object> = {
 }
 
 /**
- * Starts the client with a product. Tests pass another product. If the client cannot start, the process ends. With
- * `isDevelopment`, log lines are readable, and templates are read again each time they are rendered.
+ * Starts the client with a product. Tests pass another product. If the client cannot start, the process ends. If
+ * `isDevelopment` is true, the log is written for people, and a template is read again each time it is rendered.
  */
 export async function start<Product extends object>(
   environment: NodeJS.ProcessEnv,

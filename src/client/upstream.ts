@@ -26,12 +26,15 @@ export type Call = {
   context: RequestContext
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   url: string
-  /** The call also sends the request id and the trace of the browser's request, but no other header of the browser. */
+  /**
+   * Besides these headers, the call sends the request id and the trace of the browser's request, but no other header of
+   * the browser.
+   */
   headers?: Record<string, string>
   body?: string
   /**
    * The deadline of the whole call, including the body. undici's own timeouts are not enough: they start again with
-   * each piece of the body, so a body that arrives slowly has no time limit.
+   * each piece of the body, so they do not limit the time of a body that arrives slowly.
    */
   deadlineMs: number
   maxBytes: number
@@ -218,8 +221,8 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Does the work before the deadline, or throws an error. An AbortSignal is not enough: undici checks the signal only
- * after the call has got a connection, and the wait for a connection can be long.
+ * Runs `work`, and throws an error if `work` does not end before the deadline. An AbortSignal is not enough: undici
+ * checks the signal only after the call has got a connection, and the wait for a connection can be long.
  */
 async function beforeDeadline<T>(deadlineMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
@@ -237,7 +240,7 @@ async function beforeDeadline<T>(deadlineMs: number, work: (signal: AbortSignal)
   }, deadlineMs)
   return Promise.race([work(controller.signal), deadline.promise]).finally(() => {
     clearTimeout(timer)
-    // Until the immediate runs, it keeps the answer in memory. A busy process may read many other answers before that.
+    // Until the immediate runs, it keeps the answer in memory. Before that, a busy process may read many other answers.
     clearImmediate(immediate)
   })
 }
@@ -267,7 +270,7 @@ function isWithinJsonLimits(bytes: Buffer): boolean {
     const byte = bytes[index]!
     if (byte <= space) continue
     const isClosing = byte === closeBracket || byte === closeBrace
-    // Each comma counts as one value. A list or an object that is not empty has one more value than it has commas.
+    // Each comma counts as one value. A list or an object that is not empty has one more value than commas.
     if (isAfterOpening && !isClosing) values++
     isAfterOpening = byte === openBracket || byte === openBrace
     if (byte === quote) index = findClosingQuote(bytes, index)

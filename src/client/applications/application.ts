@@ -26,10 +26,10 @@ export type Application = Omit<ApplicationFields, keyof Client> & {
  * A client secret and app access tokens. The API returns these credentials only once. This client keeps the credentials
  * in two places:
  *
- * - in a sealed cookie, for ten minutes or until the next page has shown the credentials (handover.ts);
+ * - in a sealed cookie, until the next page has shown the credentials, but at most for ten minutes (handover.ts);
  * - in memory, so that the client gives the same response if the browser sends a form twice (`once` in web/forms.ts).
- *   The credentials in memory expire after ten minutes. The process deletes them when somebody next sends a form of the
- *   same kind.
+ *   The credentials in memory expire after ten minutes. The process deletes expired credentials when somebody next
+ *   sends a form of the same kind.
  */
 export type Credentials = {
   clientId: string

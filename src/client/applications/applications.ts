@@ -28,8 +28,8 @@ export const applications: FastifyPluginAsync<ApplicationsOptions> = async (app,
 }
 
 /**
- * Replaces the API's 404 error with a message for these pages, and gives the API's 403 error a link. Returns all other
- * errors unchanged.
+ * If the API answered with 404, returns an error with a message for these pages. If the API answered with 403, returns
+ * the error with a link. Returns all other errors unchanged.
  */
 function toApplicationError(error: unknown, texts: Texts): unknown {
   if (!(error instanceof PublicError)) return error

@@ -18,7 +18,7 @@ export async function loadConfirmation(
   const texts = request.texts.applications
   const back = `/applications/${idOf(request)}`
   const crumbs = [listLink(request.texts)]
-  // The client cannot read the name from the API without a session.
+  // Without a session, the client cannot read the application's name from the API.
   if (signInHref) return { crumbs, back, backText: texts.application }
   const { id, name, secretTimes } = await getApplication(request)
   const isThisSite = id === clientId

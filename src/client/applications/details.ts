@@ -17,7 +17,7 @@ export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOp
   app,
   { config, clock },
 ) => {
-  /** The last known names of groups. The key consists of the visitor and the group. */
+  /** The last known names of groups. Each key consists of the visitor and the group. */
   const groupNames = new ExpiringMap<string>(clock)
 
   app.get('/applications/:id', (request, reply) =>
@@ -30,11 +30,11 @@ export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOp
 
   async function renderApplication(request: FastifyRequest, reply: FastifyReply, notice: string | undefined) {
     const { visitor } = request
-    // The two calls do not run at the same time: if the API refused the token of both, the client would repeat both
-    // (UP-14).
+    // The two calls run one after the other. If they ran at the same time and the API refused the access token, the
+    // client would have to repeat both calls (UP-14).
     const application = await getApplication(request)
-    // A page makes at most two calls, including the renewal of an expired access token (DO-14). So after such a renewal,
-    // the groups are not loaded, and the page shows the last known name of the group.
+    // A page makes at most two calls (DO-14). The renewal of an expired access token is one of them. So after a
+    // renewal, the client does not load the groups, and the page shows the last known name of the group.
     const { groups = [] } = visitor.wasRenewalTried ? {} : await loadGroups(visitor)
     const { groupId } = application
     const groupKey = `${visitor.sessionOwner} ${groupId}`

@@ -3,7 +3,8 @@
 //
 // Besides the fields of the application, the form contains:
 // - `etag` and `seen`: hidden fields that record which stored values the visitor has seen (toHiddenFields);
-// - `choosing`: hidden, `yes` on the page with the choices (choose.eta), and empty otherwise;
+// - `choosing`: a hidden field. On the page with the choices (choose.eta), its value is `yes`. On other pages, it is
+//   empty;
 // - `keep-name`, `keep-description` and so on: the choices, `typed` or `stored`.
 import { createHash } from 'node:crypto'
 import { PublicError } from '../errors.ts'
@@ -27,8 +28,8 @@ type Name = (typeof names)[number]
 type EditableFields = Partial<Pick<ApplicationFields, Name>>
 
 /**
- * A field whose typed value differs from its stored value. `choice` says which value to keep. It is undefined until the
- * visitor has chosen.
+ * A field whose typed value differs from its stored value. `choice` says which value to keep. Until the visitor has
+ * chosen, `choice` is undefined.
  */
 type Difference = { name: Name; typed: string; stored: string; choice: 'typed' | 'stored' | undefined }
 
@@ -56,8 +57,8 @@ export function toHiddenFields(stored: Application): { etag: string; seen: strin
 }
 
 /**
- * Removes the choices and the record of the values that the visitor has seen, so that the client compares all fields
- * again at the next submission.
+ * Removes the choices, and the hidden fields that record the values that the visitor has seen. So the client compares
+ * all fields again at the next submission.
  */
 export function withoutChoices(form: FormFields): FormFields {
   return { ...form, choosing: '', etag: '', seen: '' }
@@ -134,7 +135,7 @@ function isSeen({ seen = '' }: FormFields, name: Name, value: string): boolean {
   return seen.split(',')[names.indexOf(name)] === hash(value)
 }
 
-/** The hash is an empty string for a field that the API does not return. */
+/** If the API does not return the field, the hash is an empty string. */
 function hash(value: string | undefined): string {
   return value === undefined ? '' : createHash('sha256').update(value).digest('base64url').slice(0, 8)
 }

@@ -54,7 +54,7 @@ const formFields = {
 } satisfies Record<string, FormField>
 
 type FieldName = keyof typeof formFields
-/** The fields that a form may require. */
+/** The fields that can be required in a form. */
 type RequiredName = keyof typeof applicationsTexts.form.required
 /** The fields that the visitor typed, after `normalize`. */
 export type TypedFields = Record<FieldName, string>
@@ -73,8 +73,8 @@ export function normalize(form: Record<string, string>): TypedFields {
 }
 
 /**
- * Replaces line breaks and repeated spaces with one space: pages show them as one space, and a visitor cannot type a
- * line break into a one-line field.
+ * Replaces each line break, and each sequence of spaces, with one space. A page shows one space in both cases, and a
+ * visitor cannot type a line break into a one-line field.
  */
 export function toOneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
@@ -130,9 +130,9 @@ export function fieldsToCreate({ groupName: _, ...fields }: TypedFields): Applic
 }
 
 /**
- * Returns the fields without the group, because the group cannot be changed. If the API did not return the fields of
- * the OAuth client, `isClientKnown` is false, because the form could not show their values. In that case, empty fields
- * of the OAuth client are left out, and the API keeps their values.
+ * Returns the fields without the group, because the group cannot be changed. `isClientKnown` is false if the API did
+ * not return the fields of the OAuth client, so that the form could not show their stored values. In that case, this
+ * function leaves out the empty fields of the OAuth client, and the API keeps the stored values.
  */
 export function fieldsToUpdate(typed: TypedFields, isClientKnown: boolean): Partial<ApplicationFields> {
   const { groupId: _, ...all } = fieldsToCreate(typed)
@@ -170,7 +170,10 @@ const redirectUriRules: RedirectUriRule[] = [
   },
 ]
 
-/** Returns a list with one sentence, about the first rule that the URI breaks, or an empty list. */
+/**
+ * Returns a list with one sentence about the first rule that the URI breaks. If the URI breaks no rule, the list is
+ * empty.
+ */
 function findRedirectUriProblem(uri: string): Sentence[] {
   const quoted = uri.length > 100 ? `${uri.slice(0, 100)}…` : uri
   const url = /^https?:\/\//i.test(uri) ? URL.parse(uri) : null

@@ -8,7 +8,7 @@ import { collectionSchema, createdGroupSchema, groupEnvelope } from './schemas.t
 type LoadedGroups = {
   /** Undefined if the groups could not be loaded. */
   groups?: Group[]
-  /** The time of the answer by the API's clock. Undefined if the answer does not contain this time. */
+  /** The time of the answer, according to the API's clock. Undefined if the answer does not contain this time. */
   apiTime?: Date | undefined
   /** Why the groups could not be loaded. */
   problem?: PublicError
@@ -57,8 +57,8 @@ async function createGroup({ api }: Visitor, name: string): Promise<string> {
 
 /**
  * Returns the id of the visitor's own group with this name. If there is no such group, the function creates it. The
- * group may already exist: the visitor may have sent the same form before. So if the groups cannot be loaded, the
- * function throws the error, and does not create a group.
+ * group can already exist if the visitor has sent the same form before. So if the groups cannot be loaded, the function
+ * throws the error, and does not create a group.
  */
 export async function findOrCreateGroup(visitor: Visitor, name: string): Promise<string> {
   const { groups, problem } = await loadGroups(visitor)
@@ -70,8 +70,8 @@ export async function findOrCreateGroup(visitor: Visitor, name: string): Promise
 type GroupChoice = { value: string; text: string; isDefault: boolean }
 
 /**
- * Returns the groups that the form offers. The default is a group that the visitor created. All other groups may belong
- * to strangers, because anyone can invite the visitor to a group.
+ * Returns the groups that the form offers. The default is a group that the visitor created. Any other group can belong
+ * to a stranger, because anyone can invite the visitor to a group.
  */
 export function toChoices(groups: Group[]): GroupChoice[] {
   const firstOwn = groups.find(({ isOwn }) => isOwn)
@@ -87,8 +87,8 @@ const maxGroupNamesLength = 4_000
 
 /**
  * Returns the ids and names of the groups as one string, for a hidden field. If the session has ended, the client
- * cannot load the groups, and the form reads the name of the chosen group from this field. Names that would make the
- * field too long are left out.
+ * cannot load the groups. It then reads the name of the chosen group from this field. Names that would make the field
+ * too long are left out.
  */
 export function toGroupNames(choices: GroupChoice[]): string {
   return choices.reduce((names, { value, text }) => {

@@ -39,16 +39,18 @@ export const newSecret: FastifyPluginAsync<ApplicationsOptions> = async (app, { 
   )
 }
 
-/** Returns a text that changes when the API creates a secret. The text is empty if the API returns no times. */
+/**
+ * Returns a text that is different after the API has created a secret. The text is empty if the API returns no times.
+ */
 function describeSecrets(times: Date[] = []): string {
   return times.map(time => time.toISOString()).join(' ')
 }
 
 /**
- * The same form may arrive twice: the browser sends it to two replicas, or the visitor sends it again after the answer
- * was lost. The API keeps only two secrets. If the client made two new secrets, the secret that the application uses
- * would therefore stop working. `secrets` and `token.seen` come from the API's clock, so the clocks of the replicas do
- * not matter.
+ * The same form can arrive twice, for example because the visitor sends it again after the answer was lost. The two
+ * requests can reach different replicas. The API keeps only the two newest secrets. So if the client created two new
+ * secrets, the secret that the application uses would stop working. `secrets` and `seen` contain times from the API's
+ * clock, so the clocks of the replicas do not matter.
  */
 function refuseSecondSecret({ seen = '', mayHaveActed }: FormToken, secrets: string): void {
   if (secrets !== seen) throw new FormUsed(texts => texts.applications.secret.createdMeanwhile)

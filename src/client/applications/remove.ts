@@ -20,7 +20,8 @@ export const remove: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
     form.submit(async (request, reply, { fields, once }) => {
       const id = idOf(request)
       await once(async () => {
-        // Without this condition, the client would read each application once more before removing it (DO-14).
+        // Only the removal of this site needs the application's name. For other applications, the client saves this API
+        // call (DO-14).
         if (id === config.clientId) checkConfirmation(config, await getApplication(request), fields)
         await request.visitor.api.delete(apiPathOf(request))
         logEvent(request, 'application_removed', { application: id })

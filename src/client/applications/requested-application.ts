@@ -22,7 +22,7 @@ export async function getApplication(request: FastifyRequest): Promise<Applicati
 
 /**
  * Returns the text if it is a strong ETag, and undefined otherwise. Only a strong ETag can be sent in If-Match (RFC
- * 9110 13.1.1). The text may be forged, because it comes from a form.
+ * 9110 13.1.1). Somebody may have forged the text, because it comes from a form.
  */
 export function strongEtag(text: string | undefined): string | undefined {
   return text !== undefined && /^"[\x21\x23-\x7e]{0,200}"$/.test(text) ? text : undefined

@@ -240,7 +240,7 @@ export const applicationsTexts = {
     creating: 'Creating…',
     thisSite: 'This application is the site that you are using.',
     thisSiteKeeps:
-      'This site continues to use its current secret until its operator replaces this secret in the settings. If you create two new secrets before the operator has done this, nobody can sign in here.',
+      'This site uses its current secret until its operator puts the new secret into the settings. If you create a second new secret before that, nobody can sign in here.',
     whatHappens: 'If you create a new client secret:',
     shownOnce: 'The new secret works at once. You will see it only once.',
     currentStays: 'The current secret stays valid, so that you can replace it without an interruption.',
@@ -251,10 +251,10 @@ export const applicationsTexts = {
       `The previous secret, which was created ${age}, stops working. Only the two newest secrets are valid.`,
     /** Shown if there is a new secret that did not exist when the form was shown. */
     createdMeanwhile:
-      'A client secret has been created since you opened this page, perhaps by this form. Nothing was done now. Before you send the form again, read below which secret stops working.',
+      'A client secret has been created since you opened this page, perhaps because you have already sent this form. Nothing was done this time. Before you send the form again, read below which secret stops working.',
     /** Shown if the first attempt failed, and the API does not return when the valid secrets were created. */
     inDoubt:
-      'Your first attempt may have created a client secret that you have not seen. If you send the form again, the client secret that the application uses may stop working, because only the two newest secrets are valid.',
+      'Your first attempt may have created a client secret that you have not seen. Only the two newest secrets are valid. So if you send the form again, the client secret that the application uses may stop working.',
     noneStops: 'No secret stops working, because the application has only one secret so far.',
   },
 

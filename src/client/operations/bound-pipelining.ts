@@ -14,16 +14,16 @@ const maxOpenRequests = 8
  * input. The input can contain thousands of requests. If the sender does not read the answers, each of these requests
  * keeps a rendered page in memory.
  *
- * Closing the socket is not enough, because Node would parse the rest of the input and create all requests. With such
- * input, 300 connections exhaust 256 MiB of memory. Only a CONNECT request makes Node stop parsing, and only if the
- * server does not handle CONNECT. So this code makes the ninth open request look like a CONNECT request. The code
- * counts response objects, because Node answers some requests without the event 'request'.
+ * Closing the socket is not enough, because Node would still parse the rest of the input and create all requests. With
+ * such input, 300 connections exhaust 256 MiB of memory. Node stops parsing only after a CONNECT request that the
+ * server does not handle. So this code makes the ninth open request look like a CONNECT request. The code counts
+ * response objects, because Node answers some requests without the event 'request'.
  */
 export function boundPipelining(log: Pick<Logger, 'warn'>) {
   const openRequests = new WeakMap<Socket, number>()
   const countOf = (socket: Socket) => openRequests.get(socket) ?? 0
 
-  // Node calls this with `new`, so it cannot be an arrow function.
+  // Node calls this function with `new`, so it cannot be an arrow function.
   function createRequest(socket: Socket): IncomingMessage {
     const request = new IncomingMessage(socket)
     if (countOf(socket) < maxOpenRequests) return request

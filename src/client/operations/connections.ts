@@ -1,15 +1,16 @@
-// Closes connections in both directions after a client error, and limits the number of open connections.
+// Closes a connection in both directions after input that Node cannot parse, and limits the number of open connections.
 import type { Server, Socket } from 'node:net'
 import type { Logger } from 'pino'
 
 /**
- * Sends a last answer and closes the connection within one second. `end()` is not enough: it closes only our direction,
- * and the sender could keep the connection open. Node does not close the connection itself, because the server has a
- * 'clientError' listener.
+ * Sends a last answer and closes the connection within one second. `end()` is not enough: it closes only the direction
+ * in which this server sends, and the other side could keep the connection open. Node does not close the connection
+ * itself, because the server has a 'clientError' listener.
  */
 export function closeWith(socket: Socket, answer: string): void {
-  // Detaches the HTTP parser from the socket. So if the body arrives after a 408 answer, no handler starts. The bytes
-  // are still read and dropped: closing a socket with unread bytes sends a reset, which could destroy the answer.
+  // Detaches the HTTP parser from the socket. So if a body arrives after a 408 answer, no handler starts. The new
+  // listener reads the bytes and drops them: closing a socket with unread bytes would send a reset, which could destroy
+  // the answer.
   socket.removeAllListeners('data').on('data', () => {})
   socket.end(answer)
   setTimeout(() => socket.destroy(), 1_000).unref()

@@ -24,7 +24,7 @@ type AnswerClientError = (error: NodeJS.ErrnoException, socket: Socket) => void
  * `connectionTimeout`.
  */
 export function createDeadlines(defaultMs: number) {
-  /** The current request of each connection. Contains only requests whose route sets `deadlineMs`. */
+  /** The current request of each connection. The map contains only requests whose route sets `deadlineMs`. */
   const raised = new WeakMap<Socket, FastifyRequest>()
 
   return {
@@ -47,8 +47,8 @@ export function createDeadlines(defaultMs: number) {
 
     /**
      * Returns a listener for Node's 'clientError'. Node's `requestTimeout` is the same for all routes. After this time,
-     * Node reports an error once, and does nothing else. If the route has a longer deadline, the listener waits until
-     * this deadline before it answers.
+     * Node only emits the event, once. If the route has a longer deadline, the listener waits until this deadline
+     * before it answers.
      */
     afterDeadline(answer: AnswerClientError): AnswerClientError {
       return (error, socket) => {

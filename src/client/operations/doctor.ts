@@ -27,8 +27,8 @@ const largestSkewMs = 30_000
 
 /**
  * Runs every check and returns the findings in the order of the checks. No finding contains a secret. If a setting is
- * missing or wrong, nothing else is checked. If `redirectUri` is given, the settings belong to another client. Then the
- * product's settings and the client's own routes are not checked.
+ * missing or wrong, nothing else is checked. If `redirectUri` is given, the settings belong to another client. In that
+ * case, the function checks neither the product's settings nor the client's own routes.
  */
 export async function diagnose(
   environment: Environment,
@@ -84,7 +84,9 @@ function checkClock(date: Date | undefined): Finding {
   if (!date) return cannotTell('clocks: the portal does not send a Date header')
   const skewMs = Math.abs(Date.now() - date.getTime())
   if (skewMs <= largestSkewMs) return yes('clocks: this machine and the portal agree')
-  return no(`clocks: they differ by ${Math.round(skewMs / 1000)} seconds. Synchronize this machine with NTP.`)
+  return no(
+    `clocks: this machine and the portal differ by ${Math.round(skewMs / 1000)} seconds. Synchronize this machine with NTP.`,
+  )
 }
 
 const checkApi: Check = async ({ apiInternalUrl }, dispatcher) => {
@@ -142,7 +144,8 @@ const checkProxy: Check = async ({ publicUrl, redirectUri }, dispatcher) => {
 }
 
 /**
- * If client and portal are two ports of one host, they share their cookies, so a test does not show SameSite problems.
+ * If the client and the portal are on two ports of one host, they share their cookies. A test on this host then does
+ * not show problems with SameSite.
  */
 function checkHosts({ publicUrl, loginUrl }: Config): Finding {
   const [client, portal] = [new URL(publicUrl).hostname, new URL(loginUrl).hostname]

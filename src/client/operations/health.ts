@@ -4,8 +4,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 type HealthOptions = {
   cookieKeyIds: string[]
   /**
-   * This signal is aborted when the process receives SIGTERM or SIGINT. After that, a load balancer should no longer
-   * send requests.
+   * This signal is aborted when the process receives SIGTERM or SIGINT. From then on, a load balancer should send no
+   * more requests.
    */
   draining: AbortSignal | undefined
   /** Returns whether the pages of the product can serve requests. */
@@ -15,8 +15,8 @@ type HealthOptions = {
 export const live = async () => ({ status: 'ok' })
 
 /**
- * All replicas must have the same keys. Otherwise each replica signs out visitors who signed in at another replica. The
- * answer contains the ids of the keys, so that an operator can compare the replicas.
+ * All replicas must have the same keys. If the keys differ, each replica signs out visitors who signed in at another
+ * replica. The answer contains the ids of the keys, so that an operator can compare the replicas.
  */
 export function createReady({ cookieKeyIds, draining, isReady = () => true }: HealthOptions) {
   const isProductReady = () => {

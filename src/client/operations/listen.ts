@@ -43,19 +43,19 @@ async function addressesOf(host: string): Promise<string[]> {
 }
 
 /**
- * A Node server listens on one address. Each further address gets a plain TCP listener. It passes its connections to
- * the client's HTTP server with the 'connection' event, as Node's documentation describes. So all addresses share the
- * deadlines, the limits and the shutdown of one server.
+ * A Node server listens on one address. Each further address gets a plain TCP listener. This listener passes its
+ * connections to the client's HTTP server with the 'connection' event, as Node's documentation describes. So the
+ * deadlines, the limits and the shutdown of one server apply to all addresses.
  *
  * Fastify itself would start a second HTTP server for the second address, and Fastify's `close()` does not wait for the
- * second server. The onClose hooks, which may close a product's database, would run while the second server still
+ * second server. The onClose hooks, which can close a product's database, would run while the second server still
  * answers requests (https://github.com/fastify/fastify/issues/7043).
  */
 function prepareListeners(app: FastifyInstance) {
   const listeners: Server[] = []
   let closed: Promise<unknown> | undefined
-  // First all listeners stop accepting connections. Then `close()` ends the HTTP server and the idle connections of all
-  // addresses.
+  // First, all listeners stop accepting connections. Then `close()` stops the HTTP server, and closes the idle
+  // connections of all addresses.
   app.addHook('preClose', async () => {
     closed = Promise.all(listeners.map(listener => new Promise(resolve => listener.close(resolve))))
   })

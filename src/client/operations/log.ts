@@ -7,7 +7,7 @@ const lastLinesMs = 500
 
 type Log = {
   logger: Logger
-  /** Resolves when all lines are written, or after half a second. */
+  /** Resolves when all lines are written, but at the latest after half a second. */
   flush: () => Promise<void>
 }
 
@@ -62,7 +62,7 @@ export async function openReadableLog(out: NodeJS.WritableStream): Promise<Desti
     singleLine: true,
     translateTime: 'HH:MM:ss',
     messageFormat: ({ event, msg = '' }) => String(event ?? msg).replaceAll('\n', ' '),
-    // The readable lines do not contain these fields. The fields help to search a log, but at a terminal they only make
+    // The readable lines do not contain these fields. The fields help to search a log, but in a terminal they only make
     // the lines longer.
     ignore: 'event,pid,hostname,app,version,reqId,visitor',
     // The cause of an error is printed with the lines of its stack.

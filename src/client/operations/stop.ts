@@ -19,7 +19,7 @@ export function stopOnSignal(
     draining.abort()
     app.log.info({ event: 'stopping', signal })
     await new Promise(resolve => setTimeout(resolve, prestopDelayMs))
-    // Fastify waits for every open request, even for one whose body never arrives.
+    // Fastify waits for every open request, even for a request whose body never arrives.
     setTimeout(() => app.server.closeAllConnections(), hardStopMs).unref()
     await app.close()
     await onStopped()

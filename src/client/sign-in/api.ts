@@ -13,8 +13,9 @@ import {
 
 export type CallOptions = {
   /**
-   * The deadline of the call, in milliseconds. The default is 10,000. If the API refuses the access token, both calls
-   * together must end in this time. The renewal between them does not count, because it has its own deadline.
+   * The deadline of the call, in milliseconds. The default is 10,000. If the API refuses the access token, the client
+   * calls the API a second time, and both calls together must end within this time. The renewal between the two calls
+   * does not count, because it has its own deadline.
    */
   deadlineMs?: number
   /** The maximum size of a response body, in bytes. The default is 8 MiB. */
@@ -70,7 +71,10 @@ type ApiOptions = {
   accessToken: () => string
   /** Called after the API has refused the access token. Gets a new access token, or throws SignInRequired. */
   renewAccessToken: () => Promise<void>
-  /** Called if the API also refuses the new access token. The response must then delete the cookies of the session. */
+  /**
+   * Called if the API also refuses the new access token. This function makes the response delete the cookies of the
+   * session.
+   */
   expireSession: () => void
 }
 
@@ -121,7 +125,7 @@ export function createApi(options: ApiOptions): Api {
     // 15.3).
     const isSuccess = method === 'GET' ? answer.status === 200 : answer.status >= 200 && answer.status < 300
     if (isSuccess) return answer
-    // Status 422 means that a field of the body is wrong. If the request had no body, a 422 answer makes no sense.
+    // Status 422 means that a field of the body is wrong. To a request without a body, a 422 answer makes no sense.
     const error = answer.status === 422 && !body ? undefined : errorFor(answer)
     throw error ?? upstream.unexpectedStatus(answer)
   }
@@ -173,7 +177,7 @@ function errorFor({ status, json }: Answer): PublicError | undefined {
   }
 }
 
-// An answer can have 8 MiB. These limits bound the size of the page that shows its reasons.
+// An answer can have up to 8 MiB. These limits keep the page small on which the client shows the reasons.
 const maxRefusedFields = 50
 const maxReasons = 20
 const maxReasonLength = 500

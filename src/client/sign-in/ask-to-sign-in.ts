@@ -13,7 +13,7 @@ import { hasSessionCookie } from './session/session-cookies.ts'
 
 type AskToSignInOptions = {
   portal: Portal
-  /** The path of the page that the login leads to if the address of the request is not a local path. */
+  /** If the address of the request is not a local path, the login leads to the page with this path. */
   home: string
 }
 
@@ -46,7 +46,7 @@ export async function askToSignIn(
 
 /**
  * Whether the browser might have Strict cookies that it did not send. If the visitor follows a link on another site,
- * browsers do not send Strict cookies. If the visitor follows a link on this site, they do.
+ * the browser does not send Strict cookies. If the visitor follows a link on this site, the browser sends them.
  */
 export function mayWithholdCookies(request: FastifyRequest): boolean {
   return isFromAnotherSite(request) && !hasSessionCookie(request.cookies)

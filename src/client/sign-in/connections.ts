@@ -46,7 +46,7 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
    * other person.
    *
    * The signature of the access token is not checked, because the token came from the portal over our own connection.
-   * The code does not use the `subject` in the callback's address, because anyone can make an address with any
+   * This function does not use the `subject` in the callback's address, because anyone can make an address with any
    * `subject`. If the check or the product fails, the tokens are revoked.
    */
   async function keepConnection(request: FastifyRequest, tokens: Tokens, connectsFor: string): Promise<void> {
@@ -96,8 +96,8 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
   }
 
   /**
-   * Compiles the schemas of calls that do not belong to a request. Like `request.compileValidationSchema`, it makes
-   * functions that check values without changing them.
+   * Compiles the schemas of calls that do not belong to a request. Like `request.compileValidationSchema`, this
+   * compiler makes functions that check values without changing them.
    */
   const compiler = AjvCompiler()({}, { customOptions: { coerceTypes: false, removeAdditional: false } })
   const compiled = new WeakMap<object, (value: unknown) => unknown>()

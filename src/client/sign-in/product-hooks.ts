@@ -36,8 +36,8 @@ export function createProductHooks({ afterSignIn, beforeSignOut, loadSessionData
 }
 
 /**
- * Runs a hook, and waits at most three seconds for its end. So the handler that runs after the hook still has most of
- * the time of the request. Errors are logged, not thrown.
+ * Runs a hook, and waits at most three seconds for its end. So most of the request's time is left for the handler that
+ * runs after the hook. Errors are logged, not thrown.
  */
 async function runHook<T>(request: FastifyRequest, hook: () => Promise<T>): Promise<T | undefined> {
   const timeout = Promise.withResolvers<never>()

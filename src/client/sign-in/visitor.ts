@@ -15,7 +15,7 @@ export interface SessionData {}
 /**
  * On public pages with `recognise`, the client does not renew the session. If the access token has expired, `userId` is
  * undefined and `data` is empty on these pages. On the next page of the signed-in scope, the client renews the session,
- * and `userId` and `data` are there again.
+ * and both have their values again.
  */
 export type VisitorInfo = {
   /**

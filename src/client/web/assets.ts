@@ -23,9 +23,9 @@ const contentTypes: Record<string, string> = {
 }
 
 /**
- * Returns a function for templates. It takes the name of a file, such as `notes/live.js`, and returns the address of
- * the file. If two folders contain a file with the same name, the file in the earlier folder is served. With `reload`,
- * each request reads the file from disk again, for development.
+ * Returns a function for templates. This function takes the name of a file, such as `notes/live.js`, and returns the
+ * address of the file. If two folders contain a file with the same name, the file in the earlier folder is served. With
+ * `reload`, each request reads the file from disk again, for development.
  */
 export function serveAssets(app: FastifyInstance, folders: string[], reload: boolean): (name: string) => string {
   const addresses = new Map<string, string>()

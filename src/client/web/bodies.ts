@@ -6,7 +6,7 @@ export const formLimit = 32 * 1024
 
 /**
  * Refuses a request if its Content-Length is above the limit. Fastify itself does not check this header if a parser
- * reads the body as a stream, as for uploads.
+ * reads the body as a stream, for example for an upload.
  */
 export const refuseLongBodies: preValidationHookHandler = (request, _reply, done) => {
   const isTooLong = lengthOf(request) > request.routeOptions.bodyLimit
@@ -14,7 +14,7 @@ export const refuseLongBodies: preValidationHookHandler = (request, _reply, done
 }
 
 /**
- * True if the request has a body, and this body is not a form or has more than `formLimit` bytes. The client reads such
+ * True if the request has a body that is not a form, or a body with more than `formLimit` bytes. The client reads such
  * a body only if there is a session.
  */
 export function hasBodyOtherThanForm(request: FastifyRequest): boolean {
@@ -25,9 +25,9 @@ export function hasBodyOtherThanForm(request: FastifyRequest): boolean {
 }
 
 /**
- * Call this function before you answer a request whose body is not read. The rest of the body is read and dropped, for
- * at most one second. If the server closed the connection immediately, the sender would get a TCP reset, and might
- * never see the response.
+ * Call this function before you answer a request without using its body. For at most one second, the function reads and
+ * drops the rest of the body. If the server closed the connection immediately, the sender would get a TCP reset, and
+ * might never see the response.
  */
 export function dropBody({ raw: request }: FastifyRequest, reply: FastifyReply): void {
   reply.raw.once('finish', () => {

@@ -48,8 +48,8 @@ export function createErrorHandler({ name, home, texts, renderMessage, signInAga
       const nextStep = publicError.nextStep ?? retry ?? { href: '/', text: goToStart }
       const returnTo = retryPath ?? publicError.nextStep?.href
       const signInLink = isServerError ? signInAgain(request, requestTexts, returnTo) : undefined
-      // The button of a failed login leads to the login, and then to the page that the visitor wanted. The small link
-      // below it does the same.
+      // After a failed login, the button of the page leads to the login, and then to the page that the visitor wanted.
+      // The small link below the button must lead to the same address.
       const isLoginLink = nextStep.href.startsWith('/login?')
       const page = renderMessage(request, {
         title: publicError.titleIn(requestTexts) ?? titles[statusCode] ?? otherTitle,
@@ -63,8 +63,8 @@ export function createErrorHandler({ name, home, texts, renderMessage, signInAga
       reply.type('text/html; charset=utf-8')
       return page
     } catch (renderingError) {
-      // If the code did not catch this error, Fastify would answer with the error's message, which may contain a path
-      // of this machine.
+      // Without this catch block, Fastify would answer with the error's message, which may contain a path of this
+      // machine.
       const internal = toPublicError(renderingError as Error)
       logError(request, internal)
       reply.code(500)
@@ -150,8 +150,8 @@ function pageWithoutTemplate(message: string, siteName: string, { lang, web }: T
 }
 
 /**
- * Answers input that Node's HTTP parser refuses. At this point there is no request yet. The answer does not repeat the
- * input.
+ * Returns a listener that answers input that Node's HTTP parser refuses. At this point, there is no request object yet.
+ * The answer does not repeat the input.
  */
 export function createClientErrorHandler(texts: () => Texts) {
   return (error: NodeJS.ErrnoException, socket: Socket): void => {

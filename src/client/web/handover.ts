@@ -26,9 +26,9 @@ export function createHandovers(sealer: Sealer, clock: () => Date) {
   return {
     /**
      * Stores a value in a cookie for the next page. Returns false if the cookie, or all cookies of this site together,
-     * would be too long, or if the cookie still contains another value, which no page has shown yet. In this case, the
-     * answer to the current request must show the value. If the visitor must sign in before the next page, use `lax`,
-     * because the browser then comes to that page from the portal.
+     * would be too long. Also returns false if the cookie still contains another value that no page has shown yet. In
+     * both cases, the answer to the current request must show the value. If the visitor must sign in before the next
+     * page, use `lax`, because the browser then comes to that page from the portal.
      */
     leave(reply: FastifyReply, handover: Handover, sameSite: Cookie['sameSite'] = 'strict'): boolean {
       const { [handoverName]: _, ...others } = reply.request.cookies
@@ -56,7 +56,7 @@ export function createNotices(sealer: Sealer, clock: () => Date) {
   return {
     /**
      * Call this before redirecting to `path`. If there is an earlier notice that no page has shown yet, the new notice
-     * replaces it. If you end the session, end it before you call this.
+     * replaces it. If you also end the session, end it before this call.
      */
     leave(reply: FastifyReply, path: string, notice: string): void {
       const handover: Handover = { path, sessionOwner: reply.request.visitorIfAny?.sessionOwner, value: notice }

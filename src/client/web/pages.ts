@@ -27,11 +27,11 @@ export type PagesOptions = {
   texts: TextsOf<FastifyRequest>
   clock: () => Date
   /**
-   * A folder with a product's own templates, and with its own files in the subfolder `assets`. A file in this folder
-   * replaces the file with the same name in views/client.
+   * A folder with a product's own templates. Its subfolder `assets` contains the product's own files for browsers. A
+   * file in this folder replaces the file with the same name in views/client.
    */
   views?: string
-  /** Reads a template again each time it is rendered, for development. */
+  /** If true, a template is read again each time it is rendered, for development. */
   reloadTemplates?: boolean
 }
 

@@ -88,7 +88,7 @@ export const webTexts = {
     otherStatus: 'The request was not accepted.',
   },
   /** Shown after three seconds without an answer. */
-  waiting: 'Still waiting for the platform. This page continues by itself, and you need not do anything.',
+  waiting: 'Still waiting for the platform. You do not have to do anything: this page continues by itself.',
   /** The texts for views/client/assets/script.js. The script replaces `{name}`. */
   copy: {
     button: 'Copy',

@@ -47,8 +47,8 @@ export type Callback = Record<(typeof callbackParameters)[number], string>
 type Query = Record<string, unknown>
 
 /**
- * Throws LoginError if the callback contains no `state`, or a faulty one. Later, the login cookie shows whether the
- * `state` belongs to this browser.
+ * Throws LoginError if `state` is missing or faulty. Later, the login cookie shows whether the `state` belongs to this
+ * browser.
  */
 export function readState(query: Query): string {
   const state = readParameter(query, 'state')
@@ -61,7 +61,7 @@ export function readCallback(query: Query): Callback {
   return Object.fromEntries(callbackParameters.map(name => [name, readParameter(query, name)])) as Callback
 }
 
-/** No parameter of the callback may come twice (RFC 6749 3.1). */
+/** A parameter of the callback must not come twice (RFC 6749 3.1). */
 function readParameter(query: Query, name: (typeof callbackParameters)[number]): string {
   const value = query[name] ?? ''
   // Fastify gives an array for a parameter that comes twice.

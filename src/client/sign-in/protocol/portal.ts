@@ -112,8 +112,8 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
   }
 
   /**
-   * Revokes a token (RFC 7009). If the token is a refresh token, its access tokens also end. If it is an access token,
-   * the whole grant ends. If the portal does not offer revocation, this function does nothing.
+   * Revokes a token (RFC 7009). If this is a refresh token, its access tokens also end. If this is an access token, the
+   * whole grant ends. If the portal does not offer revocation, this function does nothing.
    */
   async function revoke(token: string, context: RequestContext): Promise<void> {
     if (!(await readMetadata(context)).hasRevocation) return
@@ -148,7 +148,7 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
    *
    * If the document cannot be read, the client uses the document that it read last. So an outage never turns off PKCE
    * or revocation. After a failure, the client waits for 30 seconds before it tries again. But if the client has never
-   * read the document, and the portal is down, then every login and every sign-out tries to read it.
+   * read the document and the portal is down, every login and every sign-out tries to read it.
    */
   function readMetadata(context: RequestContext): Promise<Metadata> {
     const now = clock().getTime()

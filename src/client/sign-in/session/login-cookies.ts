@@ -27,8 +27,8 @@ export function createLoginCookies(sealer: Sealer, clock: () => Date) {
 
   /**
    * Browsers send older cookies first (RFC 6265 5.4). So if two logins began in the same second, the order of their
-   * cookies shows which login began first. A cookie that another program on this host has set cannot be unsealed, so it
-   * counts as older than all others.
+   * cookies shows which login began first. The client cannot unseal a cookie that another program on this host has set.
+   * Such a cookie counts as older than all others.
    */
   function newestFirst(cookies: Cookies): { state: string; endsAt: number }[] {
     return pendingStates(cookies)

@@ -10,7 +10,7 @@ export type Session = {
   accessToken: string
   /** The visitor's user id, or a random id if the access token does not contain a user id. */
   owner: string
-  /** The visitor's name; may be empty. */
+  /** The visitor's name. It can be empty. */
   name: string
   /** When the session cookie and the access token expire (CK-01). The session may end earlier, at `signInEndsAt`. */
   expiresAt: Date
@@ -32,8 +32,8 @@ export type SentRefreshToken = RefreshToken & { cookieName: string }
 
 /**
  * The sealed payloads. Times are in milliseconds since 1970. Change `payloadVersion` when you change a field. The
- * client does not read sessions of another version, so their visitors have to sign in again. An empty field is left
- * out, because every byte of JSON takes space from the access token.
+ * client does not read sessions of another version, so the visitors of these sessions have to sign in again. An empty
+ * field is left out, because every byte of JSON reduces the space for the access token.
  */
 const payloadVersion = 1
 type SessionPayload = {
@@ -47,7 +47,7 @@ type SessionPayload = {
   refreshEndsAt: number
   data?: SessionData | undefined
 }
-/** `at` is when the cookie was sealed. */
+/** `at` is the time at which the cookie was sealed. */
 type RefreshPayload = { v: number; token: string; owner: string; name?: string | undefined; at: number }
 
 const sessionName = '__Host-session'
@@ -56,15 +56,15 @@ const refreshPrefix = '__Host-refresh-'
 /** If a cookie has more than 4,096 bytes, browsers silently drop it, and keep the earlier cookie with the same name. */
 const maxPartLength = 4_000
 /**
- * The maximum number of characters that the values of both session cookies may have together. With their names, the two
- * cookies have fewer than 5,000 bytes.
+ * The maximum number of characters that the values of both session cookies have together. Including their names, the
+ * two cookies have fewer than 5,000 bytes.
  */
 const maxSessionLength = 4_964
 const maxRefreshCookieLength = 300
 
 /**
- * Returns one or two cookies. If the session does not fit into them, the visitor's name is left out. Throws LoginError
- * if the session is still too long, because the access token is too long.
+ * Returns one or two cookies. If the session does not fit into two cookies, the visitor's name is left out. If the
+ * session is then still too long, the access token is too long, and the function throws LoginError.
  */
 export function sealSession(sealer: Sealer, session: Session): Cookie[] {
   const payload: SessionPayload = {
@@ -143,8 +143,8 @@ export function unsealRefreshTokens(sealer: Sealer, cookies: Cookies): SentRefre
 }
 
 /**
- * Returns the refresh token of the session. If there is no session, the function returns the newest refresh token. The
- * refresh cookie may have had no room for the visitor's name. In that case, the name comes from the session.
+ * Returns the refresh token of the session. If there is no session, the function returns the newest refresh token. If
+ * the refresh cookie had no room for the visitor's name, the name comes from the session.
  */
 export function findRefreshToken(sealer: Sealer, cookies: Cookies, session?: Session): SentRefreshToken | undefined {
   const tokens = unsealRefreshTokens(sealer, cookies)

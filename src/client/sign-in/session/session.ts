@@ -30,7 +30,7 @@ export type LoadedSession = {
   cookies: Cookie[]
   /** What has happened to the session, for the log. */
   event?: 'session_renewed' | 'session_ended' | 'session_unreadable' | 'session_not_renewed'
-  /** The owner of the session, for the log. It is also set if the session has ended. */
+  /** The owner of the session, for the log. `owner` is set even if the session has ended. */
   owner?: string
   /** Why the renewal failed, for the log. */
   cause?: unknown
@@ -112,7 +112,8 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     const tokens = await shareWork(renewals, refreshToken, shareRenewalMs, async () => {
       const renewed = await portal.refresh(refreshToken, context)
       // If the visitor has signed out during the renewal, the sign-out has revoked only the old tokens. So the new
-      // tokens are revoked here. If this revocation fails, nobody has the new tokens, and they expire.
+      // tokens are revoked here. If this revocation fails, the new tokens stay valid until they expire, but nobody has
+      // them.
       if (signOuts.get(refreshToken))
         await portal.revoke(renewed.refreshToken ?? renewed.accessToken, context).catch(() => undefined)
       if (renewed.refreshToken !== refreshToken) replaced.set(refreshToken, true, rememberEndMs)
@@ -123,17 +124,18 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   }
 
   /**
-   * Records a sign-out. `tokens` are the refresh tokens that the browser sent, and the access token of a session without
-   * a refresh token. Otherwise a request that is still running could sign the browser in again (CK-13).
+   * Records a sign-out. Without this record, a request that is still running could sign the browser in again (CK-13).
+   * `tokens` contains the refresh tokens that the browser sent. If the session has no refresh token, `tokens` also
+   * contains its access token.
    */
   function noteSignOut(tokens: string[]): void {
     for (const token of tokens) signOuts.set(token, true, rememberEndMs)
   }
 
   /**
-   * Returns true if a response must not set the cookies `set`, because a later response has ended or renewed their
-   * session: the visitor has signed out (CK-13), or another request has renewed the session (CK-18). `sent` are the
-   * cookies of the request. Only this process remembers sign-outs and renewals, so other replicas do not know of them.
+   * Returns true if a response must not set the cookies `set`, because their session is outdated: in the meantime, the
+   * visitor has signed out (CK-13), or another request has renewed the session (CK-18). `sent` contains the cookies of
+   * the request. Each replica knows only the sign-outs and renewals that it has handled itself.
    */
   function isOutdated(sent: Cookies, set: Cookie[]): boolean {
     const kept = afterSetting(sent, set)
