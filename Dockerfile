@@ -9,12 +9,12 @@
 #   --build-arg NODE_IMAGE=docker.io/library/node@sha256:…
 ARG NODE_IMAGE=docker.io/library/node:24-slim
 
-# The packages that the lock file has for production. No package may run an install script.
+# The packages that the lock file lists for production. npm runs no install scripts of packages.
 FROM ${NODE_IMAGE} AS packages
 WORKDIR /app
 COPY package.json package-lock.json LICENSE* ./
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
-# Deletes the tests, documents and type declarations of packages. Licences stay, also those that are Markdown files.
+# Deletes the tests, documents and type declarations of packages. Licences stay, even if they are Markdown files.
 RUN find ./node_modules -depth -regextype posix-extended \
       -regex '.*/node_modules/(@[^/]+/)?[^/]+/(\.git.*|(tests?|__tests__|docs?|examples?|bench|benchmarks?)(\.[cm]?js)?)' \
       -exec rm -r {} + \
@@ -29,11 +29,11 @@ RUN rm -rf /usr/local/lib/node_modules /opt/yarn* /usr/local/bin/npm /usr/local/
 WORKDIR /app
 # Listen on every address of the container, because Docker cannot publish a port on localhost.
 ENV HOST=0.0.0.0
-# The user is a number, so a reader sees without /etc/passwd that the user is not root.
+# The number shows that the user is not root. With a name, only /etc/passwd would show this.
 USER 1000:1000
 ENTRYPOINT ["node"]
 
-# --- The sandbox. The client needs nothing from here to the next line like this.
+# --- The sandbox. The client needs no line from here to the line "--- The client".
 
 FROM packages AS sandbox-files
 COPY src/sandbox src/sandbox
@@ -64,8 +64,8 @@ LABEL org.opencontainers.image.title="Application sandbox" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
 
-# The same files as in "sandbox". The command is the conformance suite: conformance --client URL. This image runs a
-# command, which needs no health check.
+# The same files as in "sandbox". The command is the conformance suite: conformance --client URL. This command ends by
+# itself, so the image needs no health check.
 FROM sandbox AS conformance
 COPY bin bin
 HEALTHCHECK NONE

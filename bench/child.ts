@@ -59,8 +59,8 @@ export async function readOutput({ stdout }: ChildProcess, pattern: RegExp): Pro
 }
 
 /**
- * Runs `work` and measures the CPU time and memory that the given child process uses for it. If other processes take
- * part in the work, they are not measured.
+ * Runs `work` and measures the CPU time and memory that the given child process uses for it. The function does not
+ * measure other processes that take part in the work.
  */
 export async function costOf<T>(child: ChildProcess, work: () => Promise<T>): Promise<Cost & { result: T }> {
   const startedAt = performance.now()

@@ -1,11 +1,11 @@
-// Makes the secrets of compose.yaml when it runs for the first time. Each time it runs, it prints how to sign in and
-// how to open the laboratory.
+// Makes the secrets of compose.yaml when this program runs for the first time. Each time it runs, the program prints
+// how to sign in and how to open the laboratory.
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 
 /**
  * Each subfolder of `folder` is a volume. A volume is mounted only in the services that need its secrets. So the client
- * cannot read the database password. Existing secrets are kept. The program may be stopped at any moment and started
+ * cannot read the database password. Existing secrets are kept. You can stop the program at any moment and start it
  * again. Returns the two secrets that a person types: the visitor's password and the token of the laboratory.
  */
 export function makeSecrets(folder: string): { password: string; labToken: string } {

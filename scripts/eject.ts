@@ -1,7 +1,7 @@
-// Turns this repository into a client of your own: npm run eject -- --name my-client [--bare] [--sandbox]
-// The command makes the starter in a copy of the project, and then moves the files of the copy into the project. If a
-// move fails, the command undoes all moves. The command deletes no file: it keeps the files that it removes or changes
-// in data/left-behind.
+// Turns this repository into a client of your own: npm run eject -- --name my-client [--bare] [--sandbox] The command
+// makes the starter in a copy of the project, and then moves the files of the copy into the project. If a move fails,
+// the command undoes all moves. The command deletes no file: it moves the files that it removes or changes to
+// data/left-behind.
 import { execSync, spawnSync } from 'node:child_process'
 import {
   cpSync,

@@ -12,7 +12,7 @@ export function listForEnvironment(): string {
   const head =
     '# The settings of the client. "npm run setup" makes a .env from this file and adds a new key. Settings after # are optional.\n'
   const lines = settings.map(setting => {
-    // The default may name another setting, so it is in the comment and not after the name.
+    // A default can refer to another setting, so the default is in the comment and not after the name.
     const about = describeSetting(setting) + (setting.default ? ` Default: ${setting.default}` : '')
     return `\n# ${about}\n${setting.default === undefined ? '' : '#'}${setting.name}=\n`
   })

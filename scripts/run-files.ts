@@ -10,7 +10,7 @@ process.argv[1] = resolve(files[0]!)
 const { default: t } = await import('tap')
 const { timeout = 0 } = t.options
 for (const file of files) {
-  // Reset these options, because a file may have changed them only for its own tests.
+  // Reset these options, because the previous file may have changed them for its own tests.
   t.jobs = 1
   t.setTimeout(timeout)
   // Set the arguments as in `node FILE`, because tap and the file read them.

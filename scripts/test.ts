@@ -59,7 +59,7 @@ for (const group of groups) {
     // This is the limit for one file, because run-files.ts resets the timer for each file.
     timeout: timeout * 1000,
     buffered: true,
-    // Otherwise a report would name the line of this file that started the process, which does not help.
+    // Without this option, a report would name the line of this file that started the process, which does not help.
     at: null,
     stack: '',
   })

@@ -56,7 +56,7 @@ explains the rules for a client and for the platform. \`npm run docs\` makes thi
 tests and from the checks.
 
 - A test names a rule at the beginning of its title, or in a comment.
-- A [check](../conformance-checks.md) counts as a test: the suite runs it against the reference client and against a client that breaks the rule.
+- A [check](../conformance-checks.md) counts as a test: our tests run it against the reference client, and against a client that breaks the rule.
 - Every MUST has a test or a check, and every MUST for a client has a check. If no program tests a rule, the table gives the reason.
 - No id has two meanings, and an id is never used again for another rule.
 

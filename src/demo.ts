@@ -28,10 +28,10 @@ const { PORT = '3000', PORTAL_PORT = '4000', API_PORT = '4001', LAB_PORT = '4002
 const usage = `npm run demo [-- --https] [-- --seed]
 
 Starts the client and the sandbox together. Their data and secrets stay in data/.
-PORT, PORTAL_PORT, API_PORT and LAB_PORT choose other ports, and LOG_LEVEL=info shows every request. Set them in the
+x
 environment or in .env. You can also set the product's settings there. The demo ignores all other settings in .env.
 
-  --https  serves everything over https, with a generated certificate; Safari needs that
+  --https  serves everything over https, with a generated certificate; Safari needs https
   --seed   restores the first password of the demo's user and the first fields of its client
   --help   this text`
 
@@ -53,7 +53,7 @@ try {
   const certificate = isHttps ? await keepCertificate(folder) : undefined
   if (certificate) trust(certificate)
   // The client and the sandbox use different hosts: localhost and 127.0.0.1. Two ports of one host count as one site,
-  // so a test would not show SameSite problems.
+  // so a test on one host would not show problems with SameSite.
   const publicUrl = originOf(isHttps ? 'https' : 'http', 'localhost', PORT)
 
   const settings = readSandboxConfig({

@@ -38,7 +38,7 @@ const environment = {
 }
 const results = new Results()
 const all = new Map<ServerName, Measurable>()
-/** How many lists of 20 the bare server sent per second in each round. */
+/** How many lists of 20 applications the bare server sent per second in each round. */
 const rates: number[] = []
 
 try {
@@ -59,7 +59,7 @@ try {
 console.log(results.table(names))
 if (loadavg()[0]! > availableParallelism() + 2)
   console.log(
-    '\nThe machine is busy with other work. So latency and start-up are unreliable here, and CPU time is a little more reliable.',
+    '\nThe machine is busy with other work. So do not rely on the results for latency and start-up. CPU time is a little more reliable.',
   )
 const tooMuch = results.overBudget()
 for (const line of tooMuch) console.log(`Over budget: ${line}`)
@@ -79,7 +79,7 @@ async function prepare(name: ServerName) {
   return { server, visitors, session, longSession }
 }
 
-/** Warms up a server, because Node optimizes code only after it has run many times. */
+/** Warms up a server, because Node optimizes code only after the code has run many times. */
 async function warmUp(name: ServerName): Promise<void> {
   const { visitors, session, longSession } = all.get(name)!
   await visitors.finishLogins(await visitors.beginLogins(warmUps, 20))

@@ -50,7 +50,10 @@ async function isThere(url: string): Promise<boolean> {
   return answer?.statusCode === 200
 }
 
-/** Starts our client once, so that the timed starts find compiled code, like every `npm start` except the first. */
+/**
+ * Starts our client once, so that the timed starts find compiled code. Every `npm start` except the first also finds
+ * it.
+ */
 export async function fillCompileCache(environment: Environment): Promise<void> {
   const child = startMeasuredChild(scripts.client, environment, asByNpmStart)
   await readAddress(child)

@@ -18,8 +18,8 @@ const size = options.quick
 /**
  * The limits of these ratios:
  *
- * - `accessToken` and `idToken`: our exchanges per CPU second, divided by those of oidc-provider;
- * - `list`: the time of a list in the large store, divided by its time in the small store;
+ * - `accessToken` and `idToken`: the exchanges of our portal per CPU second, divided by the exchanges of oidc-provider;
+ * - `list`: the time of a list in the large store, divided by the time of a list in the small store;
  * - `laboratory`: the CPU time with the laboratory, divided by the CPU time without it.
  */
 const budgets = { accessToken: 2, idToken: 2, list: 1.25, laboratory: 1.5 }

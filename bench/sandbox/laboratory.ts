@@ -1,5 +1,5 @@
-// Compares the portal's response times with and without the laboratory. With the laboratory, three of its pages are
-// open. The bench also checks the budget. The two servers are measured in turns. --quick only checks that the bench
+// Compares the portal's response times with and without the laboratory. When the laboratory is on, three of its pages
+// are open. The bench also checks the budget. The two servers are measured in turns. --quick only checks that the bench
 // works.
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'

@@ -44,7 +44,7 @@ const onSandbox = `
 ## The sandbox
 
 \`npm ci && npm run demo\` starts client and sandbox together, with generated secrets. \`npm run sandbox\` starts only the sandbox
-([settings](docs/sandbox-settings.md)). \`npm run sandbox:register -- --redirect-uri URI\` registers a client in it and prints its settings.
+([settings](docs/sandbox-settings.md)). \`npm run sandbox:register -- --redirect-uri URI\` registers a client in the sandbox and prints the client's settings.
 The [laboratory](docs/laboratory.md) shows what went wrong. \`npm run conformance\` judges the client ([more](docs/conformance.md)).
 The client's image does not contain the sandbox, the laboratory or the conformance suite.
 `

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { recordFile } from '../starter-record.ts'
 
-/** `doubt` says how to correct the commit, if the commit may not be a commit of the reference client. */
+/** `doubt` is set if the commit is perhaps not a commit of the reference client. It says how to correct the commit. */
 export type Origin = { commit: string | null; doubt: string | undefined }
 
 export function findOrigin(): Origin {
@@ -14,7 +14,7 @@ export function findOrigin(): Origin {
   // The project may be inside another repository that does not track it.
   if (git('ls-files', '--error-unmatch', 'package.json') === undefined) return doubtful(null)
   // The owner may have commits that the reference client does not have. The newest commit that is also on a branch of a
-  // remote repository comes from there.
+  // remote repository counts as a commit of the reference client.
   const branches = git('for-each-ref', '--format=%(objectname)', 'refs/remotes')?.split('\n').filter(Boolean) ?? []
   const shared = branches.length > 0 ? git('merge-base', 'HEAD', ...branches) : undefined
   return shared ? { commit: shared, doubt: undefined } : doubtful(git('rev-parse', 'HEAD') ?? null)

@@ -47,11 +47,11 @@ interface Known {
   otherHosts: string[]
 }
 
-/** Before the client's own code runs, a server can refuse a request and answer with one of these statuses. */
+/** A server can refuse a request with one of these statuses before the client's own code runs. */
 const ofServers = [400, 408, 413, 414, 431, 500, 501]
-/** Cache-Control values that consist only of these directives. They are enough for a public page that sets a cookie. */
+/** If a public page sets a cookie, a Cache-Control header with only these directives is enough. */
 const asksAgain = /^[^a-z]*(no-cache|private|must-revalidate|max-age=0|[,\s])+$/i
-/** An address could contain a shorter value by coincidence. */
+/** Shorter cookie values do not count as secrets, because an address could contain such a value by coincidence. */
 const shortestSecret = 16
 /** A warning that PHP writes into a page. */
 const warning = /(Warning|Notice|Deprecated|Fatal error)(<\/b>)?: .{1,300}? in (<b>)?\/.{1,200}? on line /s
@@ -79,7 +79,7 @@ export function watchAnswers(known: Known) {
     for (const cookie of setCookiesOf(exchange).map(readSetCookie)) {
       const { name } = cookie
       if (cookie.isDeletion || cookie.value === '') continue
-      // Frameworks set the session cookie with public pages, too. For these pages, a directive such as no-cache or
+      // Many frameworks also set the session cookie on public pages. For these pages, a directive such as no-cache or
       // private is enough.
       const isLenient = !known.privatePaths.includes(path) && asksAgain.test(headerOf(exchange, 'cache-control') ?? '')
       const why = exchange.request.method === 'GET' && !isLenient ? whyKept(exchange) : undefined
@@ -134,11 +134,13 @@ export function watchAnswers(known: Known) {
     const location = headerOf(exchange, 'location')
     if (!isRedirect(exchange) || location === undefined || !URL.canParse(location, exchange.request.url)) return
     const to = new URL(location, exchange.request.url)
-    // A client may redirect to other sites that its operator chose. It can know these hosts only from the suite.
+    // A client may redirect to other sites that its operator has chosen. But it can know the following hosts only from
+    // the suite.
     const isForeign = to.hostname.endsWith('.example') || known.otherHosts.includes(to.host)
     if (!isForeign) return
-    // The platform can name such a host, too, for example in its metadata. The checks that order these answers look for
-    // the redirect.
+    // A redirect counts here only if a request to the client has named the host. An answer of the platform can also
+    // name such a host, for example in its metadata. The checks that order such answers look for the redirect
+    // themselves.
     const isNamed = httpExchanges.some(one => isToClient(one) && namesHost(one, to.host))
     if (isNamed) add('away', exchange, `redirects to ${to.origin}`)
   }

@@ -4,8 +4,8 @@ import { parseArgs } from 'node:util'
 export const usage = `npm run conformance -- --client URL [options]
 
   --client URL         the origin of the client, such as http://localhost:3000
-  --start CMD          a command that starts the client; its environment contains the settings of the client
-  --env NAME={VALUE}   one more variable for the client: {LOGIN_URL} {API_URL} {CLIENT_ID} {CLIENT_SECRET}
+  --start CMD          a command that starts the client; the command gets the client's settings as environment variables
+  --env NAME={VALUE}   one more environment variable for the client: {LOGIN_URL} {API_URL} {CLIENT_ID} {CLIENT_SECRET}
                        {REDIRECT_URI} {CLIENT_URL} {PORT} {RANDOM}; you can repeat this option
   --wait SECONDS       how long the suite waits for the first answer of the client (60)
 
@@ -36,7 +36,7 @@ The addresses of the platform
   --portal-port N  --api-port N  --lab-port N   the ports of the platform (4100, 4101, 4102, or free ports)
   --host HOST          the address on which the platform listens (localhost: every loopback address)
   --portal-url URL  --api-url URL   the public addresses of the platform, if they differ from the ports above
-  --client-at HOST:PORT   where the suite reaches the client, if not at the address of --client (in a container)
+  --client-at HOST:PORT   the host and port at which the suite reaches the client, if not those of --client
 
 The client gets CLIENT_ID and CLIENT_SECRET from the environment. If they are not set, the suite makes random values.
 

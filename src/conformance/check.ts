@@ -8,7 +8,10 @@ import type { RuleId } from './rules/rules.ts'
  */
 export type Verdict = 'passed' | 'failed' | 'warned' | 'not followed' | 'not applicable' | 'undecided' | 'not run'
 
-/** Whether the check has not found out if the client follows the rule. Checks that were not run count as undecided. */
+/**
+ * True if the check could not find out whether the client follows the rule. A check that was not run also counts as
+ * undecided.
+ */
 export function countsAsUndecided({ verdict }: { verdict: Verdict }): boolean {
   return verdict === 'undecided' || verdict === 'not run'
 }
@@ -28,9 +31,9 @@ export interface Check {
   title: string
   /** The rule that the check tests (rules/). The level of the rule is also the level of the check. */
   rule: RuleId
-  /** Why it matters. The rule has the link to its source. */
+  /** Why the rule matters. The definition of the rule contains a link to the rule's source. */
   why: string
-  /** How to fix it. */
+  /** How to fix the mistake. */
   fix: string
   needs?: Need[]
   /**
@@ -38,7 +41,10 @@ export interface Check {
    * restarts the client or measures time.
    */
   isAlone?: boolean
-  /** True if the check begins with a restart of the client. A stale client is then not restarted before the check. */
+  /**
+   * True if the check begins with a restart of the client. The suite then does not restart a stale client before the
+   * check.
+   */
   restartsClient?: boolean
   /** The time limit in milliseconds, if 60 seconds are too few. A check that takes longer is undecided. */
   longestMs?: number
@@ -115,8 +121,8 @@ export class NotRun extends Error {
 const stages: Obstacle['stage'][] = ['start', 'portal', 'login']
 
 /**
- * Returns the error for a check whose own login has failed. If the plain login stopped at `stage` or at an earlier
- * stage, the error names this obstacle. Otherwise the error is `failure`.
+ * Returns the error for a check whose own login has failed at `stage`. If the plain login also stopped at this stage,
+ * or at an earlier one, the error names this obstacle. Otherwise the error is `failure`.
  */
 export function failureOrObstacle(failure: Failed, obstacle: Obstacle | undefined, stage: Obstacle['stage']): Error {
   if (!obstacle || stages.indexOf(obstacle.stage) > stages.indexOf(stage)) return failure

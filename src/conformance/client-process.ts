@@ -34,7 +34,7 @@ export interface ClientProcess extends ClientOutput {
    * that get different values until the next restart.
    */
   restart(changed?: ChangedSettings): Promise<void>
-  /** How long the first start took until the client answered. */
+  /** The time from the first start of the client to its first answer. */
   firstStartMs?: number
   /** Stops the client for good. After that, restart() rejects. */
   stop(): Promise<void>
@@ -130,8 +130,8 @@ export async function startClient(
     pid: () => child.pid,
     firstStartMs,
     unexpectedEnds: () => unexpectedEnds,
-    // Calls of `restart` at the same time share one restart if they want the same settings. Otherwise one restart
-    // follows the other, because two processes cannot use the same port.
+    // If several checks call `restart` at the same time with the same settings, they share one restart. With different
+    // settings, one restart follows the other, because two processes cannot use the same port.
     async restart(changed) {
       // Without this error, a check that still runs after stop() could restart the client, and nothing would stop the
       // new process.

@@ -22,8 +22,9 @@ interface Connection {
 /** `everyMs`: the time after which the suite opens the next connection to the client at this origin. */
 export function watchRestarts(origin: string, isAnswering: () => Promise<boolean>, everyMs = 1000) {
   /**
-   * True if the client keeps an idle connection longer than the suite does. If not, a closed connection does not mean a
-   * restart, and the suite would repeat its checks forever. Then only a refused connection means a restart.
+   * True if the client keeps an idle connection longer than the suite does. If the client closes idle connections
+   * earlier, a closed connection does not mean a restart, and the suite would repeat its checks forever. In that case,
+   * only a refused connection means a restart.
    */
   let keepsConnections = false
 

@@ -1,5 +1,5 @@
-// Watches whether the client under test answers, restarts the client, and reports the checks during which it stopped
-// answering.
+// Watches whether the client under test answers, restarts the client, and reports the checks during which the client
+// stopped answering.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { ClientProcess } from './client-process.ts'
 
@@ -88,8 +88,8 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
     },
 
     begin(id: string): CheckWatch {
-      // If the process ended after the last check and no other check is running, this check reports it. Otherwise no
-      // check would.
+      // If the process ended after the last check and no other check is running, this check reports the end of the
+      // process. Without this rule, no check would report it.
       blamedEnds ??= countEnds()
       const endsBefore = running.size === 0 ? blamedEnds : countEnds()
       const silencesBefore = silences

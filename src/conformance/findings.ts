@@ -55,7 +55,7 @@ export function waitedMs({ trail }: Page): number {
 
 /**
  * Fails if nobody is signed in after a login that differs from a plain login. If a plain login does not work either,
- * the check ends with that finding instead.
+ * the check ends with the finding about the plain login.
  */
 export async function expectSignedIn(
   context: CheckContext,

@@ -1,11 +1,11 @@
 // Limits how many checks run at the same time. While a check waits, another check can use its slot.
 import { setTimeout as wait } from 'node:timers/promises'
 
-/** A check that must wait calls one of these functions. Other checks can then run meanwhile. */
+/** A check that must wait calls one of these functions. While it waits, other checks can run. */
 export interface Slot {
   /**
-   * Waits, and frees the slot while waiting. After the pause, the calling function gets a slot earlier than functions
-   * that have not begun.
+   * Waits, and frees the slot while waiting. After the pause, the calling function gets a slot before any function that
+   * has not begun.
    */
   pause(ms: number): Promise<void>
   /**
@@ -19,7 +19,7 @@ export interface Slot {
 const usualMomentMs = 300
 
 /**
- * `mostBegun`: the highest number of functions that have begun and not ended. Functions that have freed their slot also
+ * `mostBegun`: the maximum number of functions that have begun but not ended. Functions that have freed their slot also
  * count.
  */
 export function createLimiter(slots: number, mostBegun = 15 * slots) {

@@ -110,7 +110,7 @@ async function tryLogin(parts: ChecksOptions, secrets: string[] = []): Promise<O
 
 /**
  * If the client does not answer a plain login, the checks wait only five seconds for each answer, instead of twenty.
- * Otherwise the run would take many minutes if the client hangs.
+ * With twenty seconds, a run against a client that hangs would take many minutes.
  */
 export function shortenWaits(settings: Settings, obstacle: Obstacle | undefined): Settings {
   return obstacle?.isUnanswered ? { ...settings, patienceMs: Math.min(settings.patienceMs, 5000) } : settings
@@ -124,7 +124,7 @@ const groupsWithoutCallback = ['starting-a-login', 'raw-requests']
  * nothing.
  */
 export function mustWait(obstacle: Obstacle, { id, group, needs }: Check): boolean {
-  // Any check of the remaining groups would wait until its time limit for an answer to the callback.
+  // Any check of the other groups would wait for an answer to the callback until it reaches its time limit.
   if (obstacle.isUnanswered && obstacle.stage === 'login')
     return !groupsWithoutCallback.includes(group) && !obstacle.causes.includes(id)
   // A client whose pages redirect by a script may work in a real browser.
@@ -132,7 +132,7 @@ export function mustWait(obstacle: Obstacle, { id, group, needs }: Check): boole
   return Boolean(needs?.includes('page')) && !obstacle.causes.includes(id)
 }
 
-/** Whether a pass of the check proves nothing, because the login stops before the step that the check judges. */
+/** True if the check has passed but proves nothing, because the login stops before the step that the check judges. */
 function provesNothing({ stage }: Obstacle, { verdict, group }: Result): boolean {
   if (verdict !== 'passed') return false
   return stage === 'start' || (stage === 'portal' && group !== 'starting-a-login')

@@ -1,4 +1,5 @@
-// Records what the client prints. The record keeps only the last part, but a position in the output never changes.
+// Records what the client prints. The record keeps only the last part of the output. Positions are counted from the
+// beginning of the output, so they never change.
 
 export interface ClientOutput {
   /**
@@ -14,14 +15,14 @@ export interface ClientOutput {
 
 const defaultLength = 16 * 1024 * 1024
 
-/** `length`: the number of characters that the record keeps at least. */
+/** `length`: the record keeps at least this number of characters. */
 export function recordOutput(length = defaultLength): ClientOutput & { add(text: string): void } {
   let kept = ''
   let dropped = 0
   return {
     add(text) {
       kept += text
-      // Cutting copies the whole text, so this must not happen for each new line.
+      // Shortening the text copies all of it, so the record must not do this for each new line.
       if (kept.length < 2 * length) return
       dropped += kept.length - length
       kept = kept.slice(-length)

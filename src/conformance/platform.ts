@@ -106,8 +106,8 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     /** The requests that have arrived so far, in the order in which the platform answered them. */
     steps,
     /**
-     * Things that checks have seen on pages of the client in this run. A check is undecided if it does not find a thing
-     * that another check has seen.
+     * Things that checks have seen on pages of the client in this run. If a check does not find a thing that another
+     * check has seen, the check is undecided.
      */
     shown: new Set<string>(),
     /** The states of all logins that the client has begun during the run, in order. */
@@ -123,7 +123,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     people: [] as Person[],
     /**
      * `isDone`: whether a check of the group `whole-run` has made each kind of call fail in this round. `isPrinted`:
-     * whether the client has printed everything that it had to print about these calls.
+     * whether the client has printed all its output about these calls.
      */
     failedOften: { isDone: false, isPrinted: false },
     /** The positions in `steps` and in the client's output at which the current round of checks begins. */

@@ -26,7 +26,7 @@ export interface RawAnswer {
   sent: number
 }
 
-/** Sends the bytes to an origin and reads the first answer. Nothing that the server does makes the promise reject. */
+/** Sends the bytes to an origin and reads the first answer. The promise does not reject, whatever the server does. */
 export async function sendBytes(origin: string, bytes: RawBytes): Promise<RawAnswer> {
   const { head, more, signal, timeoutMs = 8000 } = bytes
   const startedAt = Date.now()

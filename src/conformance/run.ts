@@ -54,9 +54,10 @@ export async function run(
   environment: Record<string, string | undefined> = {},
   { onSettings, onWaiting, onResult, stop, nextRound }: RunOptions = {},
 ): Promise<Result[]> {
-  // Starts the browser first, because this step fails if the browser or the package that drives it is not installed.
+  // Starts the browser first, because this step fails if Chromium or the package playwright-core is not installed.
   const chromium = settings.browser === undefined ? undefined : await startChromium(settings.browser, environment.PATH)
-  // Imports the sandbox only now, because it loads slowly, and --help, --list and a wrong option do not need it.
+  // Imports the sandbox only now, because it loads slowly. With --help, --list or a wrong option, the command does not
+  // need it.
   const { startPlatform } = await import('./platform.ts')
   const start = () => startPlatform(settings)
   const platform = await start()
@@ -96,7 +97,7 @@ export async function run(
         throw new CannotRun(
           `Another program already answers at ${settings.client}, before the suite has started the client.`,
         )
-      // A program in Python writes to a pipe only when it has printed some kilobytes, unless this variable is set.
+      // Without PYTHONUNBUFFERED, a program in Python writes to a pipe only after it has printed some kilobytes.
       const defaults = { NODE_COMPILE_CACHE: compiled, PYTHONUNBUFFERED: '1' }
       const own = { ...defaults, ...environment, ...environmentOf(values, settings, environment) }
       clientProcess = await startClient(settings.start, own, waitForClient).catch((error: Error) => {

@@ -1,7 +1,9 @@
 // Reads the fields of requests to the platform and of the platform's answers, and the tokens in these fields.
 import type { LabStep } from '../sandbox/lab/record/recorded.ts'
 
-/** Returns the fields in the body of the request. Without a form or a JSON object, there are no fields. */
+/**
+ * Returns the fields in the body of the request. If the body is neither a form nor a JSON object, there are no fields.
+ */
 export function fieldsOf({ request: { body } }: LabStep): Record<string, unknown> {
   return typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
 }

@@ -1,6 +1,6 @@
-// oidc-provider, set up so that an exchange takes the same work as at our portal: client secret, PKCE, a JWT signed
-// with ES256, a refresh token. With the scope "openid" the JWT is an ID token, and the access token is random. With
-// "applications" the access token is a JWT.
+// oidc-provider with settings that make an exchange need the same work as at our portal: a client secret, PKCE, a JWT
+// signed with ES256, and a refresh token. With the scope "openid" the JWT is an ID token, and the access token is
+// random. With "applications" the access token is a JWT.
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -130,9 +130,9 @@ export function fieldsToCreate({ groupName: _, ...fields }: TypedFields): Applic
 }
 
 /**
- * Returns the fields without the group, because the group cannot be changed. `isClientKnown` is false if the API did
- * not return the fields of the OAuth client, so that the form could not show their stored values. In that case, this
- * function leaves out the empty fields of the OAuth client, and the API keeps the stored values.
+ * Returns the fields without the group, because the group cannot be changed. If the API did not return the fields of
+ * the OAuth client, `isClientKnown` is false, and the form could not show their stored values. In that case, this
+ * function leaves out the empty fields of the OAuth client, so that the API keeps the stored values.
  */
 export function fieldsToUpdate(typed: TypedFields, isClientKnown: boolean): Partial<ApplicationFields> {
   const { groupId: _, ...all } = fieldsToCreate(typed)

@@ -47,8 +47,8 @@ export function createDeadlines(defaultMs: number) {
 
     /**
      * Returns a listener for Node's 'clientError'. Node's `requestTimeout` is the same for all routes. After this time,
-     * Node only emits the event, once. If the route has a longer deadline, the listener waits until this deadline
-     * before it answers.
+     * Node emits this event once, and does nothing else. If the route has a longer deadline, the listener waits until
+     * this deadline before it answers.
      */
     afterDeadline(answer: AnswerClientError): AnswerClientError {
       return (error, socket) => {

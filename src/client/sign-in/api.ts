@@ -177,7 +177,7 @@ function errorFor({ status, json }: Answer): PublicError | undefined {
   }
 }
 
-// An answer can have up to 8 MiB. These limits keep the page small on which the client shows the reasons.
+// An answer can have up to 8 MiB. The client shows the API's reasons on a page, and these limits keep that page short.
 const maxRefusedFields = 50
 const maxReasons = 20
 const maxReasonLength = 500

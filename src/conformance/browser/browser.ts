@@ -194,7 +194,7 @@ export function createBrowser(options: Options = {}) {
   return {
     cookies,
 
-    /** Opens an address as if a person typed it, or clicked a link to it on the page `from`. */
+    /** Opens an address as if a person typed it. With `from`, opens it as if a person clicked a link on that page. */
     visit,
 
     /**

@@ -5,7 +5,10 @@ export interface ContentPolicy {
   /** True if the policy sandboxes the page so that it has no origin. */
   isOpaque: boolean
   mayRefresh: boolean
-  /** `isRedirect`: true if the form was redirected to this address. CSP then ignores the paths in the policy. */
+  /**
+   * `isRedirect`: true if a redirect of the form's request leads to this address. CSP then ignores the paths in the
+   * policy.
+   */
   maySendForm(to: URL, isRedirect: boolean): boolean
 }
 

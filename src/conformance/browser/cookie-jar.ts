@@ -7,7 +7,7 @@ export interface Cookie extends SetCookie {
   /** The host that set the cookie, or the cookie's Domain attribute. */
   domain: string
   path: string
-  /** Milliseconds since 1970. Infinity for a cookie that the browser deletes when it closes. */
+  /** Milliseconds since 1970. Infinity for a cookie that is deleted when the browser closes. */
   expiresAt: number
   createdAt: number
   usedAt: number
@@ -43,8 +43,8 @@ export class CookieJar {
   }
 
   /**
-   * Returns the cookies that have not expired, oldest first. With an address, the function returns, in the order of the
-   * Cookie header, only the cookies that the browser would send if a person typed the address.
+   * Returns the cookies that have not expired, oldest first. With `url`, the function returns only the cookies that the
+   * browser would send if a person typed this address, in the order of the Cookie header.
    */
   list(url?: string): Cookie[] {
     this.#cookies = this.#cookies.filter(({ expiresAt }) => expiresAt > this.#clock())

@@ -45,7 +45,7 @@ function fill({ controls }: Form, values: Values, pressed: Button | undefined): 
   return entries
 }
 
-/** Removes from `given` the values that this control sends, and returns them. */
+/** Returns those of the given values that this control sends, and removes them from `given`. */
 function take({ type, choices }: Control, given: string[]): string[] {
   if (!choices) return given.splice(0, 1)
   const chosen = choices.filter(choice => given.includes(choice)).slice(0, type === 'select-one' ? 1 : undefined)

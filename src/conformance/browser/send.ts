@@ -19,7 +19,7 @@ export interface Incoming {
 }
 
 /**
- * Sends a request. Rejects with the cause if there is no whole answer. The signal aborts a request that reaches its
+ * Sends a request. Rejects with the cause if no complete answer arrives. The signal aborts a request that reaches its
  * time limit.
  */
 export type Send = (outgoing: Outgoing, signal: AbortSignal) => Promise<Incoming>

@@ -75,7 +75,7 @@ export function whyDropped(line: string, from: URL): string | undefined {
   if (name.length + value.length > longestPair)
     return `Browsers drop a cookie of more than ${longestPair} bytes: ${name}.`
   if (/^__(Host-Http|Host|Secure|Http)-/i.test(name))
-    return `Browsers drop the cookie ${name}. A name that begins with __Host- needs Secure and Path=/, and allows no Domain. The other prefixes need Secure.`
+    return `Browsers drop the cookie ${name}. A cookie whose name begins with __Host- must have Secure and Path=/, and must not have Domain. A cookie with another prefix, such as __Secure-, must have Secure.`
   return `Browsers drop the cookie ${name} because of its attributes.`
 }
 

@@ -21,7 +21,7 @@ interface WindowOptions {
 }
 
 const lookMs = 50
-/** A page counts as loaded when it has sent no request for this time. */
+/** A page counts as loaded when it has sent no request for this number of milliseconds. */
 const quietMs = 400
 /** If more pages than this load one after the other without a click, they count as an endless loop. */
 const mostPages = 30
@@ -29,8 +29,8 @@ const mostPages = 30
 const brokenConnection = /ERR_(EMPTY_RESPONSE|CONNECTION_\w+|INCOMPLETE_CHUNKED_ENCODING|CONTENT_LENGTH_MISMATCH)/
 
 export async function openWindow(chromium: Playwright.Browser, { patienceMs, onHttpExchange }: WindowOptions) {
-  // Chromium ignores NODE_EXTRA_CA_CERTS, so it would refuse a certificate that only this variable makes trusted. The
-  // suite's own requests check the certificate.
+  // Chromium ignores NODE_EXTRA_CA_CERTS, so it would refuse a certificate that is trusted only because of this
+  // variable. The suite's own requests check the certificate.
   const context = await chromium.newContext({ ignoreHTTPSErrors: true })
   context.setDefaultTimeout(patienceMs)
   const asked: Asked[] = []
@@ -47,8 +47,8 @@ export async function openWindow(chromium: Playwright.Browser, { patienceMs, onH
   const end = (request: Playwright.Request) => {
     if (underWay.delete(request)) lastMove = performance.now()
   }
-  // A request from a script counts as finished when the first bytes of its answer arrive, because it may stay open as
-  // long as the page.
+  // A request from a script counts as finished when the first bytes of its answer arrive, because some answers end only
+  // when the page is closed.
   context.on('response', response => !isPage(response.request()) && end(response.request()))
   context.on('requestfinished', async request => {
     const exchange = isTelling(request) ? await readHttpExchange(request).catch(() => undefined) : undefined
@@ -100,7 +100,7 @@ export async function openWindow(chromium: Playwright.Browser, { patienceMs, onH
       return untilQuiet()
     },
 
-    /** Does what a person does on the page, and waits for the effects. See untilQuiet. */
+    /** Calls `what`, which acts on the page as a person does, and waits for the effects. See untilQuiet. */
     async act(what: () => Promise<unknown>): Promise<boolean> {
       lastMove = performance.now()
       await what()

@@ -6,10 +6,10 @@ import type { HttpExchange } from '../browser/browser.ts'
 import { parsePage, textsIn } from '../browser/html.ts'
 import { hide, hideCookies, hideSetCookie } from './hide.ts'
 
-/** Request headers that the evidence shows, because findings may depend on them. */
+/** Request headers that the evidence shows, because findings can depend on these headers. */
 const telling = ['origin', 'referer', 'content-type']
 const longestText = 300
-/** Limits a long Cookie header, because nobody reads more of it. */
+/** The maximum number of cookies that the evidence shows, because nobody reads more of a long list. */
 const mostCookies = 6
 
 /** Describes a request of the browser to the client or the portal. */

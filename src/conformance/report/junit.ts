@@ -63,7 +63,7 @@ function kindOf(standing: Standing, { allowUndecided, outcome }: Report): Kind {
     'not followed': 'passed',
     'undecided advice': 'skipped',
     // A check that was not run counts as skipped if the check that reports the cause has failed, because this failure
-    // already makes the run red. If the cause is a known failure, the check that was not run is an error.
+    // already fails the run. If the cause is a known failure, the check that was not run is an error.
     'not run': allowUndecided || outcome.failed.length > 0 ? 'skipped' : 'error',
     failed: 'failure',
     'no longer fails': 'failure',

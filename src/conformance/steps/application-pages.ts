@@ -113,7 +113,10 @@ export function nameField({ controls }: Form): string {
   return (names.find(name => /^name$/i.test(name)) ?? names.find(name => /name/i.test(name)))!
 }
 
-/** Returns what a person types into the form. If the form can change the application, the person types another name. */
+/**
+ * Returns what a person types into the form. If the form can change the application, the person types a new name for
+ * the application.
+ */
 export function typedInto({ page, form }: ApplicationForm, name = 'Changed by conformance'): Values {
   return editFormOf({ ...page, forms: [form] }) ? { [nameField(form)]: name } : {}
 }

@@ -71,7 +71,7 @@ export async function expectRefused(
 
 /**
  * Returns the callback address with only these parameters and the portal's `iss`. A client may require `iss` in every
- * callback (RFC 9207, 2.4), and would refuse a callback without it before it reads the other parameters.
+ * callback (RFC 9207, 2.4). Such a client would refuse a callback without `iss` before it reads the other parameters.
  */
 export function errorCallback(callback: URL, query: Record<string, string>): URL {
   const url = new URL(callback)

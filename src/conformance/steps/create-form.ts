@@ -21,8 +21,8 @@ export interface OpenForm {
 let openedForms = 0
 
 /**
- * Returns a name that no other form has. If a client gets equal values twice within a second, it may take the second
- * form for a repetition of the first, and create nothing.
+ * Returns a name that no other form has. If a client gets equal values twice within a second, it may treat the second
+ * form as a repetition of the first form, and create nothing.
  */
 function newName(): string {
   openedForms++
@@ -90,8 +90,8 @@ function groupIn(controls: Control[], { groupId }: Person): Values {
 }
 
 /**
- * Returns the choice for this group, or undefined if there is nothing to choose. The values of the choices need not be
- * the ids of the groups: a client may use a number or a sealed id.
+ * Returns the choice for this group, or undefined if there is nothing to choose. The value of a choice is not always
+ * the id of the group: a client may use a number or a sealed id.
  */
 export function chooseGroup(choices: string[], groupId: string): string | undefined {
   if (choices.includes(groupId)) return groupId

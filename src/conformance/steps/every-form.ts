@@ -38,8 +38,8 @@ export async function openForms(context: CheckContext, fields: Record<string, st
 }
 
 /**
- * Sends the forms from the client's own pages until one of them changes an application. Ends the check if none does,
- * because a check proves nothing if the client refuses every form.
+ * Sends the forms from the client's own pages until one of them changes an application. If none of the forms does so,
+ * ends the check, because a check proves nothing if the client refuses every form.
  */
 export async function requireWorkingForm(context: CheckContext): Promise<void> {
   const open = await openForms(context)
@@ -109,9 +109,10 @@ export async function sendFormsUnder(
 }
 
 /**
- * Whether the page contains no message about the sent form. To find out, the suite opens the address of the page again
- * and compares the texts. It leaves out the query, because the query could contain the message. A page that visitors do
- * not reach otherwise, such as /session-expired, is a message itself. `formPage`: the page that contained the form.
+ * True if the page contains no message about the sent form. To find out, the suite opens the address of the page again
+ * and compares the texts. The suite leaves out the query, because the query could contain the message. If visitors
+ * reach a page only after they have sent a form, as with /session-expired, the whole page counts as a message.
+ * `formPage`: the page that contained the form.
  */
 export async function isOrdinary(
   context: CheckContext,

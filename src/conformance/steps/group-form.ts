@@ -17,7 +17,9 @@ export interface GroupForm {
 const mostPages = 3
 const isAboutGroups = (address: string) => /group/i.test(new URL(address).pathname)
 
-/** Opens the pages about groups to which the page behind the login or the form for a new application links. */
+/**
+ * Opens the pages about groups. The links to these pages are on the page behind the login or on the page at --create.
+ */
 export async function openGroupPages(context: CheckContext, browser: Browser): Promise<Page[]> {
   const { page, create } = context.settings
   const from = []

@@ -36,8 +36,9 @@ export function cookieSecret(value: string): Secret[] {
 }
 
 /**
- * Returns the session id in the value of a cookie, if the value has one of two common formats: `s:`, the id, a dot and
- * a signature, or the id in Base64. Programs often print the id alone.
+ * Returns the session id in the value of a cookie, if the value has one of two common formats. In the first format, the
+ * value consists of `s:`, the id, a dot and a signature. In the second format, the value is the id in Base64. Programs
+ * often print the id alone.
  */
 export function sessionIdsIn(value: string): string[] {
   const signed = /^s:([\w-]{16,})\.[\w+/=-]{27,}$/.exec(decodeSafely(value))?.[1]
@@ -81,8 +82,8 @@ export function findLeaksOf(secrets: Secret[], isSecret: (secret: Secret) => boo
 }
 
 /**
- * Returns the end of each spelling, and also the beginning if the beginning is random. All JWTs begin alike, and so do
- * the cookies of some frameworks.
+ * Returns the end of each spelling. Also returns the beginning if the beginning is random. The beginning is the same in
+ * all JWTs, and in all cookies of some frameworks.
  */
 function partsOf({ value, isCookie }: Secret): string[] {
   const hasRandomBeginning = !isCookie && !value.startsWith('eyJ')

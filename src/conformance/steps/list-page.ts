@@ -1,4 +1,4 @@
-// Opens the page behind the login, with and without a fault in the answer with the list of applications.
+// Opens the page behind the login, with and without a fault in the API's answer that lists the applications.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../browser/browser.ts'
 import { NotApplicable } from '../check.ts'

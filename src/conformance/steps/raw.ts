@@ -85,8 +85,7 @@ function isOwnMistake({ status }: RawAnswer): boolean {
 }
 
 /**
- * Fails if the status of an answer means a mistake in the client. Requests without an answer are reported by another
- * check.
+ * Fails if the status of an answer means a mistake in the client. Another check reports requests without an answer.
  */
 export async function expectOwnStatus(context: CheckContext, all: Odd[]): Promise<void> {
   const answers = await sendOdd(context, all).catch(error => {

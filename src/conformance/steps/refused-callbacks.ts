@@ -1,5 +1,5 @@
-// Opens callbacks after which nobody may be signed in, and returns the pages with which the client answers. The browser
-// does not follow a redirect to the portal, so that a check sees whether the client begins a new login.
+// Opens callbacks that the client must refuse, and returns the pages with which the client answers. The browser does
+// not follow a redirect to the portal, so that a check sees whether the client begins a new login.
 import type { Browser, Page } from '../browser/browser.ts'
 import type { CheckContext } from '../context.ts'
 import { beginLogin, errorCallback, followCallback } from './callback.ts'

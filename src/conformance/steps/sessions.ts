@@ -79,9 +79,9 @@ export function plant(context: CheckContext, browser: Browser, name: string, val
 }
 
 /**
- * Some servers add the name of the instance or a version number to the id of a session, such as `.node0` or `~2`. This
- * text is no secret, and a client may ignore it. Returns this text, or an empty text. The text is the last part of the
- * value, and it is the same in another session. A signature is not the same.
+ * Some servers add the name of the instance or a version number to the id of a session, such as `.node0` or `~2`.
+ * Returns this addition, or an empty text if there is none. The addition is not a secret, and a client may ignore it.
+ * It is the last part of the value, and it is the same in two sessions. A signature differs between two sessions.
  */
 export function routeIn(value: string, other: string): string {
   const end = /[.~!][^.~!]+$/.exec(value)?.[0] ?? ''
@@ -119,7 +119,7 @@ export const shortLifeValue = { options: { value: shortLife } }
 
 /**
  * Signs a visitor in, and waits until the access token has expired: expires_in has passed, and the API refuses the
- * token. For the next visit, the client must renew the session. See renewalIn.
+ * token. At the next visit, the client must renew the session. See renewalIn.
  */
 export async function expiredSession(
   context: CheckContext,

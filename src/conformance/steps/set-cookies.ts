@@ -14,7 +14,7 @@ export interface ReadCookie {
   domain: string | undefined
   path: string | undefined
   /**
-   * Seconds, from Max-Age or Expires. Undefined for a cookie that the browser deletes when it closes. NaN for an
+   * Seconds, from Max-Age or Expires. Undefined for a cookie that is deleted when the browser closes. NaN for an
    * invalid value.
    */
   maxAge: number | undefined

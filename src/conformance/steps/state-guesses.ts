@@ -43,7 +43,10 @@ export function findGuess(
   return undefined
 }
 
-/** The limit for the client's answer in milliseconds. After a slower answer, there would be too many times to try. */
+/**
+ * The limit for the client's answer in milliseconds. If the answer took longer, there would be too many possible times
+ * to try.
+ */
 const mostPreciseMs = 15
 
 /**
