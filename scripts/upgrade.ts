@@ -12,10 +12,10 @@ import { mergeYours, readRecord, recordFile, type StarterRecord, writeRecord } f
 
 const usage = `npm run upgrade -- FOLDER
 
-Applies to this starter the changes that were made to the reference client after the starter was made. FOLDER is a git
-checkout of the reference client, at the newer version and with its history. Files and folders that ${recordFile} lists
-as "yours" stay unchanged. The command lists conflicts, and marks them in the files as git merge does. If the command
-cannot finish, it changes nothing.
+Applies the changes of a newer version of the reference client to this starter. FOLDER is a git checkout of the
+reference client, at the newer version and with its whole history. Files and folders that ${recordFile} lists as "yours"
+stay unchanged. The command lists conflicts, and marks them in the files as git merge does. If the command cannot
+finish, it changes nothing.
 
   --help   this text`
 

@@ -28,8 +28,8 @@ const { PORT = '3000', PORTAL_PORT = '4000', API_PORT = '4001', LAB_PORT = '4002
 const usage = `npm run demo [-- --https] [-- --seed]
 
 Starts the client and the sandbox together. Their data and secrets stay in data/.
-x
-environment or in .env. You can also set the product's settings there. The demo ignores all other settings in .env.
+PORT, PORTAL_PORT, API_PORT and LAB_PORT set other ports, and LOG_LEVEL=info shows every request. Put these settings and
+the settings of the product into the environment or into .env. The demo ignores all other settings in .env.
 
   --https  serves everything over https, with a generated certificate; Safari needs https
   --seed   restores the first password of the demo's user and the first fields of its client
