@@ -24,7 +24,8 @@ if (Number(process.versions.node.split('.')[0]) < 24) {
 function stripTypes() {
   modules.registerHooks({ load })
   // Node.js warns that stripTypeScriptTypes is experimental. An option in the first line of this file could also hide
-  // the warning, but an old Node.js stops at an unknown option, before the message about its version.
+  // the warning. But an old Node.js does not know this option, and would stop before this program prints the message
+  // about the version.
   process.removeAllListeners('warning')
   process.on('warning', ({ name, message }) => {
     if (name !== 'ExperimentalWarning') process.stderr.write(`${name}: ${message}\n`)

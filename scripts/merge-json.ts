@@ -29,7 +29,7 @@ export function mergeJson(base: unknown, ours: unknown, theirs: unknown, path = 
 
 function describe(path: string, ours: unknown, theirs: unknown): string {
   const text = (value: unknown) => (value === undefined ? 'removed' : JSON.stringify(value))
-  return `${path}: yours is ${text(ours)}, the new one ${text(theirs)}`
+  return `${path}: yours is ${text(ours)}, and the new one is ${text(theirs)}`
 }
 
 function sortKeys(object: Record<string, unknown>): Record<string, unknown> {

@@ -30,8 +30,8 @@ export class ExpiringMap<V> {
   #isLive({ setAt, lifetimeMs }: Entry<V>): boolean {
     if (lifetimeMs === Number.POSITIVE_INFINITY) return true
     const ageMs = this.#clock().getTime() - setAt
-    // The age is negative if the clock was set back after the entry was added. The map treats such an entry as expired.
-    // Otherwise it would keep the entry too long.
+    // The age is negative if the clock was set back after the entry was added. The map treats such an entry as expired,
+    // so that it does not keep the entry too long.
     return ageMs >= 0 && ageMs < lifetimeMs
   }
 

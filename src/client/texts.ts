@@ -1,5 +1,6 @@
-// Replaces some of the client's English texts with a product's own texts. Each part of the client has a separate file
-// for its English texts: texts.ts in the folder of the part, or start-texts.ts or upstream-texts.ts in this folder.
+// Replaces some of the client's English texts with a product's own texts. Each part of the client has its own file with
+// English texts: texts.ts in the folder of the part. The texts of the start page and of failed calls are in this
+// folder, in start-texts.ts and upstream-texts.ts.
 
 /**
  * The texts of one language. Each part of the client adds its own texts:
@@ -31,8 +32,8 @@ export function say(sentence: Sentence, texts: Texts): string {
 export type TextsOf<R> = ReturnType<typeof createTexts<R>>
 
 /**
- * `replacements` contains the texts that replace English texts: one object for all requests, or a function that returns
- * an object for a request of the type `R`.
+ * `replacements` contains the texts that replace English texts. It is an object for all requests, or a function that
+ * returns such an object for one request. `R` is the type of the request.
  */
 export function createTexts<R>(english: Texts, replacements: SomeTexts | ((request: R) => SomeTexts) = {}) {
   let combinations = new WeakMap<SomeTexts, Texts>()

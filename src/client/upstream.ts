@@ -95,8 +95,8 @@ export function createUpstream(name: 'portal' | 'api', dispatcher: Dispatcher, c
    * secret or the access token to another host. Refuses compressed answers, because a small compressed body can become
    * a huge body. Any status other than a redirect is accepted.
    *
-   * Throws PublicError. Its status is 502 if the upstream is unreachable or the answer is not usable, 503 if too many
-   * calls are open, and 504 if the deadline has passed.
+   * Throws PublicError. The status is 502 if the upstream is unreachable or the answer is not usable. It is 503 if too
+   * many calls are open, and 504 if the deadline has passed.
    */
   async function send(call: Call): Promise<Answer> {
     if (openCalls >= maxOpenCalls) throw fault('overloaded')

@@ -37,8 +37,8 @@ export interface Check {
   fix: string
   needs?: Need[]
   /**
-   * True if no other check may run at the same time, because this check orders a fault before its login has begun,
-   * restarts the client or measures time.
+   * True if no other check may run at the same time. The reason is that this check orders a fault before its login
+   * begins, restarts the client, or measures time.
    */
   isAlone?: boolean
   /**
@@ -89,8 +89,8 @@ export function passUndecided(error: unknown): undefined {
 /** The reason why a plain login of this client does not work. */
 export interface Obstacle {
   /**
-   * How far the login gets: `start` if the browser does not reach the portal, `portal` if it stops at the portal, and
-   * `login` if the browser returns to the client but the client does not create a session.
+   * The stage at which the login stops. At `start`, the browser does not reach the portal. At `portal`, the browser
+   * does not leave the portal. At `login`, the browser returns to the client, but the client does not create a session.
    */
   stage: 'start' | 'portal' | 'login'
   /** Ids of the checks that can report the cause. */

@@ -137,7 +137,7 @@ export const applicationsTexts = {
     about: 'About the application',
     client: 'OAuth client',
     clientUnknown:
-      'The application API does not say which redirect URIs this application has. Enter all its redirect URIs, because they replace the stored redirect URIs.',
+      'The application API does not say which redirect URIs this application has. Enter all of them, because your entry replaces the stored redirect URIs.',
     labels: {
       groupId: 'Group',
       groupName: 'Name of your group',

@@ -1,5 +1,5 @@
-// Limits the time of a request: 15 seconds until the request has arrived, and 25 seconds until all its calls to the
-// portal and the API have ended. A route can raise both limits.
+// Limits the time of a request. The request must arrive within 15 seconds, and all its calls to the portal and the API
+// must end within 25 seconds. A route can raise both limits.
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 

@@ -45,7 +45,9 @@ export interface Page extends Document {
 export interface Options {
   /** The time limit for each request, from its start to the last byte of the answer. The default is 30 seconds. */
   timeoutMs?: number
-  /** If this function returns true for an address, the browser does not follow a redirect or refresh to it. */
+  /**
+   * If this function returns true for an address, the browser does not follow a redirect or refresh to this address.
+   */
   stopAt?: (url: URL) => boolean
   clock?: () => number
   /** Sends a request. By default, requests go over the network. */

@@ -1,5 +1,5 @@
 // Starts a real Chromium for the option --browser, with the package playwright-core. Users of this option must install
-// both.
+// Chromium and this package.
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { delimiter, join } from 'node:path'

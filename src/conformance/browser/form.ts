@@ -27,7 +27,7 @@ export interface Button {
 
 export interface Control {
   name: string
-  /** The type, as in HTML. For every control that submits the form, it is `button`. */
+  /** The type, as in HTML. For every control that submits the form, the type is `button`. */
   type: string
   /**
    * The values that the control sends if the person changes nothing. The list is empty for a checkbox that is not

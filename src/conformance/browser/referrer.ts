@@ -17,8 +17,8 @@ export const defaultPolicy: ReferrerPolicy = 'strict-origin-when-cross-origin'
 const longest = 4096
 
 /**
- * If the header lists several policies, browsers use the last one that they know. Returns undefined if they know none
- * of them.
+ * If the header lists several policies, browsers use the last policy that they know. Returns undefined if browsers know
+ * none of the policies.
  */
 export function readReferrerPolicy(header: string | null | undefined): ReferrerPolicy | undefined {
   const known = (header ?? '').split(',').map(part => part.trim().toLowerCase())

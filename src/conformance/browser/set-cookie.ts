@@ -10,7 +10,7 @@ export interface SetCookie {
   isHostOnly: boolean
   isSecure: boolean
   isHttpOnly: boolean
-  /** Undefined if the line has no SameSite attribute, or if its value is unknown. */
+  /** Undefined if the line has no SameSite attribute, or one with an unknown value. */
   sameSite: 'strict' | 'lax' | 'none' | undefined
   /** Seconds. */
   maxAge?: number

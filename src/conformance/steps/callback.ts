@@ -160,8 +160,8 @@ export const noNavigations: Record<string, Record<string, string>> = {
 }
 
 /**
- * Returns the Cookie header that this browser would send to the address. Checks use it in requests that no browser
- * sends.
+ * Returns the Cookie header that this browser would send to the address. Checks use this header in requests that no
+ * browser sends.
  */
 export function cookieHeader(context: CheckContext, browser: Browser, address: string): string {
   return browser.cookies

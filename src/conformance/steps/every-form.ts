@@ -127,8 +127,9 @@ export async function isOrdinary(
 }
 
 /**
- * Whether visitors also reach the page at this path without sending a form: an option of the suite names the path, the
- * path contains the id of an application, or the start page or the page behind the login has a link to it.
+ * True if visitors also reach the page at this path without sending a form. There are three such cases: an option of
+ * the suite names the path, the path contains the id of an application, or a known page has a link to the path. The
+ * known pages are the start page and the page behind the login.
  */
 async function isUsual(
   { settings, url, beforePortal }: CheckContext,

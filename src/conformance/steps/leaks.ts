@@ -1,5 +1,5 @@
-// Finds secrets in texts of the client: in every encoding that programs print, and also if the text contains only a
-// part of the secret.
+// Finds secrets in texts of the client, in every encoding that programs print. Also finds a secret if the text contains
+// only a part of it.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import { isTokenCall, jsonOf } from '../tokens.ts'
 import { credentialsOf } from './applications.ts'

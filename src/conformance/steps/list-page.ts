@@ -35,8 +35,8 @@ interface Compared extends Visited {
 }
 
 /**
- * Signs in a new visitor, and opens the list three times: before the visitor has an application, when the visitor has
- * one, and then with the fault, as visitUnder does.
+ * Signs in a new visitor, and opens the list three times. The first time, the visitor has no application. The second
+ * time, the visitor has one. The third time, the sandbox answers with the fault, as in visitUnder.
  */
 export async function compareUnder(
   context: CheckContext,
