@@ -230,7 +230,7 @@ t.test(
       ['src/client/added.ts', 'src/client/upstream.ts', 'src/client/web/seal.ts', 'package.json'],
       output,
     )
-    t.match(list, 'package.json: scripts.start: yours is "node own.ts", and the new one is "')
+    t.match(list, 'package.json: scripts.start: yours is "node own.ts", ')
     t.match(starter.read('src/client/upstream.ts'), /^<<<<<<< [\s\S]*owner's[\s\S]*^=======\n[\s\S]*^>>>>>>> /m)
     t.equal(JSON.parse(starter.read('package.json')).scripts.start, 'node own.ts')
     starter.run('git', 'reset', '--hard', '--quiet')
