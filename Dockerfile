@@ -1,7 +1,8 @@
 # Two images: "client" contains the client and nothing of the sandbox; "sandbox" contains the sandbox and nothing of the client.
 #   docker build --tag application-client .
 #   docker build --target sandbox --tag application-sandbox .
-# A third image, "conformance", is for CI. It contains the sandbox, and its command is the conformance suite:
+# A third image, "conformance", is for CI. This image contains the sandbox and the conformance suite. Its command starts
+# the suite:
 #   docker build --target conformance --tag application-conformance .
 #   docker run --rm --network host application-conformance conformance --client http://localhost:3000
 

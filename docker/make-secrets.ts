@@ -4,9 +4,9 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 
 /**
- * Each subfolder of `folder` is a volume. A volume is mounted only in the services that need its secrets. So the client
- * cannot read the database password. Existing secrets are kept. You can stop the program at any moment and start it
- * again. Returns the two secrets that a person types: the visitor's password and the token of the laboratory.
+ * Each subfolder of `folder` is a volume. Only the services that need the secrets of a volume mount this volume. So the
+ * client cannot read the database password. Existing secrets are kept. You can stop the program at any moment and start
+ * it again. Returns the two secrets that a person types: the visitor's password and the token of the laboratory.
  */
 export function makeSecrets(folder: string): { password: string; labToken: string } {
   const random = () => randomBytes(32).toString('base64url')

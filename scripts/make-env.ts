@@ -31,7 +31,7 @@ const added = example.split('\n\n').filter(block => missing.some(name => block.s
 const text = before === undefined ? example : `${[before.trimEnd(), ...added].join('\n\n').trimEnd()}\n`
 const key = randomBytes(32).toString('base64url')
 writeFileSync('.env', text.replace(/^COOKIE_KEYS=$/m, `COOKIE_KEYS=${key}`), { mode: 0o600 })
-// An existing file keeps its mode when it is written.
+// Writing to an existing file does not change the mode of the file.
 chmodSync('.env', 0o600)
 
 const names = new Intl.ListFormat('en-GB').format(missing.filter(name => name !== 'COOKIE_KEYS'))

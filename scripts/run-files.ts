@@ -4,8 +4,8 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 const files = process.argv.splice(2)
-// When tap is loaded, it makes the folder name for t.testdir() from the script's name and its arguments. If the
-// arguments contained the names of all files, the folder name would be too long.
+// When tap is loaded, it makes the folder name for t.testdir() from the script's name and arguments. With the names of
+// all files as arguments, the folder name would be too long.
 process.argv[1] = resolve(files[0]!)
 const { default: t } = await import('tap')
 const { timeout = 0 } = t.options
@@ -13,7 +13,7 @@ for (const file of files) {
   // Reset these options, because the previous file may have changed them for its own tests.
   t.jobs = 1
   t.setTimeout(timeout)
-  // Set the arguments as in `node FILE`, because tap and the file read them.
+  // Set the arguments as in `node FILE`, because tap and the file read the arguments.
   process.argv[1] = resolve(file)
   // t.comment would write this line later. With console.log, the output names the file even if the process is killed.
   console.log(`# npm test -- ${file}`)

@@ -59,8 +59,9 @@ function upgrade(folder: string): number {
     return 0
   }
 
-  // The upgrade applies the difference between two folders: `old`, a starter from the old version, and `next`, a starter
-  // from the new version. The files that are merged here are an exception: in `old`, they are this project's own files.
+  // The upgrade applies the difference between two folders: `old`, a starter from the old version, and `next`, a
+  // starter from the new version. The files that this command merges itself are an exception: package.json,
+  // package-lock.json and the record. Of these files, `old` contains the versions of this project.
   const prefix = git('.', 'rev-parse', '--show-prefix').trim()
   const [old, next] = [join(work, 'old'), join(work, 'next')] as const
   makeStarter(newer, from, join(old, prefix), record)

@@ -32,8 +32,8 @@ export class Results {
   }
 
   /**
-   * Returns one line for each measure. The line begins with the value of the bare server. For each other server, it
-   * contains the value of this server divided by the value of the bare server.
+   * Returns one line for each measure. The line begins with the value of the bare server. For each other server, the
+   * line contains the value of that server divided by the value of the bare server.
    */
   table(names: ServerName[]): string {
     const others = names.filter(name => name !== 'bare')

@@ -29,7 +29,7 @@ export type Server = { child: ChildProcess; url: string }
 
 export async function startServer(name: ServerName, environment: Environment): Promise<Server> {
   // The other servers do not write a log, so our client's log is also off. Our client prints its address only in its
-  // log, so it listens on a port that the bench has chosen.
+  // log. So the bench chooses the port on which our client listens.
   if (name === 'client')
     return startSilentClient({ ...environment, LOG_LEVEL: 'silent', PORT: `${await findFreePort()}` })
   const child = startMeasuredChild(scripts[name], environment)

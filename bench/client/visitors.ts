@@ -10,7 +10,7 @@ export type StartedLogin = { browser: Browser; callback: string }
 export type Visitors = ReturnType<typeof createVisitors>
 
 export function createVisitors(url: string, { clientId, portalUrl }: { clientId: string; portalUrl: string }) {
-  // Connections stay open, so that the bench does not measure how long it takes to open them.
+  // Connections stay open, so that the results do not include the time to open a connection.
   const pool = new Pool(url, { connections: 64, pipelining: 1 })
   const send: Send = async ({ method, url: { pathname, search }, headers, body = null }, signal) => {
     const path = pathname + search

@@ -8,8 +8,9 @@ export type Move = { from: string; to: string }
 export class UndoError extends Error {}
 
 /**
- * Moves the paths in order. If a move fails, the function undoes all earlier moves and throws the error. If it cannot
- * undo all of them, it throws UndoError. It never overwrites a file, except when it undoes a move.
+ * Moves the paths in order. If a move fails, the function undoes all earlier moves and throws the error. If the
+ * function cannot undo all of these moves, it throws UndoError. The function overwrites a file only if it undoes a
+ * move.
  */
 export function renameAll(moves: Move[]): void {
   const done: Move[] = []

@@ -51,8 +51,8 @@ export function isPlainHttp(url: URL): boolean {
 }
 
 /**
- * Returns functions that read settings. If a value is missing or wrong, they add a problem to `problems` and return an
- * empty value. A problem is one line, and contains no secret.
+ * Returns functions that read settings. If a value is missing or wrong, these functions add a problem to `problems` and
+ * return an empty value. A problem is one line, and contains no secret.
  */
 export function createSettingsReader(
   list: readonly Setting[],

@@ -134,7 +134,7 @@ export function createUpstream(name: 'portal' | 'api', dispatcher: Dispatcher, c
       return await request(url, { dispatcher, method, headers, body, signal })
     } catch (error) {
       // The portal or the API may close an idle connection just when the client uses it again. In that case, the client
-      // sends a GET request once more. It does not repeat a request with another method.
+      // sends a GET request once more. The client does not repeat requests with other methods.
       if (method !== 'GET' || !isConnectionLost(error)) throw error
       return await request(url, { dispatcher, method, headers, body, signal })
     }
@@ -240,7 +240,8 @@ async function beforeDeadline<T>(deadlineMs: number, work: (signal: AbortSignal)
   }, deadlineMs)
   return Promise.race([work(controller.signal), deadline.promise]).finally(() => {
     clearTimeout(timer)
-    // Until the immediate runs, it keeps the answer in memory. Before that, a busy process may read many other answers.
+    // An immediate that has not run yet keeps the answer in memory. A busy process may read many other answers before
+    // the immediate runs.
     clearImmediate(immediate)
   })
 }

@@ -93,7 +93,7 @@ export async function startClient(
     const timer = setTimeout(() => kill('SIGKILL'), stopMs)
     await ended
     clearTimeout(timer)
-    // Children of the shell may run longer than the shell. The output closes when all of them have ended. The wait is
+    // Children of the shell may run longer than the shell. The output closes when all children have ended. The wait is
     // limited, because a child that has left the process group does not get the signal.
     kill('SIGKILL')
     await Promise.race([closed, wait(1000, undefined, { ref: false })])

@@ -1,7 +1,7 @@
 // Notices when the client restarts, without sending requests to it.
 //
-// While the suite waits for a restart, it has open connections to the client. When the client stops, it closes these
-// connections. The suite sees this even if the client already answers again. The suite also sees this if another
+// While the suite waits for a restart, it has open connections to the client. When the client stops, the connections
+// close. The suite notices this even if the client already answers again. The suite also notices this if another
 // process keeps the port open during the restart, as in `uvicorn --reload`.
 //
 // Many servers close a connection that stays idle for some seconds. Other servers end only after every connection has

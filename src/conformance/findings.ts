@@ -1,4 +1,4 @@
-// Functions for checks: they report findings about the client's answers and about its calls to the platform.
+// Functions with which checks report findings about the client's answers and about the client's calls to the platform.
 import type { LabStep } from '../sandbox/lab/record/recorded.ts'
 import type { Browser, HttpExchange, Page } from './browser/browser.ts'
 import { Failed } from './check.ts'

@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net'
 
 export interface OtherSite {
   /**
-   * Returns an address of this website. With `cross-site`, it belongs to a different site than the client. With
-   * `same-site`, it has the client's host and another port.
+   * Returns an address of this website. With `cross-site`, the address belongs to a different site than the client.
+   * With `same-site`, the address has the client's host and another port.
    */
   url(path: string, site?: 'cross-site' | 'same-site'): string
   /** Serves HTML at a new path, and returns that path. */

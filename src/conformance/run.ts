@@ -35,7 +35,7 @@ export interface RunOptions {
 }
 
 /**
- * Functions that the command uses between two rounds of --watch: they wait for a restart of the client, or restart it.
+ * Functions that the command uses between two rounds of --watch, to wait for a restart of the client or to restart it.
  */
 export interface RunningClient {
   /**
@@ -141,8 +141,8 @@ function startChromium(wanted: string, path = '') {
 }
 
 /**
- * Returns functions that ask the login path of the client for an answer. They throw CannotRun if further attempts
- * cannot succeed.
+ * Returns functions that ask the login path of the client for an answer. These functions throw CannotRun if further
+ * attempts cannot succeed.
  */
 function askLoginPath(url: string) {
   let isSlow = false

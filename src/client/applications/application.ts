@@ -105,7 +105,7 @@ export function byNewest(a: Application, b: Application): number {
 }
 
 /**
- * A faulty answer can contain a hundred thousand records without data. To save memory, these records share this frozen
+ * A faulty answer can contain a hundred thousand records without data. To save memory, all of them share this frozen
  * object.
  */
 const emptyObject: Record<string, unknown> = Object.freeze({})

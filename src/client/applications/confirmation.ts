@@ -36,7 +36,7 @@ export async function loadConfirmation(
   }
 }
 
-/** Throws FieldError if the application is this site itself, but the visitor has not typed its name. */
+/** If the application is this site itself, throws FieldError unless the visitor has typed the application's name. */
 export function checkConfirmation({ clientId }: Config, { id, name }: Application, { confirmation = '' }: FormFields) {
   if (id !== clientId || toOneLine(confirmation) === toOneLine(name)) return
   throw new FieldError(

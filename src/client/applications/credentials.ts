@@ -14,9 +14,9 @@ export type NewCredentials = Credentials & {
 }
 
 /**
- * Redirects to the application's page, which shows the credentials once. If the visitor reloads that page, it shows no
- * credentials and creates no new ones. If the credentials do not fit into a cookie, the client does not redirect: the
- * response to this request shows the credentials.
+ * Redirects to the application's page, which shows the credentials once. After a reload, that page no longer shows the
+ * credentials. If the credentials do not fit into a cookie, the client does not redirect, and the response to this
+ * request shows the credentials.
  */
 export async function sendCredentials(
   config: Config,

@@ -16,7 +16,7 @@ type LoadedGroups = {
 
 /**
  * If the API does not return the groups, this function returns the error as `problem`, because the pages work without
- * the groups. It throws PublicError only if the visitor must sign in.
+ * the groups. The function throws PublicError only if the visitor must sign in.
  */
 export async function loadGroups({ userId, api }: Visitor): Promise<LoadedGroups> {
   if (!userId)

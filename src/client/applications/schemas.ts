@@ -1,4 +1,4 @@
-// The JSON Schemas of the application API's answers. They contain only the fields that the pages need.
+// The JSON Schemas of the application API's answers. The schemas contain only the fields that the pages need.
 //
 // A field is required only if a page cannot work without it. For all other fields, if a value is missing or has the
 // wrong type, application.ts uses an empty value instead. So a faulty record in a list does not hide the other records.

@@ -276,8 +276,8 @@ export const applicationsTexts = {
   },
 
   /**
-   * If the application is this site itself, the visitor types its name into this field to confirm a new secret or the
-   * removal.
+   * If the application is this site itself, the visitor confirms a new secret or the removal: the visitor types the
+   * application's name into this field.
    */
   confirmation: {
     label: 'Type the application’s name to confirm',

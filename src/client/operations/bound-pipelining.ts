@@ -4,8 +4,8 @@ import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 
 /**
- * Eight is more than browsers and proxies need: they wait for an answer before they send the next request on the same
- * connection.
+ * Browsers and proxies need fewer than eight, because they wait for an answer before they send the next request on the
+ * same connection.
  */
 const maxOpenRequests = 8
 

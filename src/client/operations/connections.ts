@@ -17,9 +17,9 @@ export function closeWith(socket: Socket, answer: string): void {
 }
 
 /**
- * Returns a function that applies the limit to a server. If several servers share this limit, their connections are
- * counted together. While `max` connections are open, new connections are closed immediately. Node's own
- * `maxConnections` counts each listening address separately.
+ * Returns a function that applies the limit to a server. If you call the returned function for several servers, their
+ * connections are counted together. While `max` connections are open, new connections are closed immediately. Node's
+ * own `maxConnections` counts each listening address separately.
  */
 export function limitConnections(max: number, log: Pick<Logger, 'warn'>) {
   let open = 0

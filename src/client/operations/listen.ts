@@ -7,7 +7,7 @@ import type { FastifyInstance } from 'fastify'
 import { ConfigError } from '../config.ts'
 
 /**
- * Throws ConfigError. After an error, close the client, because it may already be listening on some of its addresses.
+ * Throws ConfigError. After an error, close the client, because the client may already be listening on some addresses.
  */
 export async function listen(app: FastifyInstance, host: string, port: number): Promise<void> {
   const listenAlso = prepareListeners(app)

@@ -12,8 +12,8 @@ type Log = {
 }
 
 /**
- * If `isReadable` is true, the lines are formatted for people. This needs pino-pretty, a development package. If this
- * package is missing, the lines are JSON.
+ * If `isReadable` is true, the lines are formatted for people with pino-pretty, a development package. If this package
+ * is missing, the lines are JSON.
  */
 export async function openLog(level: string, version: string, isReadable: boolean): Promise<Log> {
   const options = { level, base: { app: 'client', version }, timestamp: pino.stdTimeFunctions.isoTime }

@@ -27,8 +27,8 @@ export function createVisitorHooks({ portal, sessions, visitors, home }: Visitor
    *
    * A preHandler checks the session, after the body was parsed. So if a form arrives without a session, the client can
    * keep the text that the visitor typed (PG-14). If another kind of body arrives without a session, the onRequest hook
-   * refuses the request before the body is read. The onRequest hook only unseals the cookies. It does not renew the
-   * session: if the parser then refused the body, the new cookies would be lost (RF-09).
+   * refuses the request before the body is read. The onRequest hook unseals the cookies, but does not renew the
+   * session. If the parser refused the body after a renewal, the new cookies would be lost (RF-09).
    */
   function protect(scope: FastifyInstance): void {
     scope.addHook('onRequest', async (request, reply) => {
@@ -56,8 +56,8 @@ export function createVisitorHooks({ portal, sessions, visitors, home }: Visitor
   }
 
   /**
-   * A preHandler for public pages. If a visitor is signed in, this function sets `request.visitorIfAny`. It does not
-   * call the portal.
+   * A preHandler for public pages. If a visitor is signed in, this function sets `request.visitorIfAny`, without a call
+   * to the portal.
    */
   async function recognise(request: FastifyRequest, reply: FastifyReply) {
     if (mayWithholdCookies(request)) return reply.send(await renderContinuePage(reply, localPath(request.url) ?? '/'))

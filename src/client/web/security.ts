@@ -68,7 +68,9 @@ export const navigationsOnly: onRequestHookHandler = (request, _reply, done) => 
   done(new PublicError('not_a_navigation', 403, texts => texts.web.errors.needsOwnTab))
 }
 
-/** Whether the visitor comes from another site. In this case the browser does not send its Strict cookies. */
+/**
+ * Whether the visitor comes from another site. In this case, the browser does not send the Strict cookies of this site.
+ */
 export function isFromAnotherSite(request: FastifyRequest): boolean {
   return request.headers['sec-fetch-site'] === 'cross-site' && (request.method === 'GET' || request.method === 'HEAD')
 }

@@ -13,7 +13,9 @@ export const webTexts = {
     signedInUntil: (time: string) => `You are signed in until ${time}.`,
     cookie: 'Your sign-in is kept in an encrypted cookie of this browser.',
   },
-  /** The age of something that is less than a minute old. It is also used within a sentence: “Created just now”. */
+  /**
+   * The age of something that is less than a minute old. This text also appears within a sentence: “Created just now”.
+   */
   justNow: 'just now',
   /** The texts of a page that opens the next page by itself. */
   continue: {
@@ -34,8 +36,7 @@ export const webTexts = {
     sending: 'Sending…',
     cancel: 'Cancel',
     /**
-     * If the page of a form fails, the client shows a simple form with the typed text instead. This is the title of the
-     * simple form.
+     * The title of a simple form with the typed text. The client shows this form if the page of the real form fails.
      */
     plainTitle: 'What you typed',
     sendAgain: 'Send again',

@@ -29,7 +29,8 @@ const laxPostMs = 120_000
 const longestMs = 400 * 86_400_000
 /**
  * The limit for one registrable domain. If the domain has more than `most` cookies, the browser drops cookies until
- * `left` of them remain. It first drops cookies without Secure, beginning with the least recently used.
+ * `left` of them remain. The browser first drops cookies without Secure. It begins with the cookies that were used
+ * least recently.
  */
 const most = 180
 const left = 150

@@ -12,7 +12,10 @@ interface Initiator {
 export interface Cause {
   /** Undefined for an address that a person typed. */
   initiator: Initiator | undefined
-  /** The address of the page that began the request. After a redirect, it is the Referer of the previous request. */
+  /**
+   * The address of the page that began the request. After a redirect, `referrer` is the Referer of the previous
+   * request.
+   */
   referrer: string | undefined
   /** All addresses of the request so far: the first address, the redirects, and the current address. */
   chain: URL[]

@@ -7,7 +7,7 @@ type Node = DefaultTreeAdapterTypes.Node
 /**
  * Parses the page as a browser without scripts does. `elements` contains every element, in the order of the page.
  * `owners` maps each element to the form that was open when the parser reached the element. If a form begins inside a
- * table, its fields are not below the form element. Then the tree does not show which form a field belongs to.
+ * table, its fields are not below the form element. In this case, the tree does not show which form a field belongs to.
  */
 export function parsePage(html: string): { root: Node; elements: Element[]; owners: Map<Element, Element> } {
   const owners = new Map<Element, Element>()

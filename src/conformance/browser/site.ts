@@ -1,5 +1,5 @@
-// Decides whether two addresses belong to one site. They do if their schemes and registrable domains are the same. The
-// port does not matter.
+// Decides whether two addresses belong to one site. Two addresses belong to one site if their schemes and registrable
+// domains are the same. The port does not matter.
 import { isIP } from 'node:net'
 import { getDomain, getPublicSuffix } from 'tldts'
 

@@ -150,7 +150,7 @@ export const isWrite = ({ request: { method } }: LabStep) => !['GET', 'HEAD', 'O
 
 /**
  * Sends the form from its own page, and returns whether the client then changes something at the API. If the form can
- * change the application, the suite types another name for the application.
+ * change the application, the suite types a new name for the application.
  */
 export async function worksFromItsPage(
   context: CheckContext,

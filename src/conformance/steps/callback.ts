@@ -42,8 +42,8 @@ export async function beginLogin(
 }
 
 /**
- * Makes a login without a change. Ends the check if the client makes no exchange for its callback. `what`: words for
- * this callback. Returns the number of exchanges that this check has made so far.
+ * Makes a login without a change. Ends the check if the client makes no exchange for the callback of this login. `what`
+ * describes the callback in a message. Returns the number of exchanges in this check so far.
  */
 export async function requireExchange(context: CheckContext, what = 'a plain callback'): Promise<number> {
   const before = (await context.codeExchanges()).length

@@ -121,7 +121,7 @@ export function forge(own: Form, visitors: Form): Form {
   }
 }
 
-/** Returns the form that an attacker can send. It contains the hidden tokens of the attacker's own session. */
+/** Returns the form that an attacker can send. This form contains the hidden tokens of the attacker's own session. */
 export async function attackersForm(context: CheckContext, visitors: Form): Promise<Form> {
   const attacker = await context.otherPerson()
   const { browser } = await context.signedIn({ person: attacker })

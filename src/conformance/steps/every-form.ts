@@ -38,8 +38,8 @@ export async function openForms(context: CheckContext, fields: Record<string, st
 }
 
 /**
- * Sends the forms from the client's own pages until one of them changes an application. If none of the forms does so,
- * ends the check, because a check proves nothing if the client refuses every form.
+ * Sends the forms from the client's own pages until one of them changes an application. Ends the check if no form
+ * changes an application, because a check proves nothing if the client refuses every form.
  */
 export async function requireWorkingForm(context: CheckContext): Promise<void> {
   const open = await openForms(context)

@@ -19,7 +19,7 @@ interface Leak {
 }
 
 /**
- * If a text contains this number of characters of a secret, it counts as a leak. Shorter parts could be equal by
+ * A text counts as a leak if it contains this number of characters of a secret. Shorter parts could be equal by
  * coincidence.
  */
 const length = 16
@@ -48,7 +48,8 @@ export function sessionIdsIn(value: string): string[] {
 
 /**
  * Returns a function that finds the first secret in a text. The function is fast even for many secrets and long texts.
- * It calls `isSecret` only for values that are in the text. If `isSecret` returns false, the value does not count.
+ * The function calls `isSecret` only for values that are in the text. If `isSecret` returns false, the value does not
+ * count.
  */
 export function findLeaksOf(secrets: Secret[], isSecret: (secret: Secret) => boolean = () => true) {
   const known = new Map<string, Set<Secret>>()

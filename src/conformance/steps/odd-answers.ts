@@ -1,4 +1,4 @@
-// Answers of the platform that are neither a success nor a refusal in the usual format. Checks use them as answers to
+// Answers of the platform that are neither a success nor a refusal in the usual format. Checks order them as answers to
 // the exchange, the renewal and the API calls.
 
 const json = 'application/json; charset=utf-8'

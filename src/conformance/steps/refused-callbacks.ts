@@ -31,7 +31,8 @@ const faults: [what: string, fault: string, options: Record<string, unknown>][] 
 ]
 
 /**
- * Opens each callback in a separate browser. Leaves out a callback if the client accepted it and exchanged its code.
+ * Opens each callback in a separate browser. The result leaves out each callback that the client accepted and whose
+ * code it exchanged.
  */
 export async function refusedCallbacks(context: CheckContext): Promise<RefusedCallback[]> {
   const refused: RefusedCallback[] = []

@@ -256,7 +256,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
 }
 
 /**
- * `cookies` are the cookies that the browser has. If they do not include the refresh cookie, the session ends when its
+ * `cookies` contains the cookies that the browser has. If the refresh cookie is missing, the session ends when its
  * access token expires.
  */
 export function toVisitorInfo(session: Session, cookies: Cookies): VisitorInfo {
