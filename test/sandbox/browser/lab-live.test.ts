@@ -113,7 +113,7 @@ t.test(
     await startMany(sandbox, 1_020)
     await page.getByRole('button', { name: 'Continue' }).click()
     await page
-      .getByText('1000 logins changed during the pause. 20 logins began and were dropped, because there were too many.')
+      .getByText('1000 logins changed during the pause. 20 more logins began, but the laboratory did not keep them.')
       .waitFor()
     t.equal(await rows.count(), 50)
   },

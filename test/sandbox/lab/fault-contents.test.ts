@@ -274,7 +274,7 @@ t.test(
       t.equal(typeof login.steps.at(-1).request.body.client_secret, status === 302 ? 'undefined' : 'object', 'hidden')
       t.match(
         (await call('GET', `/logins/${login.id}`)).body,
-        /<li [^>]*class="step failed">(?:(?!<li).)*Follows a redirect to a trap.*led here/s,
+        /<li [^>]*class="step failed">(?:(?!<li).)*Follows a redirect to a trap.*redirected the client to this address/s,
       )
     }
     t.equal((await sandbox.portal.inject('/trap/00000000-0000-4000-8000-000000000000')).statusCode, 404)

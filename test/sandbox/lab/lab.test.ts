@@ -88,7 +88,7 @@ t.test('if a request is too long, the laboratory shortens it, and the page of th
   const login = await get(`/lab/v1/logins/${id}`)
   t.match(login.json().steps, [{ isShortened: true, request: { body: { 'field-0': Array } } }])
   t.ok(JSON.stringify(login.json().steps[0].request).length <= 8 * 1024)
-  t.match((await get(`/logins/${id}`)).body, 'This request was too long to keep all of it.')
+  t.match((await get(`/logins/${id}`)).body, 'The laboratory has not kept the whole request.')
 })
 
 t.test('the page of a refused exchange shows the reason, the compared values, and how to fix the mistake', async t => {

@@ -102,7 +102,7 @@ for (const database of await openDatabases(t)) {
       const known = [created.client.clientSecrets[0], second]
       const kept = await callWith(sandbox, created.tokens[0].token)
       const browser = await openAsDeveloper(sandbox)
-      t.match(await withdraw(browser), 'Its secret or token is still valid<')
+      t.match(await withdraw(browser), 'An old secret or token is still valid<')
       for (const secret of known)
         t.equal(await isSecretOf(sandbox, appId, secret), true, 'withdrawing must not end a secret')
       t.equal((await kept.call('GET', '/apps/v1')).statusCode, 200, 'withdrawing must not end an app access token')

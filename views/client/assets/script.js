@@ -3,8 +3,7 @@
 const { lang } = document.documentElement
 const texts = JSON.parse(document.currentScript.dataset.texts)
 
-// Shows times in the visitor's time zone. The language is that of the page, and the format is that of the visitor's
-// country.
+// Shows times in the visitor's time zone, in the language of the page, and in the format of the visitor's country.
 const locale = navigator.languages.find(one => one.split('-')[0] === lang.split('-')[0]) ?? lang
 const format = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
 for (const time of document.querySelectorAll('time[datetime]')) {
@@ -42,7 +41,7 @@ for (const source of sources) {
       button.textContent = texts.done
       status.textContent = isAll ? texts.copiedAll : withName(texts.copied)
     } catch {
-      // The browser may refuse to copy. The visitor can then copy the selection with the keyboard.
+      // The browser has refused to copy. The visitor can copy the selection with the keyboard.
       getSelection().selectAllChildren(isAll ? document.querySelector('.secrets') : source)
       button.textContent = texts.selected
       status.textContent = isAll ? texts.notCopiedAll : withName(texts.notCopied)
@@ -89,9 +88,9 @@ addEventListener('beforeunload', event => {
   if (changedForms.size > 0) event.preventDefault()
 })
 
-// After a form was sent, it shows that it is busy, and it cannot be sent again until the visitor comes back to this
-// page. The visitor may also stop the browser from loading the answer. So after 30 seconds, the form can always be sent
-// again. The server gives up after 25 seconds.
+// After the visitor has sent a form, the form is busy: the visitor cannot send it again before coming back to this page.
+// But the visitor can also stop the browser while it loads the answer. Therefore the form is busy for at most 30
+// seconds. The server answers within 25 seconds.
 const busyForms = new Map()
 addEventListener('submit', event => {
   const { target: form, submitter, defaultPrevented } = event
@@ -99,7 +98,7 @@ addEventListener('submit', event => {
   if (defaultPrevented) return
   if (busyForms.has(form)) return event.preventDefault()
   changedForms.delete(form)
-  // If another form has changes, the browser asks the visitor, and the visitor may decide to stay on this page.
+  // If another form has changes, the browser asks the visitor, who can then decide to stay on this page.
   if (form.method !== 'post' || changedForms.size > 0) return
   const text = submitter?.textContent
   submitter?.setAttribute('aria-busy', 'true')

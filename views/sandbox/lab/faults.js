@@ -1,5 +1,5 @@
 // The page of faults: finds faults while the visitor types, and orders and cancels faults without loading the page again.
-// Without this script, the forms of the page do the same.
+// Without this script, the visitor does the same with the forms of the page.
 const status = document.getElementById('announced')
 const finder = document.getElementById('find-faults')
 const pauseMs = 200
@@ -12,7 +12,7 @@ function announce(text) {
   })
 }
 
-/** Sends a request, and resolves to the page in the answer, also if the answer is an error. */
+/** Sends a request, and resolves to the page in the answer, even if the answer has an error status. */
 async function load(url, options) {
   const response = await fetch(url, options)
   const page = new DOMParser().parseFromString(await response.text(), 'text/html')

@@ -8,8 +8,8 @@ const pauseButton = document.getElementById('live-pause')
 const reloadLink = document.getElementById('live-reload')
 const { login: loginId } = bar.dataset
 
-// Each open page sends requests to the sandbox under test. So a page waits between two requests, also while many logins
-// change.
+// Each open page sends requests to the sandbox under test. Therefore a page waits between two requests, even if many
+// logins change.
 const shortestWaitMs = 1000
 // The shortest time between two announcements to screen readers.
 const newsMs = 10_000
@@ -40,9 +40,9 @@ function hear({ changed, dropped, isRestarted, cursor }) {
   const reports = []
   if (since === 'loss') reports.push('Connected again.')
   if (since === 'pause' && !loginId) reports.push(`${inWords(changed.length, 'login')} changed during the pause.`)
-  if (dropped > 0) reports.push(`${inWords(dropped, 'login')} began and were dropped, because there were too many.`)
+  if (dropped > 0) reports.push(`${inWords(dropped, 'more login')} began, but the laboratory did not keep them.`)
   say(reports.length > 0 ? `Live. ${reports.join(' ')}` : statusLine.textContent || 'Live')
-  // When the visitor ends a pause, new rows are also shown at once, because the visitor has just asked for them.
+  // When the visitor ends a pause, the page also adds new rows at once, because the visitor has just asked for them.
   if (since === 'pause') load({ showsNew: true })
   else if (isOurs) loadSoon()
   if (!isOurs) return
@@ -121,10 +121,10 @@ function loadWhenQuiet() {
 }
 
 function update(next, wish) {
-  // The first logins are shown at once, because no row is there that they could move.
+  // If the list was empty, its first rows are shown at once, because they do not move any other row.
   const isFirstList = !document.getElementById('logins')
   const known = new Set([...main.querySelectorAll('[id]')].map(({ id }) => id))
-  // Count the new rows first, because the update may move rows out of `next`.
+  // Count the new rows first, because the update can move rows out of `next`.
   const newRows = [...next.querySelectorAll('#logins[data-held] > li')].filter(({ id }) => !known.has(id)).length
   const focused = document.activeElement
   patchChildren(main, next, wish)
@@ -207,7 +207,7 @@ function isHeld(element) {
 
 function patchKnown(old, next, wish) {
   const byId = new Map([...next.children].map(row => [row.id, row]))
-  // If the new page is full, a missing row may only be on the next page.
+  // If the new page is full, a row that is missing in it has possibly moved to the next page.
   const isComplete = next.children.length < mostRows
   for (const row of [...old.children]) {
     if (byId.has(row.id)) patch(row, byId.get(row.id), wish)
