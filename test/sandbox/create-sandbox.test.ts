@@ -2,7 +2,7 @@
 // docs/laboratory.md.
 
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { createSandbox } from '../../src/sandbox/create-sandbox.ts'
@@ -89,9 +89,10 @@ t.test('the example test in docs/laboratory.md passes', async t => {
   const example = /```ts\n([\s\S]*?)```/.exec(readFileSync('docs/laboratory.md', 'utf8'))?.[1] ?? ''
   t.match(example, 'createSandbox')
   // The example must be a file in the project, because it imports the sandbox by a relative path.
-  const folder = mkdtempSync('test/sandbox/example-')
+  mkdirSync('data', { recursive: true })
+  const folder = mkdtempSync('data/example-')
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  writeFileSync(join(folder, 'example.test.ts'), example.replace('../src/', '../../../src/'))
+  writeFileSync(join(folder, 'example.test.ts'), example.replace('../src/', '../../src/'))
   const { NODE_OPTIONS: _, ...env } = process.env
   const run = spawnSync(process.execPath, ['--test', join(folder, 'example.test.ts')], { encoding: 'utf8', env })
   t.equal(run.status, 0, run.stdout + run.stderr)

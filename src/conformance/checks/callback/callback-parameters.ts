@@ -212,7 +212,11 @@ export const callbackParameters: CheckDefinition[] = [
       const { browser, callback } = await beginLogin(context)
       callback.searchParams.set('subject', other.id)
       await followCallback(context, browser, callback)
-      if (!(await context.isSignedIn(browser, { person }))) return
+      // A client may refuse a callback whose subject is not the user of the token.
+      if (!(await context.isSignedIn(browser, { person }))) {
+        await requireExchange(context)
+        return
+      }
       const page = await browser.visit(context.url(context.settings.page))
       // Also opens the form, because a client may ask the API for the visitor's groups when it shows the form.
       if (context.settings.create) await browser.visit(context.url(context.settings.create))

@@ -100,7 +100,7 @@ export const groupForm: CheckDefinition[] = [
       expect(page.status > 0, `The form was answered with ${describePage(page)}.`, page)
       expect(
         context.arrived('refresh').length > 0 || asksToSignIn(context, page),
-        `The client did not renew the session, and the visitor got ${describePage(page)}, which does not offer to sign in.`,
+        `The client did not renew the session. The visitor got ${describePage(page)}, which does not offer to sign in.`,
         page,
       )
     },
