@@ -23,7 +23,8 @@ for (const path of given) if (globSync(path).length === 0) t.bailout(`There is n
 const files = globSync(given.length > 0 ? given : include, { exclude: values.exclude.map(toPattern) }).sort()
 if (files.length === 0) t.bailout(`There is no test: ${process.argv.slice(2).join(' ')}`)
 
-// A small file spends most of its time on loading modules and warming up. So up to eight files of a folder share a process.
+// A small file spends most of its time on loading modules and warming up. So up to eight files of a folder share a
+// process.
 const filesPerProcess = values['one-at-a-time'] ? 1 : 8
 const groups = Object.values(Object.groupBy(files, path => dirname(path))).flatMap((inFolder = []) => {
   const processes = Math.ceil(inFolder.length / filesPerProcess)

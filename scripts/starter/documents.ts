@@ -1,4 +1,5 @@
-// The documents of a starter: a new README, and the kept documents without the sections that are only about this repository.
+// The documents of a starter: a new README, and the kept documents without the sections that are only about this
+// repository.
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { listAsTable } from '../list-settings.ts'

@@ -98,7 +98,8 @@ export type SiteOptions = Omit<PagesOptions, 'reloadTemplates' | 'texts' | 'cloc
 export async function buildServer(config: Config, options: ServerOptions, site: SiteOptions): Promise<FastifyInstance> {
   const { logger, clock = () => new Date(), requestDeadlineMs = 25_000, countCall, reloadTemplates = false } = options
   const dispatcher = options.dispatcher ?? createDispatcher()
-  // Cookies are valid only for this registration at this portal. If one of these settings changes, visitors sign in again.
+  // Cookies are valid only for this registration at this portal. If one of these settings changes, visitors sign in
+  // again.
   const registration = [config.clientId, config.loginUrl, config.redirectUri].join('\n')
   const sealer = createSealer(config.cookieKeys, registration, clock)
   const headers = securityHeaders(config)
@@ -158,8 +159,8 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
   app.setErrorHandler(handleError)
   app.setNotFoundHandler(createNotFoundHandler(app, routerOptions))
 
-  // Without this listener, Node itself answers an unknown value of the header Expect, and its 417 response does not have
-  // the security headers. A server may ignore such a value (RFC 9110 10.1.1).
+  // Without this listener, Node itself answers an unknown value of the header Expect, and its 417 response does not
+  // have the security headers. A server may ignore such a value (RFC 9110 10.1.1).
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   endConnectionsOnClose(app)
   options.observeRequests?.(app)

@@ -168,7 +168,9 @@ export function watchAnswers(known: Known) {
       if ('status' in exchange.response) noteContent(exchange)
     },
 
-    /** Looks at an answer that the client gives to a browser. `httpExchanges`: all requests of the same check so far. */
+    /**
+     * Looks at an answer that the client gives to a browser. `httpExchanges`: all requests of the same check so far.
+     */
     note(exchange: HttpExchange, httpExchanges: HttpExchange[]): void {
       if (!('status' in exchange.response)) return
       const path = new URL(exchange.request.url).pathname

@@ -48,7 +48,9 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
   let silences = 0
   /** True if the client did not answer before the last check. The suite then asks only once before the next check. */
   let wasGone = false
-  /** The errors of the restarts that have failed since the last good start. Checks that share a restart get one error. */
+  /**
+   * The errors of the restarts that have failed since the last good start. Checks that share a restart get one error.
+   */
   const failedRestarts = new Set<unknown>()
 
   /** Asks a few times, because the client may just be slow. Returns true after the first good answer. */

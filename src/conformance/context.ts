@@ -49,8 +49,8 @@ interface ContextOptions {
   /** The real browser from --browser, if the option is set. */
   chromium?: Chromium | undefined
   /**
-   * True if no other check runs at the same time. All requests at the platform then belong to this check, and its faults
-   * cannot affect another check.
+   * True if no other check runs at the same time. All requests at the platform then belong to this check, and its
+   * faults cannot affect another check.
    */
   isAlone: boolean
   /** The reason why a plain login does not work, if there is one. */

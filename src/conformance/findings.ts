@@ -34,8 +34,8 @@ export function expectWithFix(
 }
 
 /**
- * Fails if the client did not answer, or answered with a status of 500 or above. The failure does not contain the check's
- * own fix, because the client's mistake is not the mistake that the check looks for.
+ * Fails if the client did not answer, or answered with a status of 500 or above. The failure does not contain the
+ * check's own fix, because the client's mistake is not the mistake that the check looks for.
  */
 export function expectServed(page: Page, message: string): void {
   const fix =

@@ -47,7 +47,9 @@ export function createLimiter(slots: number, mostBegun = 15 * slots) {
      * ended.
      */
     let idleReasons = 0
-    /** True when the function has ended. A check that reaches its time limit ends while it still waits for a promise. */
+    /**
+     * True when the function has ended. A check that reaches its time limit ends while it still waits for a promise.
+     */
     let isOver = false
     const freeSlot = () => {
       if (idleReasons++ > 0 || isOver) return

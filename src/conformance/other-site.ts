@@ -61,8 +61,8 @@ export async function startOtherSite(clientHost: string, ipv6Loopback = '::1'): 
 }
 
 /**
- * Listens on both loopback addresses, with the same port. For browsers, one name of this machine belongs to the client's
- * site, and the other name belongs to a different site. The name `localhost` can stand for either address.
+ * Listens on both loopback addresses, with the same port. For browsers, one name of this machine belongs to the
+ * client's site, and the other name belongs to a different site. The name `localhost` can stand for either address.
  */
 async function listen(
   answer: RequestListener,

@@ -1,4 +1,5 @@
-// Turns a copy of the project into the bare client: one page for signed-in visitors instead of the pages for applications.
+// Turns a copy of the project into the bare client: one page for signed-in visitors instead of the pages for
+// applications.
 
 /** Lines of app.ts, and their replacements in the bare client. */
 const changes: [line: string, bare: string][] = [

@@ -1,5 +1,5 @@
-// Reads applications, credentials and groups from the API's answers. A field that is missing or has the wrong type becomes
-// an empty value.
+// Reads applications, credentials and groups from the API's answers. A field that is missing or has the wrong type
+// becomes an empty value.
 import { isRecord } from '../upstream.ts'
 import type { ApplicationFields, Client } from './fields.ts'
 

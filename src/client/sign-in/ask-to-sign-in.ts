@@ -70,8 +70,8 @@ function renderCouldNotStaySignedIn(request: FastifyRequest, reply: FastifyReply
 }
 
 /**
- * Renders a page that asks the visitor to sign in again after a sign-out. A redirect to the login is not enough, because
- * the portal could sign the visitor in without asking.
+ * Renders a page that asks the visitor to sign in again after a sign-out. A redirect to the login is not enough,
+ * because the portal could sign the visitor in without asking.
  */
 export async function renderSignedOutPage(
   request: FastifyRequest,

@@ -148,8 +148,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
       throw error
     } finally {
       // Each `state` is accepted only once (CL-05). Somebody may have kept a copy of the login cookie, so this also
-      // applies if the login failed before the exchange. If the map already has an entry, this entry must stay: a second
-      // request may still be waiting for the exchange.
+      // applies if the login failed before the exchange. If the map already has an entry, this entry must stay: a
+      // second request may still be waiting for the exchange.
       if (login && !exchanges.get(state)) exchanges.set(state, 'finished', loginLifetimeMs)
     }
   }

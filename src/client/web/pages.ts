@@ -54,7 +54,9 @@ export type Message = {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Renders a message for a reply without decorators, such as Fastify's reply to an address that cannot be decoded. */
+    /**
+     * Renders a message for a reply without decorators, such as Fastify's reply to an address that cannot be decoded.
+     */
     renderMessage(request: FastifyRequest, message: Message): string
     /** Adds a product's English texts to `request.texts`. */
     addTexts(part: Partial<Texts>): void

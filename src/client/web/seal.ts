@@ -9,7 +9,8 @@ export type Sealer = ReturnType<typeof createSealer>
 /** `payload` has the same type as the value that was sealed for this purpose. */
 type Unsealed = { payload: unknown; expiresAt: Date }
 
-// The sealed bytes: header | ciphertext | tag. The header: version (1 byte), key id (4), expiry in seconds (4), nonce (12).
+// The sealed bytes: header | ciphertext | tag.
+// The header: version (1 byte), key id (4 bytes), expiry in seconds (4 bytes), nonce (12 bytes).
 const version = 2
 const keyIdAt = 1
 const expiryAt = 5

@@ -11,7 +11,9 @@ import { readReferrerPolicy } from './referrer.ts'
 import { acceptEncoding, type Incoming, isConnectionLost, readText, type Send, sendOverNetwork } from './send.ts'
 import { isTrustworthy, relate } from './site.ts'
 
-/** A request of a browser with its answer. In the names of checks and steps, `exchange` means the exchange of a code. */
+/**
+ * A request of a browser with its answer. In the names of checks and steps, `exchange` means the exchange of a code.
+ */
 export interface HttpExchange {
   request: { method: string; url: string; headers: Record<string, string>; body: string }
   response: { status: number; headers: Headers; setCookies: string[]; body: string } | NoAnswer

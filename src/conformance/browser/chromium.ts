@@ -16,8 +16,8 @@ const elsewhere = [
 ]
 
 /**
- * `wanted`: "chromium" for an installed Chromium, or the path of an executable. `path`: the folders in which to look for
- * programs, in the format of PATH. Throws NoChromium.
+ * `wanted`: "chromium" for an installed Chromium, or the path of an executable. `path`: the folders in which to look
+ * for programs, in the format of PATH. Throws NoChromium.
  */
 export async function launchChromium(wanted: string, path: string): Promise<Playwright.Browser> {
   const { chromium } = loadPlaywright()

@@ -1,7 +1,7 @@
 // Makes text from the tested client safe to print. A terminal would obey control characters in it.
 
-// Cc: control characters, with which escape sequences begin. Cf: invisible characters, for example those that reverse the
-// order of a line. Zl, Zp: line ends that only some programs know. Cs: halves of surrogate pairs.
+// Cc: control characters, with which escape sequences begin. Cf: invisible characters, for example those that reverse
+// the order of a line. Zl, Zp: line ends that only some programs know. Cs: halves of surrogate pairs.
 export const unsafeToPrint = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
 
 /** Shows each control or invisible character as `\x1b` or `\u202e`. Keeps line feeds and tabs. */

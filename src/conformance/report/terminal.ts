@@ -40,7 +40,9 @@ function inOrderOfRepair(results: Result[]): Result[] {
   return results.toSorted((one, other) => rank(one) - rank(other))
 }
 
-/** Describes a check that failed, warned or crashed: its reason, why it matters, how to fix it, and how to run it again. */
+/**
+ * Describes a check that failed, warned or crashed: its reason, why it matters, how to fix it, and how to run it again.
+ */
 export function describeFailure(result: Result, command: string, alike: Result[] = []): string {
   const { id, title, rule, level, verdict, reason, why, fix, evidence, isError } = result
   const lines = [

@@ -1,9 +1,9 @@
 // The type of a rule, and short functions to write a rule.
 
 /**
- * MUST: the platform, an RFC or a decision of this project requires the rule. A client that breaks it fails. SHOULD: the
- * platform, an RFC, a decision of this project or OWASP ASVS 5.0 recommends the rule. Advice: no document requires the
- * rule, but it has been useful in practice.
+ * MUST: the platform, an RFC or a decision of this project requires the rule. A client that breaks it fails. SHOULD:
+ * the platform, an RFC, a decision of this project or OWASP ASVS 5.0 recommends the rule. Advice: no document requires
+ * the rule, but it has been useful in practice.
  */
 export type Level = 'MUST' | 'SHOULD' | 'advice'
 

@@ -22,7 +22,9 @@ export function runsScript(answer: Answer, script: string): boolean {
     )
 }
 
-/** Whether a link, a form or a refresh of the page, or of a page that led to it, has an address that runs this script. */
+/**
+ * Whether a link, a form or a refresh of the page, or of a page that led to it, has an address that runs this script.
+ */
 export function leadsToScript(answer: Answer, script: string): boolean {
   const isScript = (address: string) =>
     URL.canParse(address) && ['javascript:', 'vbscript:', 'data:'].includes(new URL(address).protocol)

@@ -60,8 +60,8 @@ export async function renewNow(
 }
 
 /**
- * Removes the fault, and fails if the visitor is then no longer signed in. Tries for `longestMs`, because the client may
- * remember for a while that the platform was down.
+ * Removes the fault, and fails if the visitor is then no longer signed in. Tries for `longestMs`, because the client
+ * may remember for a while that the platform was down.
  */
 export async function expectBack(
   context: CheckContext,

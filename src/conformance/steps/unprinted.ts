@@ -37,7 +37,9 @@ export async function expectUnprinted(
   expectOutputSince(context, context.outputStart)
 }
 
-/** Ends the check as undecided if the suite no longer has everything that the client has printed since this position. */
+/**
+ * Ends the check as undecided if the suite no longer has everything that the client has printed since this position.
+ */
 export function expectOutputSince({ clientProcess }: CheckContext, position: number): void {
   if (!clientProcess!.hasOutputSince(position))
     throw new Undecided('The client printed so much that the suite no longer has the first part of its output.')

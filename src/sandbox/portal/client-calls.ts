@@ -33,7 +33,8 @@ export async function useClientCalls(scope: FastifyInstance, services: Pick<Serv
 
 /**
  * Refuses a body that is neither a form nor JSON: with 415, or with 413 if it is too large. The parser only looks for
- * the client id in the body. The laboratory can then show the refusal under this client, where the developer looks for it.
+ * the client id in the body. The laboratory can then show the refusal under this client, where the developer looks for
+ * it.
  */
 function refuseOtherTypes(scope: FastifyInstance): void {
   scope.addContentTypeParser('*', { parseAs: 'string', bodyLimit: formBodyLimit }, (request, body, done) => {

@@ -16,8 +16,8 @@ const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
 const environment = { COOKIE_KEYS: randomBytes(32).toString('base64url') }
 
 /**
- * Signs a visitor in and opens the form for a new application. The API remembers new applications. Its clock is ahead of
- * the client's clock by this number of seconds.
+ * Signs a visitor in and opens the form for a new application. The API remembers new applications. Its clock is ahead
+ * of the client's clock by this number of seconds.
  */
 async function openForm(t: Test, apiIsAhead = 0) {
   const clock = new TestClock()

@@ -29,7 +29,10 @@ async function openForm(t: Test) {
   return { ...test, page, form: form as typeof form & { formToken: string }, edit: { ...edit, ...typed } }
 }
 
-/** The length limits of the API (test/journey/field-limits.test.ts compares them with the sandbox), each with a value of exactly that length. */
+/**
+ * The length limits of the API (test/journey/field-limits.test.ts compares them with the sandbox), each with a value of
+ * exactly that length.
+ */
 const bounds: [field: string, most: number, value: string][] = [
   ['name', 200, 'n'.repeat(200)],
   ['description', 2_000, 'd'.repeat(2_000)],

@@ -2,7 +2,8 @@
 import type { Behaviour } from './behaviour.ts'
 
 /**
- * A small client with a mistake. `checks`: the ids of the checks that must find the mistake. `change`: the faulty behaviour.
+ * A small client with a mistake. `checks`: the ids of the checks that must find the mistake. `change`: the faulty
+ * behaviour.
  */
 export type Mistake = { name: string; checks: string[]; change: Partial<Behaviour> }
 

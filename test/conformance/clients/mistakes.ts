@@ -1,4 +1,5 @@
-// Lists the mistakes that tests give the small client, by group. A mistake belongs to the group of the first check that it names.
+// Lists the mistakes that tests give the small client, by group. A mistake belongs to the group of the first check that
+// it names.
 import type { Mistake } from './mistake.ts'
 import { apiAnswers } from './mistakes/api-answers.ts'
 import { apiFaults } from './mistakes/api-faults/api-faults.ts'
@@ -24,8 +25,8 @@ import { time } from './mistakes/time.ts'
 import { wholeRun } from './mistakes/whole-run.ts'
 
 /**
- * All mistakes, except mistakes that need https (https-mistakes.ts). Each mistake is the small client with one change, and
- * names the checks that must find it.
+ * All mistakes, except mistakes that need https (https-mistakes.ts). Each mistake is the small client with one change,
+ * and names the checks that must find it.
  */
 export const mistakes: Mistake[] = [
   startingALogin,

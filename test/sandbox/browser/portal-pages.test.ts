@@ -317,8 +317,8 @@ t.test(
     const again = await page.request.post(`${portal.portalUrl}/consent`, { form, headers, maxRedirects: 0 })
     t.equal(again.status(), 409)
     t.match(await again.text(), 'Start again')
-    // The test does not use `goBack`, because `goBack` waits for a load event. Chromium may show the page from its cache
-    // without a load event.
+    // The test does not use `goBack`, because `goBack` waits for a load event. Chromium may show the page from its
+    // cache without a load event.
     const { length } = portal.arrivals
     const arrival = page.url()
     await page.evaluate('setTimeout(() => history.back())')

@@ -11,7 +11,9 @@ export interface PostgresProxy {
   fallSilent(): void
   /** Resets every open TCP connection, on both sides. New connections work. */
   reset(): void
-  /** Accepts new connections again. If fallSilent has stopped the traffic of a connection, this connection stays silent. */
+  /**
+   * Accepts new connections again. If fallSilent has stopped the traffic of a connection, this connection stays silent.
+   */
   speakAgain(): void
 }
 

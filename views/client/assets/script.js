@@ -88,8 +88,8 @@ addEventListener('beforeunload', event => {
   if (changedForms.size > 0) event.preventDefault()
 })
 
-// After the visitor has sent a form, the form is busy: the visitor cannot send it again before coming back to this page.
-// But the visitor can also stop the browser while it loads the answer. Therefore the form is busy for at most 30
+// After the visitor has sent a form, the form is busy: the visitor cannot send it again before coming back to this
+// page. But the visitor can also stop the browser while it loads the answer. Therefore the form is busy for at most 30
 // seconds. The server answers within 25 seconds.
 const busyForms = new Map()
 addEventListener('submit', event => {

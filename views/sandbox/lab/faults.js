@@ -1,5 +1,5 @@
-// The page of faults: finds faults while the visitor types, and orders and cancels faults without loading the page again.
-// Without this script, the visitor does the same with the forms of the page.
+// The page of faults: finds faults while the visitor types, and orders and cancels faults without loading the page
+// again. Without this script, the visitor does the same with the forms of the page.
 const status = document.getElementById('announced')
 const finder = document.getElementById('find-faults')
 const pauseMs = 200
@@ -91,7 +91,10 @@ function showOrdered(form, { page, isRefused }) {
   announce(isRefused ? `The fault was not ordered. ${problems.join(' ')}` : `You have ordered the fault ${fault}.`)
 }
 
-/** Shows that a fault was cancelled. Its button no longer exists, so the focus goes to the next button, or to the heading. */
+/**
+ * Shows that a fault was cancelled. Its button no longer exists, so the focus goes to the next button, or to the
+ * heading.
+ */
 function showCancelled({ page }) {
   replace('ordered', page)
   const ordered = document.getElementById('ordered')

@@ -32,8 +32,8 @@ function followChanges({ address, onChanges, onLost = () => {}, onShown = () => 
     events?.close()
   }
 
-  // A hidden page does not need updates. It closes its connection, so that other pages can connect: a browser opens only
-  // six connections to a host.
+  // A hidden page does not need updates. It closes its connection, so that other pages can connect: a browser opens
+  // only six connections to a host.
   document.addEventListener('visibilitychange', () => {
     if (isPaused) return
     if (document.hidden) {

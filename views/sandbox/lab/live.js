@@ -134,7 +134,10 @@ function update(next, wish) {
   else if (newRows > 0) tellNews(inWords(newRows, 'new login'))
 }
 
-/** Shows a button with the number of new logins. Only this button adds the rows of new logins, so that no row moves by itself. */
+/**
+ * Shows a button with the number of new logins. Only this button adds the rows of new logins, so that no row moves by
+ * itself.
+ */
 function offerNew(count) {
   const offer = document.getElementById('show-new')
   if (!offer) return
@@ -215,7 +218,10 @@ function patchKnown(old, next, wish) {
   }
 }
 
-/** Marks a row that no longer matches the filter, or whose login is no longer kept. The row stays in its place, so that no row moves by itself. */
+/**
+ * Marks a row that no longer matches the filter, or whose login is no longer kept. The row stays in its place, so that
+ * no row moves by itself.
+ */
 function markAsOther(row) {
   row.className = 'open'
   row.querySelector('.outcome').textContent = 'no longer in this list'

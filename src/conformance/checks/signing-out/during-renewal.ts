@@ -129,8 +129,8 @@ export const duringRenewal: CheckDefinition[] = [
 ]
 
 /**
- * Ends the check if a copy of the cookies works after a sign-out without a renewal. The whole session is then in cookies,
- * and the client alone cannot end it if the portal refuses the revocation.
+ * Ends the check if a copy of the cookies works after a sign-out without a renewal. The whole session is then in
+ * cookies, and the client alone cannot end it if the portal refuses the revocation.
  */
 async function requireSessionAtServer(context: CheckContext, { browser, send }: OpenSignOut): Promise<void> {
   const copy = browser.copy()

@@ -1,5 +1,5 @@
-// The program of a small client in plain Node. The environment variable MISTAKE selects one mistake that the client makes.
-// Without MISTAKE the client is correct.
+// The program of a small client in plain Node. The environment variable MISTAKE selects one mistake that the client
+// makes. Without MISTAKE the client is correct.
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 
