@@ -149,15 +149,6 @@ function nameMixedVisitors(results: Result[]): Result[] {
   )
 }
 
-/** Runs the check once. `isAlone`: no other check is running on this platform. */
-export async function runOnce(check: Check, options: ChecksOptions, isAlone: boolean): Promise<Result> {
-  options.platform.beginRound(options.clientProcess?.outputEnd() ?? 0)
-  const standstills = watchStandstills()
-  const { result } = await attempt(check, options, { watch: watchClient(options), standstills }, isAlone)
-  standstills.stop()
-  return result
-}
-
 /**
  * Chooses between the first and the second result of a check. Only a pass replaces a failure. A crash never replaces
  * another result.

@@ -16,6 +16,11 @@ export async function followCallback(
   return browser.visit(`${callback}`, { from, ...going })
 }
 
+/** Ends the check as undecided if nobody is signed in after a login without changes. */
+export async function requireSignedIn(context: CheckContext, browser: Browser): Promise<void> {
+  if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
+}
+
 /** Fails if the page sends the browser to the portal by itself, at once or with a meta refresh after some seconds. */
 export async function expectNoNewLogin(
   context: CheckContext,

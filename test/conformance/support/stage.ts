@@ -5,15 +5,18 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { Browser } from 'playwright-core'
+import { attempt } from '../../../src/conformance/attempt.ts'
 import { launchChromium } from '../../../src/conformance/browser/chromium.ts'
 import type { Check } from '../../../src/conformance/check.ts'
 import type { ChangedSettings } from '../../../src/conformance/client-process.ts'
+import { watchClient } from '../../../src/conformance/client-watch.ts'
 import { findObstacle } from '../../../src/conformance/obstacle.ts'
 import { recordOutput } from '../../../src/conformance/output-record.ts'
 import { startPlatform } from '../../../src/conformance/platform.ts'
 import type { Result } from '../../../src/conformance/result.ts'
-import { type ChecksOptions, runChecks, runOnce } from '../../../src/conformance/run-checks.ts'
+import { type ChecksOptions, runChecks } from '../../../src/conformance/run-checks.ts'
 import { readSettings } from '../../../src/conformance/settings.ts'
+import { watchStandstills } from '../../../src/conformance/standstills.ts'
 import { findFreePort } from '../../support/free-port.ts'
 import { skip as noChromium } from '../../support/launch-chromium.ts'
 import type { Settings } from '../clients/visit.ts'
@@ -119,7 +122,13 @@ export async function openStage(
 
     /** Runs one check only once, without repeating it after a failure. */
     judgeOnce: (build: (settings: Settings) => Server, check: Check): Promise<Result> =>
-      withClient(build, [check], parts => runOnce(check, parts, true)),
+      withClient(build, [check], async parts => {
+        parts.platform.beginRound(parts.clientProcess?.outputEnd() ?? 0)
+        const watches = { watch: watchClient(parts), standstills: watchStandstills() }
+        const { result } = await attempt(check, parts, watches, true)
+        watches.standstills.stop()
+        return result
+      }),
 
     async close() {
       await (await ownChromium)?.close()

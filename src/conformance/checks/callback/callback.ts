@@ -23,6 +23,7 @@ import {
   followCallback,
   navigationHeaders,
   requireExchange,
+  requireSignedIn,
 } from '../../steps/callback.ts'
 import { endIfScripted, foreignLoads, showsInside } from '../../steps/page-content.ts'
 import { ownCookies, plant } from '../../steps/sessions.ts'
@@ -266,7 +267,7 @@ export const callback: CheckDefinition[] = [
       const { browser, callback } = await beginLogin(context)
       const before = browser.copy()
       await followCallback(context, browser, callback)
-      if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
+      await requireSignedIn(context, browser)
       const late = await followCallback(context, before, callback, context.beforePortal)
       for (const line of setCookiesOf(late.trail[0]!)) browser.cookies.set(callback.href, line)
       expect(
@@ -390,12 +391,12 @@ export const callback: CheckDefinition[] = [
     why: 'If a visitor declines the login, the portal sends the browser to cancel_url. If this page is missing, the visitor sees an error.',
     fix: 'Answer cancel_url with a page that says that nobody was signed in, and that offers to sign in.',
     async run(context) {
-      const { url } = await context.startLogin(context.browser())
-      const cancelUrl = url.searchParams.get('cancel_url') ?? ''
+      const browser = context.browser()
+      const start = await context.startLogin(browser)
+      const cancelUrl = start.url.searchParams.get('cancel_url') ?? ''
       if (!cancelUrl.startsWith(context.settings.client))
         throw new Undecided('cancel_url is not an address of the client.')
-      const { browser, start } = await beginLogin(context)
-      const there = new URL(start.url.searchParams.get('cancel_url')!)
+      const there = new URL(cancelUrl)
       there.searchParams.set('error', 'access_denied')
       if (start.state !== undefined) there.searchParams.set('state', start.state)
       const statuses: number[] = []

@@ -6,7 +6,7 @@ import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } fro
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, fail, setCookiesOf } from '../../findings.ts'
 import { whyKept } from '../../steps/caching.ts'
-import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { beginLogin, followCallback, requireSignedIn } from '../../steps/callback.ts'
 import { openCreateForm } from '../../steps/create-form.ts'
 import { expiredSession, openSession, ownCookies, renewalIn, sessionOf, visitPage } from '../../steps/sessions.ts'
 import {
@@ -298,7 +298,7 @@ export const cookie: CheckDefinition[] = [
       const { browser, callback } = await beginLogin(context)
       const person = await context.person()
       const page = await followCallback(context, browser, callback)
-      if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
+      await requireSignedIn(context, browser)
       const behind = await browser.visit(context.url(context.settings.page))
       for (const { cookie, exchange } of cookiesOf([...page.trail, ...behind.trail])) {
         const texts = readableTextsIn(cookie.value)
@@ -429,7 +429,7 @@ export const cookie: CheckDefinition[] = [
       const before = Date.now()
       const landed = await followCallback(context, browser, callback)
       const after = Math.min(Date.now(), before + 2000)
-      if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
+      await requireSignedIn(context, browser)
       const { id, email } = await context.person()
       const code = callback.searchParams.get('code') ?? ''
       const known = [start.state ?? '', code, id, email, context.platform.clientId]

@@ -10,7 +10,7 @@ import { otherLoopback } from '../../other-site.ts'
 import type { Person } from '../../platform.ts'
 import { filledFields, openPagesAbout, openWithApplication, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { makeApplication } from '../../steps/applications.ts'
-import { beginLogin, errorCallback, followCallback, requireExchange } from '../../steps/callback.ts'
+import { beginLogin, errorCallback, followCallback, requireExchange, requireSignedIn } from '../../steps/callback.ts'
 import { created, type OpenForm, openCreateForm, openFormIn, secretOf, submitCreate } from '../../steps/create-form.ts'
 import { endIfScripted } from '../../steps/page-content.ts'
 import { isCall } from '../../steps/renewals.ts'
@@ -340,7 +340,7 @@ export const tabs: CheckDefinition[] = [
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       await followCallback(context, browser, callback)
-      if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
+      await requireSignedIn(context, browser)
       for (let time = 0; time < 2; time++) {
         const page = await followCallback(context, browser, callback)
         expectServed(page, `The client answered the repeated callback with ${describePage(page)}.`)
@@ -358,7 +358,7 @@ export const tabs: CheckDefinition[] = [
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       await followCallback(context, browser, callback)
-      if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
+      await requireSignedIn(context, browser)
       const other = new URL(callback)
       other.searchParams.set('code', 'A'.repeat(30))
       for (const [what, address] of [
@@ -406,7 +406,7 @@ export const tabs: CheckDefinition[] = [
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       await followCallback(context, browser, callback)
-      if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
+      await requireSignedIn(context, browser)
       await browser.visit(context.url('/'))
       const before = (await context.codeExchanges()).length
       const page = await browser.back(context.beforePortal)
