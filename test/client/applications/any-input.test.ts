@@ -7,8 +7,7 @@ import { applicationRecord, collection } from './support/application-record.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
 import { rememberingApi } from './support/remembering-api.ts'
 
-// Each run uses different values, so several runs together cover many values. Therefore 100 values for each run are
-// enough.
+// Each run tests 100 new random values. This is enough, because the runs together test many values.
 const runs = { numRuns: 100 }
 const anyText = fc.oneof(
   fc.string({ unit: 'binary' }),
@@ -60,7 +59,7 @@ async function start(t: Test) {
   return test
 }
 
-/** Checks that this is a page of the client: HTML with one of the expected statuses, and without foreign markup. */
+/** Checks that this is a page of the client: HTML with an expected status, and without markup from the random texts. */
 function isPage({ statusCode, headers, body }: { statusCode: number; headers: object; body: string }): boolean {
   const isRedirect = statusCode === 302 || statusCode === 303
   const isHtml = /^text\/html; charset=utf-8$/.test(String((headers as Record<string, unknown>)['content-type']))

@@ -11,7 +11,7 @@ import { rememberingApi } from './support/remembering-api.ts'
 const typed = { groupId: 'group-1', name: 'Tides', redirectUris: 'https://a.test/' }
 
 t.test(
-  'DO-14: a page makes one API call, and a second call only for the name of a group or after a renewal',
+  'DO-14: a page makes one API call, or two calls if it needs the name of a group or the session was renewed',
   async t => {
     const { browser, platform, clock } = await buildApplicationsClient(t)
     const total = () => platform.received().filter(({ url }) => !url.startsWith('/.well-known/')).length
@@ -61,38 +61,45 @@ function countCalls(t: Test, { browser, platform }: Awaited<ReturnType<typeof bu
   }
 }
 
-t.test('DO-14: a form about one application makes at most two API calls, and a renewal if it is due', async t => {
-  const clock = new TestClock()
-  const api = rememberingApi(clock, [clientId, 'app-1', 'app-2'])
-  const test = await buildApplicationsClient(t, { clock, scripts: api.scripts })
-  const { browser, platform } = test
-  const send = countCalls(t, test)
-  await signIn(browser)
-  const renewal = 'POST /api/exchangeToken'
-  const open = async (path: string) => {
-    for (const id of [clientId, 'app-1']) api.records.set(id, applicationRecord(id))
-    const form = readForm(await browser.get(path), path)
-    clock.advance(3_601)
-    return form
-  }
-  platform.answer('PUT /apps/v1/app-1', { body: applicationRecord('app-1') })
+t.test(
+  'DO-14: a form about one application makes at most two API calls, and one renewal if a renewal is due',
+  async t => {
+    const clock = new TestClock()
+    const api = rememberingApi(clock, [clientId, 'app-1', 'app-2'])
+    const test = await buildApplicationsClient(t, { clock, scripts: api.scripts })
+    const { browser, platform } = test
+    const send = countCalls(t, test)
+    await signIn(browser)
+    const renewal = 'POST /api/exchangeToken'
+    const open = async (path: string) => {
+      for (const id of [clientId, 'app-1']) api.records.set(id, applicationRecord(id))
+      const form = readForm(await browser.get(path), path)
+      clock.advance(3_601)
+      return form
+    }
+    platform.answer('PUT /apps/v1/app-1', { body: applicationRecord('app-1') })
 
-  const secret = '/applications/app-1/secret'
-  t.same(await send(secret, await open(secret)), [renewal, 'GET /apps/v1/app-1', 'POST /apps/v1/app-1/refreshSecret'])
-  await browser.get('/applications/app-1', { site: 'same-origin' })
-  const removal = '/applications/app-1/delete'
-  t.same(await send(removal, await open(removal)), [renewal, 'DELETE /apps/v1/app-1'])
-  const edit = '/applications/app-1/edit'
-  const changes = { redirectUris: 'https://a.test/' }
-  t.same(await send(edit, { ...(await open(edit)), ...changes }), [renewal, 'GET /apps/v1/app-1', 'PUT /apps/v1/app-1'])
-  t.same(await send(edit, { ...(await open(edit)), ...changes, etag: '"1"' }), [renewal, 'PUT /apps/v1/app-1'])
-  const ownRemoval = `/applications/${clientId}/delete`
-  t.same(await send(ownRemoval, { ...(await open(ownRemoval)), confirmation: 'Weather' }), [
-    renewal,
-    `GET /apps/v1/${clientId}`,
-    `DELETE /apps/v1/${clientId}`,
-  ])
-})
+    const secret = '/applications/app-1/secret'
+    t.same(await send(secret, await open(secret)), [renewal, 'GET /apps/v1/app-1', 'POST /apps/v1/app-1/refreshSecret'])
+    await browser.get('/applications/app-1', { site: 'same-origin' })
+    const removal = '/applications/app-1/delete'
+    t.same(await send(removal, await open(removal)), [renewal, 'DELETE /apps/v1/app-1'])
+    const edit = '/applications/app-1/edit'
+    const changes = { redirectUris: 'https://a.test/' }
+    t.same(await send(edit, { ...(await open(edit)), ...changes }), [
+      renewal,
+      'GET /apps/v1/app-1',
+      'PUT /apps/v1/app-1',
+    ])
+    t.same(await send(edit, { ...(await open(edit)), ...changes, etag: '"1"' }), [renewal, 'PUT /apps/v1/app-1'])
+    const ownRemoval = `/applications/${clientId}/delete`
+    t.same(await send(ownRemoval, { ...(await open(ownRemoval)), confirmation: 'Weather' }), [
+      renewal,
+      `GET /apps/v1/${clientId}`,
+      `DELETE /apps/v1/${clientId}`,
+    ])
+  },
+)
 
 for (const hasTags of [true, false]) {
   t.test(
@@ -135,7 +142,7 @@ t.test(
 )
 
 t.test(
-  'DO-14: to create an application, the client makes two calls, up to three more if similar applications exist, and two more for a new group',
+  'DO-14: to create an application, the client makes two calls; similar applications cause up to three more calls, and a new group causes two more',
   async t => {
     const clock = new TestClock()
     const api = rememberingApi(clock)
@@ -185,7 +192,7 @@ t.test(
       const calls = platform.received().slice(before)
       t.equal(calls.filter(({ url }) => url.startsWith('/api/')).length, 1, `${what}: one renewal`)
       t.equal(calls.filter(({ url }) => /^\/(apps|identities)\//.test(url)).length, 2, `${what}: two API calls`)
-      // For ten seconds, the client shares the result of a renewal.
+      // The client uses the result of a renewal again for ten seconds. The next request must renew the session itself.
       clock.advance(11)
     }
     for (const path of ['/applications', '/applications/new', '/applications/app-1', ...about])

@@ -16,8 +16,8 @@ const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
 const environment = { COOKIE_KEYS: randomBytes(32).toString('base64url') }
 
 /**
- * Signs a visitor in and opens the form for a new application. The API remembers new applications. Its clock is ahead
- * of the client's clock by this number of seconds.
+ * Signs a visitor in and opens the form for a new application. The API remembers new applications. The API's clock is
+ * ahead of the client's clock by `apiIsAhead` seconds.
  */
 async function openForm(t: Test, apiIsAhead = 0) {
   const clock = new TestClock()
@@ -151,7 +151,7 @@ for (const [field, value] of [
   ['groupId', 'group-2'],
 ] as const) {
   t.test(
-    `PG-15: if a form differs in the field ${field} from an application that is newer than the form, the form creates a new application`,
+    `PG-15: if an application is newer than a form but has another value in the field ${field}, the form creates a new application`,
     async t => {
       const test = await openForm(t)
       const { browser, platform, form } = test
@@ -273,7 +273,7 @@ for (const seconds of [300, -300])
   })
 
 t.test(
-  'PG-15, F-20: if the groups cannot be loaded, a form is recognized although the API’s clock is five minutes behind',
+  'PG-15, F-20: a form is recognized even if the groups cannot be loaded and the API’s clock is five minutes behind',
   async t => {
     const test = await openForm(t, -300)
     const { browser, platform, api } = test
@@ -288,10 +288,10 @@ t.test(
 )
 
 for (const [what, failing] of Object.entries({
-  'but its answer is lost': undefined,
+  'but the answer is lost': undefined,
   'but answers with status 503': { status: 503, body: {} },
   'but answers with status 500': { status: 500, body: {} },
-  'but its answer is unusable': { status: 201, body: {} },
+  'but sends an unusable answer': { status: 201, body: {} },
 })) {
   t.test(
     `F-28: if the API creates an application, ${what}, the same form does not create a second application on any replica`,
@@ -397,12 +397,15 @@ t.test(
   },
 )
 
-t.test('if new credentials wait for their page, the answer to the next form shows its credentials itself', async t => {
-  const { browser, form, api } = await openForm(t)
-  await browser.post('/applications', form)
-  const second = { ...readForm(await browser.get('/applications/new'), '/applications'), ...typed, name: 'Tides' }
-  const answer = await browser.post('/applications', second)
-  t.equal(answer.statusCode, 201)
-  t.match(answer.body, api.secrets[1]!)
-  t.match((await browser.get('/applications/app-1')).body, api.secrets[0]!, 'the first secret must not be lost')
-})
+t.test(
+  'if the visitor has not opened the page with the first credentials yet, the answer to the next form shows the second credentials',
+  async t => {
+    const { browser, form, api } = await openForm(t)
+    await browser.post('/applications', form)
+    const second = { ...readForm(await browser.get('/applications/new'), '/applications'), ...typed, name: 'Tides' }
+    const answer = await browser.post('/applications', second)
+    t.equal(answer.statusCode, 201)
+    t.match(answer.body, api.secrets[1]!)
+    t.match((await browser.get('/applications/app-1')).body, api.secrets[0]!, 'the first secret must not be lost')
+  },
+)

@@ -413,7 +413,7 @@ t.test(
   },
 )
 
-t.test('if the chosen group is not among the groups any more, the form does not choose another group', async t => {
+t.test('if the list of groups no longer contains the chosen group, the form does not choose another group', async t => {
   const { browser, platform, form } = await openForm(t)
   const own = { to: 'group-2', data: { name: 'Bus people', status: 'maker' } }
   platform.answer('GET /identities/v1/visitor-1/links', { body: collection([own]) })

@@ -215,7 +215,7 @@ for (const [apiIsAhead, replicaIsAhead] of [
   [-300, 300],
 ] as const)
   t.test(
-    `F-41, F-20: if a form for a new client secret reaches two replicas, the client creates one secret, with clocks that differ by ${apiIsAhead} and ${replicaIsAhead} seconds`,
+    `F-41, F-20: if a form for a new client secret reaches two replicas, only one secret is created (the API’s clock is ${apiIsAhead} seconds ahead, the second replica’s clock ${replicaIsAhead})`,
     async t => {
       const clock = new TestClock()
       const api = rememberingApi({ read: () => new Date(clock.read().getTime() + apiIsAhead * 1000) })
@@ -300,7 +300,7 @@ t.test('the title of every page of an application contains the name of the appli
 })
 
 t.test(
-  'a form of one application can neither create a secret for another application nor remove that application',
+  'a form of one application cannot create a secret for another application, and cannot remove another application',
   async t => {
     const { browser, platform, api } = await withApplications(t)
     const form = readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret')
@@ -386,7 +386,7 @@ for (const action of ['secret', 'delete'] as const) {
       ? ['/applications/app-1/secret', 'POST /apps/v1/app-1/refreshSecret']
       : ['/applications/app-1/delete', 'DELETE /apps/v1/app-1']
   t.test(
-    `UP-14: if the API forbids the call for the ${action} form, a page says so, and the session is not renewed`,
+    `UP-14: if the API answers the call of the ${action} form with 403, a page says so, and the session is not renewed`,
     async t => {
       const { browser, platform } = await withApplications(t)
       platform.answer(call, { status: 403, body: { error: { status: 403, message: 'Permission denied' } } })

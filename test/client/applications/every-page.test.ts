@@ -37,7 +37,7 @@ async function start(t: Test) {
     '/applications/app-1/secret': await read('/applications/app-1/secret'),
     '/applications/app-1/delete': await read('/applications/app-1/delete'),
   }
-  /** Sends the form with the Strict cookies, as a browser does when the form is on a page of a sibling host. */
+  /** Sends the form with the Strict cookies, as a browser does if the form is on another host of the same site. */
   const send = (url: string, headers: Record<string, string>) =>
     client.inject({
       method: 'POST',

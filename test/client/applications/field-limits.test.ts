@@ -70,17 +70,20 @@ for (const [field, most, value] of bounds) {
   )
 }
 
-t.test('PG-17: all redirect URIs together may be as long as a form may be, because the API has no limit', async t => {
-  const { browser, page, form, edit, platform } = await openForm(t)
-  t.match(page.body, /<textarea[^>]* name="redirectUris"/)
-  t.notMatch(page.body, /<textarea[^>]* name="redirectUris"[^>]* maxlength/)
-  const redirectUris = Array.from({ length: 13 }, () => url(2_048)).join(',')
-  t.equal((await browser.post('/applications', { ...form, redirectUris })).statusCode, 303)
-  t.equal(JSON.parse(platform.received('POST /apps/v1')[0]!.body).data.redirectUris, url(2_048))
-  const different = Array.from({ length: 13 }, (_, index) => url(2_047) + index.toString(16)).join(',')
-  t.equal((await browser.post('/applications/app-1/edit', { ...edit, redirectUris: different })).statusCode, 303)
-  t.equal(JSON.parse(platform.received('PUT /apps/v1/app-1')[0]!.body).data.redirectUris, different)
-})
+t.test(
+  'PG-17: only the limit for the whole form limits the total length of the redirect URIs, because the API has no such limit',
+  async t => {
+    const { browser, page, form, edit, platform } = await openForm(t)
+    t.match(page.body, /<textarea[^>]* name="redirectUris"/)
+    t.notMatch(page.body, /<textarea[^>]* name="redirectUris"[^>]* maxlength/)
+    const redirectUris = Array.from({ length: 13 }, () => url(2_048)).join(',')
+    t.equal((await browser.post('/applications', { ...form, redirectUris })).statusCode, 303)
+    t.equal(JSON.parse(platform.received('POST /apps/v1')[0]!.body).data.redirectUris, url(2_048))
+    const different = Array.from({ length: 13 }, (_, index) => url(2_047) + index.toString(16)).join(',')
+    t.equal((await browser.post('/applications/app-1/edit', { ...edit, redirectUris: different })).statusCode, 303)
+    t.equal(JSON.parse(platform.received('PUT /apps/v1/app-1')[0]!.body).data.redirectUris, different)
+  },
+)
 
 t.test('PG-17: the client counts an emoji as one character, as the API does', async t => {
   const { browser, form } = await openForm(t)
@@ -153,7 +156,7 @@ t.test('the page lists all problems at once, each with a link to its field', asy
       summaryLine(labels.description, problems.tooLong(labels.description, 2_000, 2_001)),
       summaryLine(labels.iconUrl, problems.webUrl(labels.iconUrl)),
     ].join(' '),
-    'in the order of the form, with its labels',
+    'the problems must have the order and the labels of the fields in the form',
   )
 })
 

@@ -1,5 +1,5 @@
-// Tests addresses that contain a text that cannot be an application's id. For these addresses, the client must not send
-// a request to the API.
+// Tests addresses with a text that cannot be the id of an application. The client must not call the API for these
+// addresses.
 import t from 'tap'
 import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { publicUrl, signIn } from '../support/build-test-client.ts'

@@ -114,7 +114,7 @@ t.test('forms and their error messages contain only words from the texts and fro
   }
   for (const groups of [{ body: collection([]) }, { status: 404, body: {} }]) {
     platform.answer('GET /identities/v1/visitor-1/links', groups)
-    shows('another question for the group', await open('/applications/new'))
+    shows('another field for the group', await open('/applications/new'))
   }
   platform.answer('POST /identities/v1', { status: 403, body: {} })
   shows('no group', await browser.post(path, { ...good, groupId: '', groupName: 'People' }))

@@ -104,7 +104,8 @@ function stayConnected(t: Test, { url, browser }: SpawnedClient) {
 }
 
 /**
- * Opens `count` connections. Resolves when the client has refused some of them, and then refuses no more for 300 ms.
+ * Opens `count` connections. Resolves when the client has refused at least one of them, and has refused no other for
+ * 300 ms.
  */
 async function openConnections({ url }: SpawnedClient, count: number) {
   let refused = 0

@@ -44,7 +44,7 @@ t.test('a callback with any query leads to a page', async t => {
       isFine(response, [200, 400])
       const isUntouched = !change.some(([name]) => parameters.includes(name))
       if (isUntouched && response.statusCode !== 200)
-        throw new Error('the callback was refused because of a parameter that the client does not read')
+        throw new Error('the client refused a callback because of a parameter that it must ignore')
     }),
     runs,
   )

@@ -63,7 +63,7 @@ const badQueries: Record<string, (good: string, state: string) => string> = {
   'a state with its last character changed': (good, state) => good.replace(state, changeLast(state)),
   'a state with its first character changed': (good, state) =>
     good.replace(state, `${state[0] === 'A' ? 'B' : 'A'}${state.slice(1)}`),
-  'a state cut short': (good, state) => good.replace(state, state.slice(0, -1)),
+  'a shortened state': (good, state) => good.replace(state, state.slice(0, -1)),
   '__proto__ as its state': good => good.replace(/&state=[^&]*/, '&state=__proto__'),
 }
 
@@ -87,7 +87,7 @@ const badCookies: Record<string, (value: string) => string | undefined> = {
   'a login cookie with one byte changed': value =>
     value.slice(0, 40) + changeLast(value.slice(40, 41)) + value.slice(41),
   'a login cookie with its last byte changed': changeLast,
-  'a login cookie cut short': value => value.slice(0, -4),
+  'a shortened login cookie': value => value.slice(0, -4),
   'a login cookie of one byte': () => 'A',
   'a login cookie that says undefined': () => 'undefined',
 }
@@ -172,7 +172,7 @@ for (const [outcome, change, more = ''] of [
   ['a callback with a parameter that is too long', { error_description: 'x'.repeat(2049) }],
   ['a callback with control characters', { subject: 'visitor\u00071' }],
   ['a callback without a subject', { subject: undefined }],
-  ['a callback with a code of other characters', { code: 'ünïcode' }],
+  ['a callback with a code that is not ASCII', { code: 'ünïcode' }],
   ['an error from the portal', { code: undefined, error: 'server_error' }],
   ['a refusal by the visitor', { code: undefined, error: 'access_denied' }],
   ['a callback for another client', { client_id: 'another-client' }],

@@ -46,7 +46,7 @@ t.test('if the token has no subject, there is no user id, and each login has its
   t.equal(owners.size, 2)
 })
 
-t.test('afterSignIn runs before the client answers the callback, and its visitor object can call the API', async t => {
+t.test('afterSignIn runs before the client answers the callback, and can call the API for the visitor', async t => {
   const calls: unknown[] = []
   const { browser, platform } = await buildWith(t, {
     async afterSignIn({ userId, api }: Visitor, request) {

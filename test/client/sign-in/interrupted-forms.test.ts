@@ -442,7 +442,7 @@ for (const [when, open] of Object.entries({
       t.equal(
         await signInAgain(page),
         '/page',
-        'the login must not lead to the address of the POST, which may have no page',
+        'the login must not lead to the address of the POST, because this address may have no page',
       )
       platform.answer('POST /things', { status: 201, body: {} })
       t.equal((await browser.post('/plain')).statusCode, 303)

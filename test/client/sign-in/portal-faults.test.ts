@@ -130,8 +130,8 @@ for (const skew of [-300, 300]) {
         scripts: {
           'POST /api/exchangeToken': (request, response) => {
             const issuedAt = Math.floor(clock.read().getTime() / 1000) + skew
-            // If the client compared the claims of this token with its own clock, the token would be expired, or not
-            // valid yet.
+            // If the client compared the times in this token with its own clock, it would find an expired token, or a
+            // token that is not valid yet.
             const access_token = accessTokenOf('visitor-1', { iat: issuedAt, nbf: issuedAt, exp: issuedAt + 120 })
             send(response, { body: tokenAnswer(request, { access_token, expires_in: 120, refresh_token: undefined }) })
           },

@@ -146,7 +146,7 @@ t.test(
   },
 )
 
-t.test('RF-11: revocation starts before the product’s sign-out hook, and does not wait for it', async t => {
+t.test('RF-11: revocation starts before the product’s sign-out hook, and does not wait for this hook', async t => {
   const { browser, platform, log } = await buildSignedIn(t, undefined, {
     requestDeadlineMs: 5_000,
     product: {

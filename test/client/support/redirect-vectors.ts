@@ -1,4 +1,4 @@
-// Addresses that look like paths of a site (CL-25), sorted by the site that Chromium really opens for them.
+// Addresses that look like paths of a site (CL-25), grouped by the site that Chromium really opens for them.
 
 /** With these addresses, Chromium leaves the site. */
 export const leaving = [

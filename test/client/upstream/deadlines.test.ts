@@ -108,7 +108,7 @@ t.test('UP-03: one deadline limits the total time of all calls of a request', as
   t.equal(
     platform.received('POST /things').length,
     2,
-    'the call must be sent twice: refused once, and cut off at the deadline',
+    'the call must be sent twice: the API refuses the first call, and the second call ends at the deadline',
   )
 })
 

@@ -39,7 +39,7 @@ const unreachable: Record<string, Fault> = {
   'F-09: a body shorter than its length': answerAndClose(body =>
     rawAnswer(body, { headers: { 'content-length': String(body.length + 10) } }),
   ),
-  'F-09: chunks without the last one': answerAndClose(body =>
+  'F-09: chunks without the last chunk': answerAndClose(body =>
     rawAnswer(`${body.length.toString(16)}\r\n${body}\r\n`, chunked),
   ),
   'F-13: something that is not HTTP': answerAndClose(() => 'hello\r\n\r\n'),
@@ -51,7 +51,7 @@ const unreachable: Record<string, Fault> = {
 }
 
 const unusable: Record<string, Fault> = {
-  'F-10: a body cut off without a length, with status 200': answerAndClose(body =>
+  'F-10: an incomplete body without a Content-Length, with status 200': answerAndClose(body =>
     rawAnswer(body.slice(0, -2), { headers: { 'content-length': undefined, connection: 'close' } }),
   ),
   'UP-06, F-11: an HTML page': answer(() =>
@@ -71,7 +71,7 @@ const unusable: Record<string, Fault> = {
   ),
   'UP-06: a text': answer(() => rawAnswer('"text"')),
   'UP-06: JSON after a byte order mark': answer(body => rawAnswer(`\ufeff${body}`)),
-  'UP-06: JSON with another character after it': answer(body => rawAnswer(`${body}x`)),
+  'UP-06: JSON with another character at its end': answer(body => rawAnswer(`${body}x`)),
   'F-12: a body that is compressed with gzip': answer(body => rawAnswer(gzipSync(body), encoded('gzip'))),
   'F-12: a body with the content encoding gzip that is not compressed': answer(body =>
     rawAnswer(body, encoded('gzip')),

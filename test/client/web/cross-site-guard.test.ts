@@ -19,7 +19,7 @@ async function start(t: Test, settings: Parameters<typeof buildTestClient>[1] = 
     '/note': { ...readForm(await browser.get('/note'), '/note'), note: 'typed' },
     '/logout': {},
   }
-  /** Sends a form with the Strict cookies, as a browser does when the form is on a page of a sibling host. */
+  /** Sends a form with the Strict cookies, as a browser does if the form is on another host of the same site. */
   const send = (url: string, headers: Headers) =>
     client.inject({
       method: 'POST',

@@ -165,7 +165,7 @@ t.test('the pages have the name and the links of the product', async t => {
 
 for (const note of ['short', 'x'.repeat(5_000)])
   t.test(
-    `PG-14: if the access token contains no user id, a form with ${note.length} characters keeps its text until the visitor has signed in again and sent it twice`,
+    `PG-14: if the access token contains no user id, a form with ${note.length} characters keeps its text when the visitor signs in again; the visitor must then send the form twice`,
     async t => {
       const { browser, platform } = await buildTestClient(t, { scripts })
       platform.answer('POST /api/exchangeToken', giveTokens({ access_token: 'opaque-access-token' }))
@@ -175,7 +175,11 @@ for (const note of ['short', 'x'.repeat(5_000)])
       const ended = await browser.post('/note', form)
       t.equal(ended.statusCode, 401)
       t.match(textOf(ended), webTexts.form.signInFirst)
-      t.equal(setCookieLine(ended, '__Host-handover'), undefined, 'nobody could use a draft of a random owner')
+      t.equal(
+        setCookieLine(ended, '__Host-handover'),
+        undefined,
+        'the client must not keep a draft with a random owner, because nobody could open it',
+      )
 
       await signIn(browser, '/note')
       const again = await browser.post('/note', readForm(ended, '/note'))
@@ -188,7 +192,7 @@ for (const note of ['short', 'x'.repeat(5_000)])
   )
 
 t.test(
-  'if a form without typed text fails, and its page cannot be shown again, the error page names the form',
+  'if a form without typed text fails, and its page cannot be shown again, the error page links to the form',
   async t => {
     let isBroken = false
     const product: TestProduct = {
@@ -221,8 +225,12 @@ t.test(
     t.equal(page.statusCode, 502)
     t.equal(page.headers['retry-after'], '7')
     t.match(textOf(page), upstreamTexts.api.failed)
-    t.notMatch(page.body, 'formToken', 'the page must not have a button that acts')
-    t.equal(linksOf(page).filter(link => link === '/note/delete').length, 1, 'only one link opens the form again')
-    t.ok(linksOf(page).includes('/login?returnTo=%2Fnote%2Fdelete'), 'the other link signs in again')
+    t.notMatch(page.body, 'formToken', 'the page must not have a button that sends the form')
+    t.equal(
+      linksOf(page).filter(link => link === '/note/delete').length,
+      1,
+      'exactly one link must open the form again',
+    )
+    t.ok(linksOf(page).includes('/login?returnTo=%2Fnote%2Fdelete'), 'another link must lead to the login')
   },
 )

@@ -25,7 +25,7 @@ t.test(
 )
 
 t.test(
-  'head-as-get: if an address accepts GET requests from other sites, it also accepts HEAD requests from other sites',
+  'head-as-get: if an address accepts GET requests from other sites, it also accepts HEAD requests from them',
   async t => {
     const { client } = await buildTestClient(t)
     for (const site of ['cross-site', 'same-site', 'none'])

@@ -137,12 +137,12 @@ for (const [what, path, status] of [
 }
 
 for (const [what, request] of [
-  ['a length and chunks', 'content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n'],
-  ['two lengths', 'content-length: 5\r\ncontent-length: 6\r\n\r\na=b&c'],
-  ['chunks that are not the last coding', 'transfer-encoding: chunked, identity\r\n\r\n0\r\n\r\n'],
+  ['a Content-Length and chunks', 'content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n'],
+  ['two Content-Length headers', 'content-length: 5\r\ncontent-length: 6\r\n\r\na=b&c'],
+  ['a transfer coding after the chunks', 'transfer-encoding: chunked, identity\r\n\r\n0\r\n\r\n'],
   ['an unknown coding', 'transfer-encoding: xchunked\r\n\r\n0\r\n\r\n'],
-  ['a length that is not a number', 'content-length: 5x\r\n\r\na=b&c'],
-  ['a negative length', 'content-length: -1\r\n\r\n'],
+  ['a Content-Length that is not a number', 'content-length: 5x\r\n\r\na=b&c'],
+  ['a negative Content-Length', 'content-length: -1\r\n\r\n'],
   ['a folded header', 'x-a: b\r\n c\r\n\r\n'],
   ['a space before the colon', 'content-length : 5\r\n\r\na=b&c'],
   ['a NUL in a header', 'x-a: b\0c\r\n\r\n'],

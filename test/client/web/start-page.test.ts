@@ -15,7 +15,11 @@ t.test('a visitor without a session gets only a link to sign in', async t => {
   const page = await browser.get('/')
   t.same(onward(page), ['/login'])
   t.notMatch(textOf(page), signInTexts.signedOut.title)
-  t.notMatch(page.body, webTexts.page.cookie, 'the page must not say that a sign-in is kept')
+  t.notMatch(
+    page.body,
+    webTexts.page.cookie,
+    'the page must not show the sentence about the cookie that keeps a visitor signed in',
+  )
   await signIn(browser)
   t.match((await browser.get('/')).body, webTexts.page.cookie)
 })

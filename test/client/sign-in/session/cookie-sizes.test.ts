@@ -121,31 +121,37 @@ for (const length of [3800, 8 * 1024, 40 * 1024]) {
   })
 }
 
-t.test('CK-03: a session can change from two cookies to one cookie, and back', async t => {
-  const { browser, platform, clock } = await buildWithToken(t, 3300)
-  await signIn(browser)
-  t.ok(browser.cookie('__Host-session-2'))
-  for (const length of [200, 3300, 200]) {
-    const access_token = ofLength(length)
-    platform.answer('POST /api/exchangeToken', giveTokens({ access_token }))
-    clock.advance(3601)
-    t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
-    t.equal(browser.cookie('__Host-session-2') !== undefined, length > 3000)
-    t.equal(platform.received('GET /things').at(-1)?.headers.authorization, `Bearer ${access_token}`)
-  }
-})
+t.test(
+  'CK-03: a session in two cookies can become a session in one cookie, and later need two cookies again',
+  async t => {
+    const { browser, platform, clock } = await buildWithToken(t, 3300)
+    await signIn(browser)
+    t.ok(browser.cookie('__Host-session-2'))
+    for (const length of [200, 3300, 200]) {
+      const access_token = ofLength(length)
+      platform.answer('POST /api/exchangeToken', giveTokens({ access_token }))
+      clock.advance(3601)
+      t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
+      t.equal(browser.cookie('__Host-session-2') !== undefined, length > 3000)
+      t.equal(platform.received('GET /things').at(-1)?.headers.authorization, `Bearer ${access_token}`)
+    }
+  },
+)
 
-t.test('CK-03: a second cookie of an earlier session is not read as part of a shorter session', async t => {
-  const { browser, platform } = await buildWithToken(t, 3300)
-  await signIn(browser)
-  const access_token = ofLength(200)
-  platform.answer('POST /api/exchangeToken', giveTokens({ access_token }))
-  await signIn(browser)
-  t.ok(browser.cookie('__Host-session-2'), 'the cookie of the earlier session must still be there')
-  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
-  t.equal(platform.received('GET /things')[0]?.headers.authorization, `Bearer ${access_token}`)
-  t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the session must not be renewed')
-})
+t.test(
+  'CK-03: if a session fits into one cookie, the second cookie of an earlier session is not read as part of it',
+  async t => {
+    const { browser, platform } = await buildWithToken(t, 3300)
+    await signIn(browser)
+    const access_token = ofLength(200)
+    platform.answer('POST /api/exchangeToken', giveTokens({ access_token }))
+    await signIn(browser)
+    t.ok(browser.cookie('__Host-session-2'), 'the cookie of the earlier session must still be there')
+    t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
+    t.equal(platform.received('GET /things')[0]?.headers.authorization, `Bearer ${access_token}`)
+    t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the session must not be renewed')
+  },
+)
 
 t.test(
   'CK-03: if a session exactly fills one cookie, the client ignores a second cookie of an earlier session',
@@ -254,7 +260,7 @@ t.test('CK-04: all cookies of the client and 4 KB of foreign cookies fit into on
   const { client, cookie } = await fillWithCookies(t, { keepsDraft: true })
   t.match(cookie, '__Host-handover=')
   t.ok(cookie.length > 10.8 * 1024, `this test must have the longest cookies: ${cookie.length} bytes`)
-  t.ok(cookie.length < 11.4 * 1024, `docs/design/sessions.md promises less: ${cookie.length} bytes`)
+  t.ok(cookie.length < 11.4 * 1024, `docs/design/sessions.md promises fewer bytes than ${cookie.length}`)
   const request = rawGet('/page', { ...headersOfChromium, cookie: `${cookie}; other=${'x'.repeat(4096)}` })
   const answer = await exchangeRaw(client, request)
   t.match(answer, /^HTTP\/1\.1 200 OK\r\n/)

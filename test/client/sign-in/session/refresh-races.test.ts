@@ -61,7 +61,7 @@ t.test(
       t.equal(page.statusCode, 200)
       browser.keep(page)
     }
-    t.ok(renewals().length <= 2, `${renewals().length} renewals, but at most one for each replica`)
+    t.ok(renewals().length <= 2, `${renewals().length} renewals: each replica must renew at most once`)
     t.equal(portal.isRevoked(), false)
     t.equal(refreshCookieNames(browser).length, 1)
     t.equal((await openPage(browser)).statusCode, 200)
@@ -265,7 +265,7 @@ t.test(
         body: { issuer: `http://${headers.host}`, revocation_endpoint: `http://${headers.host}/api/revokeToken` },
       }),
     )
-    // The metadata that the client has read so far does not list revocation. After this time, the client reads the
+    // The metadata that the client has read so far does not list revocation. After three hours, the client reads the
     // metadata again.
     clock.advance(3 * 3600)
     const tab = browser.copy()
@@ -286,7 +286,7 @@ t.test(
 )
 
 t.test(
-  'CK-13: if the visitor signs out while a page with a finished renewal waits for the API, the page does not sign the visitor in again',
+  'CK-13: if a page has renewed the session and waits for the API, and the visitor signs out meanwhile, the page does not sign the visitor in again',
   async t => {
     const { browser, platform, clock, renewals } = await buildSignedIn(t)
     const things = holdAnswer({ body: ['first thing'] })

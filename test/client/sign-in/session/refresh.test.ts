@@ -89,7 +89,7 @@ t.test(
 )
 
 t.test(
-  'CK-01, RF-07: a session that was never renewed ends after thirty days, although its cookie lives as long as its token',
+  'CK-01, RF-07: a session that was never renewed ends after thirty days, even if the access token and the session cookie are valid for longer',
   async t => {
     const day = 24 * 3600
     const { browser, clock, platform, renewals, log } = await buildSignedIn(t)

@@ -116,7 +116,7 @@ t.test('CK-11: a login and a form that are sealed with the older key still work'
   ]
   for (const { what, before, after } of steps)
     t.test(
-      `CK-11: while ${what}, replicas with the list before and the list after this step read each other’s cookies`,
+      `CK-11: while ${what}, replicas with the old list and replicas with the new list read each other’s cookies`,
       async t => {
         const test = await buildWithKeys(t, ...before)
         const { browser, clock } = test

@@ -184,7 +184,7 @@ for (const [what, order] of [
 }
 
 for (const [what, spoil] of Object.entries({
-  'cut short': (value: string) => value.slice(0, 100),
+  shortened: (value: string) => value.slice(0, 100),
   empty: () => '',
   'too large': (value: string) => value.repeat(20),
   'from the next version': (value: string) => changeByte(value, 0, byte => byte + 1),

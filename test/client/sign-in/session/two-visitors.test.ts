@@ -94,7 +94,8 @@ t.test(
     const test = await buildForTwo(t)
     const { browser, platform, clock } = test
     await signInAs(test, 'visitor-1', 'refresh-of-the-first')
-    // The second visitor opens the page below first: another page before it would delete the first visitor's cookies.
+    // The second visitor must not open another page before the page below, because that page would delete the first
+    // visitor's cookies.
     platform.answer(
       'POST /api/exchangeToken',
       giveTokens({ access_token: accessTokenOf('visitor-2'), refresh_token: undefined }),
