@@ -323,7 +323,7 @@ t.test(
 )
 
 t.test(
-  'if an earlier check created or found something, and a later check of the same run fails to do so, the later check is undecided',
+  'if a check has created or found something, and a later check of the same run cannot create or find it, the later check is undecided',
   async t => {
     const { 'create-works': works, 'page-escapes-title': shows } = await judge({}, 'create-works', 'page-escapes-title')
     t.match([works, shows], [{ verdict: 'passed' }, { verdict: 'passed' }])

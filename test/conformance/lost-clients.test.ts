@@ -104,7 +104,7 @@ for (const [what, end] of outcomes)
 
 for (const isAlone of [false, true])
   t.test(
-    `if the process of the suite stands still while a check waits for an answer, the suite repeats the check, and the check passes (the check runs ${isAlone ? 'alone' : 'in parallel'})`,
+    `if the process of the suite pauses while a check waits for an answer, the suite repeats the check, and the check passes (the check runs ${isAlone ? 'alone' : 'in parallel'})`,
     async t => {
       let tries = 0
       const client = await serve(t, (_request, response) => {

@@ -27,7 +27,7 @@ t.test('the other website answers at every loopback address, whichever address a
 })
 
 t.test('the other website also starts on a machine without IPv6', async t => {
-  // No machine has this address (RFC 5737), as a machine without IPv6 does not have ::1.
+  // No machine has this address (RFC 5737). In the same way, a machine without IPv6 does not have the address ::1.
   const site = await startOtherSite('localhost', '192.0.2.1')
   t.teardown(() => site.close())
   t.match(await (await fetch(site.url('/'))).text(), 'elsewhere')

@@ -16,8 +16,8 @@ import { openStage } from './support/stage.ts'
 const inChromium = checks.filter(({ group }) => group === 'real-browser')
 const buildScriptClient = (settings: Settings) => buildClient(settings, { ...correct, ...needsScript })
 /**
- * Shares one Chromium with all tests. Its pages need less processor time than those of the Chromium that the command
- * starts.
+ * Shares one Chromium with all tests. A page in this Chromium needs less processor time than a page in the Chromium
+ * that the command starts.
  */
 const shared = { shareChromium: () => shareChromium('chromium') }
 const tell = ({ id, verdict, reason }: Result) => `${id} ${verdict}: ${reason}`

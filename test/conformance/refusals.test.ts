@@ -29,7 +29,7 @@ const refusesCallbacks: Partial<Behaviour> = {
 t.test('a client that refuses every callback passes no check that expects a refused callback', async t => {
   const words =
     /refuses a|makes? no exchange|does not (exchange|use the code|send this code|send the visitor to)|redirect_uri/
-  // A check of the page for a refused callback may pass.
+  // A check that tests only the page for a refused callback is allowed to pass.
   const expected = checks.filter(
     ({ group, title }) => group === 'callback' && words.test(title) && !/with a page|shows a page/.test(title),
   )

@@ -179,7 +179,7 @@ t.test('the HTML report is one file without scripts, loads nothing, and escapes 
 })
 
 t.test(
-  'for each verdict, the summary names some checks and says how many more there are. The last line has the counts',
+  'for each verdict, the summary names some checks and says how many more there are; the last line has the counts',
   async t => {
     const verdicts = ['failed', 'warned', 'undecided', 'not applicable'] as const
     const many = verdicts.flatMap(verdict =>

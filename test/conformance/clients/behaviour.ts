@@ -1,5 +1,5 @@
-// The behaviour of the small client wherever real clients make mistakes. Here, everything is correct. A mistake
-// replaces one or more functions or values.
+// The correct behaviour of the small client, at each point where real clients make mistakes. A mistake replaces one or
+// more of these functions and values.
 import { createHash, randomBytes } from 'node:crypto'
 import type { Server, ServerOptions, ServerResponse } from 'node:http'
 import { type Application, type Group, goOn, page } from './pages.ts'
@@ -84,8 +84,8 @@ export const correct = {
     return state ? logins.find(login => login.state === state && Date.now() - login.at < 600_000) : undefined
   },
   /**
-   * The sign-in link on the page after a failed or declined login. After the login, it leads to the page that the
-   * visitor wanted.
+   * The sign-in link on the page after a failed or declined login. After the login, the visitor gets to the page that
+   * they wanted.
    */
   signInLink(visit: Visit): string {
     const logins = visit.cookies

@@ -177,7 +177,9 @@ export const crashingRenewal: Partial<Behaviour> = {
 }
 
 // ---- Forms and pages
-/** Accepts every form, and does not check that it contains the hidden token of a page that this visitor got. */
+/**
+ * Accepts every form, and does not check whether the form contains the hidden token of a page that this visitor got.
+ */
 export const anyForm = { isFormOf: () => true }
 
 export const namesOwnAddress = (text: string | undefined, { settings }: Visit) =>

@@ -102,7 +102,7 @@ function routeOf({ behaviour, url: { pathname } }: Visit): [string[], Handler] {
 async function readForm(visit: Visit, request: IncomingMessage): Promise<string> {
   const { behaviour, headers } = visit
   if (!behaviour.isFromHere(visit)) throw new Refusal(403, 'This form was not sent from a page of this site.')
-  // A GET request has no content type. Only a faulty client reads a form from it.
+  // A GET request has no content type. Only a faulty client reads a form from a GET request.
   if (request.method === 'POST' && !behaviour.isFormType(visit, headers['content-type'] ?? ''))
     throw new Refusal(415, 'This page accepts only forms.')
   const chunks: Buffer[] = []

@@ -196,7 +196,7 @@ export function buildOtherClient(settings: Settings): Server {
       return { status: 403, json: { message: 'This form was not sent from here.' } }
     visitors.delete(sid ?? '')
     // Deletes the cookie only if the request has a session. Otherwise, another site could sign the visitor out with a
-    // form: it arrives without the cookie, but the answer would delete the cookie.
+    // form: the form arrives without the cookie, but the answer would delete the cookie.
     return { status: 303, headers: { location: '/' }, ...(visitor && { cookies: gone }) }
   }
 

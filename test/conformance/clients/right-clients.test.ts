@@ -237,7 +237,7 @@ for (const [what, change] of Object.entries(groupFields))
     )
   })
 
-/** Judges the small client with this change. Returns the checks of the login cookie that it does not pass. */
+/** Judges the small client with this change. Returns the checks of the login cookie that the client does not pass. */
 const judgeLoginCookies = async (stage: Stage, change: Partial<Behaviour>) => {
   const results = await stage.judge(
     settings => buildClient(settings, { ...correct, ...change }),

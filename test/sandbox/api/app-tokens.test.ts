@@ -94,7 +94,7 @@ for (const database of await openDatabases(t)) {
       t.equal(
         (await developer.call('GET', '/apps/v1')).json().ItemList.length,
         2,
-        'no application may be created or removed',
+        'the refused calls must not create or remove an application',
       )
       t.equal((await developer.call('GET', `/apps/v1/${appId}`)).json().data.name, 'Weather')
       t.match(await me(sandbox, developer.accessToken), { statusCode: 200 })

@@ -307,7 +307,7 @@ t.test('AP-05: a caller can create an application only in their own groups', asy
     const unknown = await call('POST', '/apps/v1', makeCreateBody(groupId))
     t.strictSame(unknown.json(), { error: { status: 404, message: 'Group not found.' } }, groupId)
   }
-  t.equal((await call('GET', '/apps/v1')).json().ItemList.length, 1, 'no application may be created')
+  t.equal((await call('GET', '/apps/v1')).json().ItemList.length, 1, 'the refused calls must not create an application')
 })
 
 t.test(

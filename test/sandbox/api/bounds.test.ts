@@ -148,7 +148,11 @@ for (const database of await openDatabases(t)) {
       const path = `/apps/v1/${ids.at(-1)}`
       const { name, redirectUris } = bodies.at(-1)?.data ?? { name: '', redirectUris: '' }
       const longer = { name: `${name}!`, redirectUris }
-      t.strictSame((await call('PUT', path, longer)).json(), tooManyBytes, 'no application may become larger')
+      t.strictSame(
+        (await call('PUT', path, longer)).json(),
+        tooManyBytes,
+        'an update that makes the application larger must be refused',
+      )
       t.equal((await call('GET', path)).json().data.name, name)
       t.equal(
         (await call('PUT', path, { name, redirectUris, description: '' })).statusCode,

@@ -12,7 +12,7 @@ async function readRows({ store }: TestSandbox): Promise<unknown[]> {
   return Promise.all(tables.map(table => store.read.selectFrom(table).selectAll().execute()))
 }
 
-/** From now on, in every transaction the statement with the number `failing` fails, and so the transaction fails. */
+/** From now on, statement number `failing` of each transaction fails. So the whole transaction fails. */
 function failAt({ store }: TestSandbox, failing: number): void {
   const { transaction } = store
   store.transaction = work =>
@@ -101,7 +101,7 @@ for (const database of await openDatabases(t)) {
       t.equal(
         (await sandbox.store.read.selectFrom('applications').selectAll().execute()).length,
         1,
-        'only the seeded application may exist',
+        'no application must exist except the seeded one',
       )
     },
   )

@@ -106,8 +106,7 @@ const { api } = await buildTestSandbox(t, { apiUrl })
 const openapi = await api.inject('/apps/v1/openapi.json')
 const raml = await api.inject('/apps/v1/api.raml')
 /**
- * Read the RAML document only once: for this document alone, AMF needs more time than all other tests of this file
- * together need.
+ * Read the RAML document only once, because AMF needs more time for it than all other tests of this file need together.
  */
 const { conforms, problems, document } = await readRaml(raml.body)
 
@@ -209,7 +208,7 @@ t.test('the page at / of the API explains the API, and links to the OpenAPI and 
   t.match(
     page.body,
     '/apps/v1 \\\n  -H &quot;Authorization: Bearer $TOKEN&quot;</code></pre>',
-    'its example is a call that works',
+    'the page must contain an example command',
   )
   const links = [...page.body.matchAll(/href="(\/[^"]+)"/g)].map(([, address]) => address ?? '')
   for (const address of ['/apps/v1/docs', '/apps/v1/openapi.json', '/apps/v1/api.raml']) t.ok(links.includes(address))

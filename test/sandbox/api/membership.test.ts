@@ -113,7 +113,11 @@ for (const database of await openDatabases(t)) {
         const ended = await unlink(side, friend.userId, groupId)
         t.equal(ended.statusCode, 204)
         t.equal(ended.body, '')
-        t.strictSame((await link(friend, friend.userId, groupId)).json(), denied, 'there is nothing to accept')
+        t.strictSame(
+          (await link(friend, friend.userId, groupId)).json(),
+          denied,
+          'an invitation that has ended cannot be accepted',
+        )
       }
       await link(maker, friend.userId, groupId)
       await link(friend, friend.userId, groupId)

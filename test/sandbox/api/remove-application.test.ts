@@ -62,7 +62,11 @@ for (const database of await openDatabases(t)) {
       )
       await sweep(sandbox.store, sandbox.now())
       for (const table of ['grants', 'consents', 'spent_refresh_tokens'] as const)
-        t.strictSame(await sandbox.store.read.selectFrom(table).selectAll().execute(), [], `no ${table} stay behind`)
+        t.strictSame(
+          await sandbox.store.read.selectFrom(table).selectAll().execute(),
+          [],
+          `the table ${table} must be empty`,
+        )
     },
   )
 
@@ -107,10 +111,10 @@ for (const database of await openDatabases(t)) {
       await signIn(browser)
       const readPage = async () => (await browser.get('/account/applications')).body
       t.match(await readPage(), 'Reference client')
-      t.notMatch(await readPage(), 'Rain', 'the page does not list what an allowed client made')
+      t.notMatch(await readPage(), 'Rain', 'the page must not list applications that an allowed client made')
       await call('DELETE', `/apps/v1/${seeded.clientId}`)
       t.notMatch(await readPage(), 'Reference client')
-      t.match(await readPage(), 'Rain', 'the page lists what a removed client made')
+      t.match(await readPage(), 'Rain', 'the page must list applications that a removed client made')
       t.notOk(await hasConsent(sandbox.store.read, userId, seeded.clientId))
       t.equal(await sandbox.store.transaction(db => lockApplication(db, seeded.clientId)), undefined)
       t.match(await countApplicationsIn(sandbox.store.read, groupId), { count: 1 })

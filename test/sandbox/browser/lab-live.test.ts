@@ -22,7 +22,7 @@ async function openLab(t: Test, clock = () => new Date()): Promise<{ sandbox: Te
   return { sandbox, labUrl }
 }
 
-/** Says to the page that its tab was hidden or shown, because a browser without a window never hides a tab. */
+/** Tells the page that its tab was hidden or shown, because a browser without a window never hides a tab. */
 const setHidden = (page: Page, isHidden: boolean) =>
   page.evaluate(`
     Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true })
@@ -82,7 +82,7 @@ t.test('a button offers new logins, and rows of the list change without disturbi
 })
 
 t.test(
-  'while the visitor pauses the list, it does not change; afterwards the page says how many logins changed and how many were dropped',
+  'the list does not change while the visitor pauses it; afterwards the page says how many logins changed and how many were dropped',
   { skip },
   async t => {
     const { sandbox, labUrl } = await openLab(t)
@@ -192,18 +192,22 @@ t.test(
   },
 )
 
-t.test('if the first login arrives on an empty list, the list shows it and offers nothing', { skip }, async t => {
-  const { sandbox, labUrl } = await openLab(t)
-  const { page } = await openPage(t)
-  await page.goto(labUrl)
-  await page.getByText('Live', { exact: true }).waitFor()
-  await startMany(sandbox, 1)
-  await page.locator('#logins > li').waitFor()
-  t.equal(await page.locator('#show-new').isVisible(), false)
-  await page.locator('#live-news').getByText('1 new login').waitFor({ state: 'attached' })
-  await startMany(sandbox, 1)
-  await page.getByRole('button', { name: '1 new: show' }).waitFor()
-})
+t.test(
+  'if the first login arrives on an empty list, the list shows this login at once, without the button for new logins',
+  { skip },
+  async t => {
+    const { sandbox, labUrl } = await openLab(t)
+    const { page } = await openPage(t)
+    await page.goto(labUrl)
+    await page.getByText('Live', { exact: true }).waitFor()
+    await startMany(sandbox, 1)
+    await page.locator('#logins > li').waitFor()
+    t.equal(await page.locator('#show-new').isVisible(), false)
+    await page.locator('#live-news').getByText('1 new login').waitFor({ state: 'attached' })
+    await startMany(sandbox, 1)
+    await page.getByRole('button', { name: '1 new: show' }).waitFor()
+  },
+)
 
 t.test('two minutes after the last request, an open page shows that nobody continued a login', { skip }, async t => {
   let laterMs = 0
@@ -234,25 +238,32 @@ t.test('a row that no longer matches the filter says so, and stays in its place'
   t.same(await outcomes.allInnerTexts(), ['under way', 'no longer in this list', 'under way'])
 })
 
-t.test('if the results of a search are no longer kept, its open page says so', { skip }, async t => {
-  const { sandbox, labUrl } = await openLab(t)
-  await startMany(sandbox, 1)
-  const { page } = await openPage(t)
-  await page.goto(labUrl)
-  await page.getByLabel('Search').fill('under')
-  await page.getByRole('button', { name: 'Search' }).click()
-  await page.getByText('Live', { exact: true }).waitFor()
-  const headers = { origin: labUrl, host: new URL(labUrl).host, 'content-type': 'application/x-www-form-urlencoded' }
-  for (let count = 0; count < 50; count++)
-    await sandbox.lab!.inject({ method: 'POST', url: '/search', headers, payload: 'text=other' })
-  await startMany(sandbox, 1)
-  await page.getByText('The results of this search are no longer kept.').waitFor()
-})
+t.test(
+  'if the laboratory no longer keeps the results of a search, the open page of the search says so',
+  { skip },
+  async t => {
+    const { sandbox, labUrl } = await openLab(t)
+    await startMany(sandbox, 1)
+    const { page } = await openPage(t)
+    await page.goto(labUrl)
+    await page.getByLabel('Search').fill('under')
+    await page.getByRole('button', { name: 'Search' }).click()
+    await page.getByText('Live', { exact: true }).waitFor()
+    const headers = { origin: labUrl, host: new URL(labUrl).host, 'content-type': 'application/x-www-form-urlencoded' }
+    for (let count = 0; count < 50; count++)
+      await sandbox.lab!.inject({ method: 'POST', url: '/search', headers, payload: 'text=other' })
+    await startMany(sandbox, 1)
+    await page.getByText('The results of this search are no longer kept.').waitFor()
+  },
+)
 
-t.test('a hidden page of faults closes its connection, and a shown page connects again', { skip }, async t => {
-  const { sandbox, labUrl } = await openLab(t)
-  const { context, page } = await openPage(t)
-  await page.addInitScript(`
+t.test(
+  'if the page of faults is hidden, it closes its connection; when the page is shown again, it connects again',
+  { skip },
+  async t => {
+    const { sandbox, labUrl } = await openLab(t)
+    const { context, page } = await openPage(t)
+    await page.addInitScript(`
     streams = []
     const Stream = EventSource
     EventSource = function (url) {
@@ -261,24 +272,25 @@ t.test('a hidden page of faults closes its connection, and a shown page connects
       return stream
     }
   `)
-  const states = () => page.evaluate('streams.map(({ readyState }) => readyState)')
-  const untilConnected = async () => {
-    while (!(await page.evaluate('streams.at(-1)?.readyState === 1'))) await setImmediate()
-  }
-  const { access_token: token } = await getTokens(sandbox)
-  sandbox.faults!.order({ fault: 'list-503' })
-  await page.goto(`${labUrl}/faults`)
-  await untilConnected()
-  await setHidden(page, true)
-  t.same(await states(), [2])
-  // The laboratory refuses the next connection, for example because too many pages are open.
-  await context.route('**/live', route => route.fulfill({ status: 503 }))
-  const refused = page.waitForResponse(response => response.status() === 503)
-  await setHidden(page, false)
-  await refused
-  await context.unroute('**/live')
-  await untilConnected()
-  const headers = { authorization: `Bearer ${token}` }
-  t.equal((await sandbox.api.inject({ url: '/apps/v1', headers })).statusCode, 503)
-  await page.locator('#ordered').getByText('Happened once').waitFor()
-})
+    const states = () => page.evaluate('streams.map(({ readyState }) => readyState)')
+    const untilConnected = async () => {
+      while (!(await page.evaluate('streams.at(-1)?.readyState === 1'))) await setImmediate()
+    }
+    const { access_token: token } = await getTokens(sandbox)
+    sandbox.faults!.order({ fault: 'list-503' })
+    await page.goto(`${labUrl}/faults`)
+    await untilConnected()
+    await setHidden(page, true)
+    t.same(await states(), [2])
+    // The laboratory refuses the next connection, for example because too many pages are open.
+    await context.route('**/live', route => route.fulfill({ status: 503 }))
+    const refused = page.waitForResponse(response => response.status() === 503)
+    await setHidden(page, false)
+    await refused
+    await context.unroute('**/live')
+    await untilConnected()
+    const headers = { authorization: `Bearer ${token}` }
+    t.equal((await sandbox.api.inject({ url: '/apps/v1', headers })).statusCode, 503)
+    await page.locator('#ordered').getByText('Happened once').waitFor()
+  },
+)

@@ -122,7 +122,7 @@ t.test(
     await page.getByLabel('Find a fault').pressSequentially('exchange late')
     await saysNow('2 faults found')
     t.equal(await page.evaluate(focused), 'words', 'the search field must keep the focus')
-    t.match(page.url(), 'words=exchange+late', 'a reload shows the same')
+    t.match(page.url(), 'words=exchange+late', 'a reload must show the same logins')
 
     await page.locator('#fault-exchange-late summary').click()
     await page.locator('#exchange-late-seconds').fill('61')
@@ -198,7 +198,7 @@ t.test('without JavaScript, forms let a visitor find faults, order them and canc
     .waitFor()
   t.match(page.url(), /words=exchange\+late&.*#fault-exchange-late$/)
   const entry = await page.locator('#fault-exchange-late').boundingBox()
-  t.ok(entry!.y >= 0 && entry!.y < 800, `the page shows the fault: ${entry!.y}`)
+  t.ok(entry!.y >= 0 && entry!.y < 800, `the page must have scrolled to the fault: ${entry!.y}`)
   await page.getByRole('button', { name: 'Cancel exchange-late' }).click()
   await page.getByText('Cancelled 1 fault.').waitFor()
   await page.getByRole('heading', { name: 'Faults that you have ordered: 0 waiting' }).waitFor()

@@ -1,5 +1,5 @@
-// Sends many requests at once on one connection. The sandbox answers a few of them, and closes the connection if there
-// are more.
+// Sends many requests at once on one connection. The sandbox answers a few requests. If there are more, it closes the
+// connection.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -42,7 +42,8 @@ t.test(
         const socket = connect(port, '127.0.0.1').on('error', () => undefined)
         await once(socket, 'connect')
         socket.pause().write(flood(path))
-        // The test has read nothing so far. To notice that the connection was closed, the socket must start to read.
+        // The test has read nothing so far. A socket notices only while it reads that the connection was closed, so the
+        // sockets start to read.
         await new Promise(resolve => socket.once('close', resolve).resume())
       })
       await Promise.all(cut)

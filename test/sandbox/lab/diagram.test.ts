@@ -98,7 +98,7 @@ t.test(
       exchangeOf('another'),
     )
     t.equal(lost[1]!.before, undefined, 'the browser can repeat the login request without the client')
-    t.equal(lost[2]!.after, undefined, 'the code was not exchanged, so nothing shows that it arrived')
+    t.equal(lost[2]!.after, undefined, 'nobody has exchanged the code, so no request proves that the code has arrived')
     t.equal(lost[2]!.isArrivalUnknown, true)
   },
 )

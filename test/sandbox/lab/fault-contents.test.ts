@@ -124,7 +124,7 @@ t.test('each fault in the redirect to the client does exactly what its name says
   const { sandbox, order } = await buildFaultLab(t)
   const goBack = await signInOnce(sandbox)
   const usual = await goBack()
-  // Of the faults in the redirect, those that have no required option.
+  // The faults in the redirect that have no required option.
   const names = namesOf(/^redirect-/).filter(
     name => !Object.values(catalogue.get(name)!.options).some(one => one.isRequired),
   )

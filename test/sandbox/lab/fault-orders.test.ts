@@ -11,7 +11,7 @@ import { buildFaultLab } from './support/fault-lab.ts'
 const own = { clientId: seeded.clientId }
 
 t.test(
-  'the catalogue lists the name, effect and options of each fault, and says whether it happens before or after the platform acts',
+  'the catalogue lists the name, effect and options of each fault, and says whether the fault happens before or after the platform acts',
   async t => {
     const { call } = await buildFaultLab(t)
     const { faults } = (await call('GET', '/lab/v1/faults/catalogue')).json()
@@ -188,7 +188,7 @@ t.test(
     t.match(await refused('DELETE', 'faults', { clientId: 'mine' }), {
       body: [/takes no body.*parameters of this call are clientId/],
     })
-    t.equal((await call('GET', '/lab/v1/faults')).json().faults.length, 2, 'no fault may be removed')
+    t.equal((await call('GET', '/lab/v1/faults')).json().faults.length, 2, 'the refused calls must not remove a fault')
     t.same((await call('DELETE', '/lab/v1/faults?clientId=mine')).json(), { removed: 1 })
   },
 )
@@ -302,27 +302,30 @@ t.test(
   },
 )
 
-t.test('calls with an opaque access token belong to the login that got this token, also for a fault', async t => {
-  const { sandbox, order, call } = await buildFaultLab(t)
-  const state = 'a-state-of-enough-characters'
-  await order('exchange-opaque-access-token')
-  const { access_token: token } = (await exchange(sandbox, { code: await getCode(sandbox, { state }), state })).json()
-  const listStatus = async () =>
-    (await sandbox.api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${token}` } })).statusCode
-  t.equal(await listStatus(), 200)
-  await order('list-503', { state })
-  t.equal(await listStatus(), 503)
-  const { logins } = (await call('GET', '/lab/v1/logins')).json()
-  t.equal(logins.length, 1, 'the calls are not in an entry of their own')
-  const { steps } = (await call('GET', `/lab/v1/logins/${logins[0].id}`)).json()
-  t.same(
-    steps.slice(-2).map(({ route }: { route: string }) => route),
-    ['/apps/v1', '/apps/v1'],
-  )
-})
+t.test(
+  'a call with an opaque access token belongs to the login that got this token, and a fault for this login happens to the call',
+  async t => {
+    const { sandbox, order, call } = await buildFaultLab(t)
+    const state = 'a-state-of-enough-characters'
+    await order('exchange-opaque-access-token')
+    const { access_token: token } = (await exchange(sandbox, { code: await getCode(sandbox, { state }), state })).json()
+    const listStatus = async () =>
+      (await sandbox.api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${token}` } })).statusCode
+    t.equal(await listStatus(), 200)
+    await order('list-503', { state })
+    t.equal(await listStatus(), 503)
+    const { logins } = (await call('GET', '/lab/v1/logins')).json()
+    t.equal(logins.length, 1, 'the calls must be steps of the login')
+    const { steps } = (await call('GET', `/lab/v1/logins/${logins[0].id}`)).json()
+    t.same(
+      steps.slice(-2).map(({ route }: { route: string }) => route),
+      ['/apps/v1', '/apps/v1'],
+    )
+  },
+)
 
 t.test(
-  'if an order contains a state value, its fault happens only to the login with this state, including later calls of this login, which no longer carry the state',
+  'if an order contains a state value, the fault happens only to the login with this state, and also to later calls of this login, which do not contain the state',
   async t => {
     const { order, sandbox } = await buildFaultLab(t)
     const [one, two] = ['state-of-one-suite-0123456789', 'state-of-the-other-0123456789']
@@ -332,7 +335,7 @@ t.test(
     t.ok(tokens.access_token)
     const code = await codeOf(two)
     t.equal((await exchange(sandbox, { code, state: two })).statusCode, 503)
-    t.equal((await exchange(sandbox, { code, state: two })).statusCode, 200, 'the platform had not acted')
+    t.equal((await exchange(sandbox, { code, state: two })).statusCode, 200, 'the fault must not have used up the code')
     for (const state of [two, one]) {
       await order('refresh-503', { state })
       await order('list-503', { state })

@@ -179,7 +179,7 @@ t.test(
     )
     t.equal(back.statusCode, 303)
     t.match(back.headers.location, /#fault-list-answer$/)
-    t.equal((await list(token)).statusCode, 200, 'the first request passes')
+    t.equal((await list(token)).statusCode, 200, 'the fault must skip the first request')
     const answer = await list(token)
     t.match(
       [answer.statusCode, answer.headers['content-type'], answer.body],
@@ -246,7 +246,7 @@ t.test(
       t.match(new RegExp(`id="${id}">([^<]*)`).exec(form)?.[1], message, words)
       t.match(answer.body, new RegExp(`<details class="fault" id="fault-${name}" open>`), words)
     }
-    t.same(await ordered(), [], 'no fault may be ordered')
+    t.same(await ordered(), [], 'a refused form must not order a fault')
   },
 )
 
@@ -291,20 +291,23 @@ t.test('a fault that has already happened cannot be cancelled, and stays in the 
   t.match(await ordered(), [{ fault: 'list-503', status: 'used up' }])
 })
 
-t.test('the list of faults names a fault for one login, and says how many requests will still pass', async t => {
-  const { sandbox, order, get, list, call } = await openFaultPage(t)
-  const { access_token: token } = await getTokens(sandbox)
-  await call('POST', '/lab/v1/faults', { fault: 'refresh-503', state: 'of-one-login' })
-  await call('POST', '/lab/v1/faults', { fault: 'refresh-500', state: 'of-one-login', clientId: seeded.clientId })
-  const confirmation = await get((await order('list-503', { skip: '3' })).headers.location!)
-  t.match(confirmation.body, /waits for the next matching request, after 3 requests\. /)
-  await list(token)
-  await list(token)
-  const { body } = await get('/faults')
-  t.match(body, /list-503<\/code> for all clients: <strong>1 use remains<\/strong>, after 1 request\./)
-  t.match(body, /refresh-503<\/code> for one login: /)
-  t.match(body, /refresh-500<\/code> for one login of <bdi>/)
-})
+t.test(
+  'the list of faults says whether a fault is only for one login, and how many requests the fault will still skip',
+  async t => {
+    const { sandbox, order, get, list, call } = await openFaultPage(t)
+    const { access_token: token } = await getTokens(sandbox)
+    await call('POST', '/lab/v1/faults', { fault: 'refresh-503', state: 'of-one-login' })
+    await call('POST', '/lab/v1/faults', { fault: 'refresh-500', state: 'of-one-login', clientId: seeded.clientId })
+    const confirmation = await get((await order('list-503', { skip: '3' })).headers.location!)
+    t.match(confirmation.body, /waits for the next matching request, after 3 requests\. /)
+    await list(token)
+    await list(token)
+    const { body } = await get('/faults')
+    t.match(body, /list-503<\/code> for all clients: <strong>1 use remains<\/strong>, after 1 request\./)
+    t.match(body, /refresh-503<\/code> for one login: /)
+    t.match(body, /refresh-500<\/code> for one login of <bdi>/)
+  },
+)
 
 t.test(
   'a search on the page of faults finds all faults that contain all of the words, and says if only the first 100 are shown',

@@ -19,8 +19,7 @@ interface Wire {
   /** Returns true when the client has read enough of the answer. */
   enough?: (text: string, pieces: number) => boolean
   /**
-   * True if the fault sends no answer. Then the client closes the connection when it is certain that no answer will
-   * come.
+   * True if the fault sends no answer. Then the client closes the connection as soon as no answer can come any more.
    */
   isSilent?: true
   isRight(raw: Raw): boolean

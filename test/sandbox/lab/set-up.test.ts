@@ -428,7 +428,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `a reset of one suite keeps failures that all suites share, such as wrong secrets of the seeded client, and a reset of all suites deletes them (${database.name})`,
+    `a reset of one suite keeps failures that all suites share, such as wrong secrets of the seeded client; a reset of all suites deletes these failures (${database.name})`,
     async t => {
       const { sandbox, lab } = await start(t)
       const guess = async () => (await exchange(sandbox, { client_secret: 'wrong' })).statusCode
@@ -475,7 +475,7 @@ for (const database of await openDatabases(t)) {
       t.match(
         changed.json(),
         { accessTokenSeconds: 86_400, codeSeconds: 60 },
-        'the lifetimes must be those of the settings again',
+        'the client must have the lifetimes from the settings again',
       )
       t.equal((await lab('PUT', `applications/${seeded.clientId}/lifetimes`, { codeSeconds: 9 })).statusCode, 200)
     },

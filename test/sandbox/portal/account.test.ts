@@ -208,7 +208,11 @@ t.test(
     t.match(page.body, '<a href="/account/groups">Create a group</a>')
     const shown = await submitForm(browser, page, '/account/token')
     t.equal(shown.statusCode, 200)
-    t.equal(readCopyable(shown.body).length, 3, 'the token, the line that reads it, and the line that lists')
+    t.equal(
+      readCopyable(shown.body).length,
+      3,
+      'the token, the line that reads the token, and the command that lists applications',
+    )
   },
 )
 
@@ -301,7 +305,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `a user can end one access token or all access tokens from the token page, and is first asked for confirmation (${database.name})`,
+    `a user can end one access token or all access tokens on the token page; the portal first asks for confirmation (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const [own, other] = [await openAsDeveloper(sandbox), await openAsNewcomer(sandbox)]
@@ -343,7 +347,11 @@ for (const database of databases) {
       t.match(none.body, 'All your access tokens have ended.')
       t.match(none.body, 'You have no valid access tokens.')
       t.strictSame(await statuses(), [401, 401, 401, 200])
-      t.equal(locationOf(await own.get('/account/token/end')), '/account/token', 'there is nothing to end')
+      t.equal(
+        locationOf(await own.get('/account/token/end')),
+        '/account/token',
+        'without a valid token the page must lead to the list',
+      )
     },
   )
 
@@ -438,7 +446,7 @@ for (const database of databases) {
       store.transaction = async work => first().then(() => transaction(work))
       const answer = await start()
       t.notMatch(`${answer.headers.location} ${answer.body}`, /[?&]code=/, who)
-      t.equal(answer.statusCode, who === 'a script' ? 403 : 200, 'the answer must ask again')
+      t.equal(answer.statusCode, who === 'a script' ? 403 : 200, 'the portal must ask for consent again')
 
       await allow()
       // The code is stored, but its transaction has not ended yet. The withdrawal must wait for this transaction.

@@ -206,7 +206,7 @@ for (const database of await openDatabases(t)) {
         sandbox.passTime(10)
         await revoke(sandbox, token)
       }
-      t.equal(await isAccepted(sandbox, kept.access_token), true, 'only live grants may count')
+      t.equal(await isAccepted(sandbox, kept.access_token), true, 'grants that have ended must not count')
       t.ok((await countGrants(sandbox)) <= 103, `${await countGrants(sandbox)} rows`)
     },
   )

@@ -108,7 +108,7 @@ for (const database of await openDatabases(t)) {
       }
       await whileAhead(sandbox, async () => {
         for (let count = 1; count <= 5; count += 1) t.equal(await ask(), count)
-        t.equal(await ask(), 5, 'no further mail may be sent')
+        t.equal(await ask(), 5, 'the portal must not send another mail')
       })
       t.equal(await ask(), 6)
     },

@@ -60,7 +60,11 @@ for (const database of databases) {
           t.strictSame(await rows(), [])
         }
       const answer = await developer.submit(page, { decision: 'allow' })
-      t.match(answer.headers.location, `${seeded.redirectUri}?code=`, 'the page must still be valid for its own user')
+      t.match(
+        answer.headers.location,
+        `${seeded.redirectUri}?code=`,
+        'the page must still be valid for the user to whom the portal has shown it',
+      )
     },
   )
 

@@ -59,7 +59,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `TK-10: if a used code is sent again with another state, redirect URI or verifier, its tokens end at once (${database.name})`,
+    `TK-10: if a used code is sent again with another state, redirect URI or verifier, the tokens from this code end at once (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const code_verifier = 'v'.repeat(43)
@@ -209,7 +209,7 @@ t.test(
 )
 
 t.test(
-  'TK-03, TK-15: every answer to an exchange is JSON that must not be cached or sniffed, and that no other origin can read',
+  'TK-03, TK-15: every answer to an exchange is JSON; browsers must not cache or sniff the answer, and no other origin can read it',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const url = '/api/exchangeToken'

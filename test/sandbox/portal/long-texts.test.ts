@@ -22,7 +22,7 @@ interface Call {
 }
 
 /**
- * Does the work three times. Returns the shortest processor time of this process, in ms, and the result of that run.
+ * Runs `work` three times. Returns the shortest processor time of the three runs, in ms, and the result of this run.
  */
 async function measure<T>(work: () => T | Promise<T>): Promise<{ ms: number; result: T }> {
   const tries = []

@@ -149,7 +149,7 @@ t.test(
     t.strictSame(
       (await readMailbox(sandbox)).map(({ to }) => to),
       [email],
-      'no mail may be sent to an address without an account',
+      'the portal must not send mail to an address without an account',
     )
     t.equal((await forget(sandbox, 'no address')).statusCode, 422)
     t.equal((await forget(sandbox, 'nul\0@example.test')).statusCode, 422)
@@ -181,7 +181,7 @@ t.test(
 
 for (const database of databases)
   t.test(
-    `PS-06: if a stranger prevents a user from signing in, the user can still reset the password, and vice versa (${database.name})`,
+    `PS-06: even if a stranger locks an account and requests many reset links, the user can still get a reset link and reset the password (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { lab, databaseUrl, trustedProxies: ['127.0.0.1'] })

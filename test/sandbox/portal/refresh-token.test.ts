@@ -168,7 +168,11 @@ t.test('RF-01: each mistake in a renewal gets its own error, and the refresh tok
     t.equal(answer.headers['cache-control'], 'no-store')
   }
   const good = await refresh(sandbox, token, { state: 'its-state', redirect_uri: seeded.redirectUri })
-  t.match(good.json(), { state: 'its-state' }, 'the answer must repeat the state, and ignore fields of other grants')
+  t.match(
+    good.json(),
+    { state: 'its-state' },
+    'the portal must repeat the state, and must ignore fields of other grants',
+  )
 })
 
 t.test('RF-01: a renewal accepts a JSON body, and if a field is repeated, the error is invalid_request', async t => {

@@ -222,7 +222,7 @@ t.test(
       t.equal(browser.cookies.has('__Host-portal-session'), false)
     }
     const users = await sandbox.store.read.selectFrom('users').select('email').execute()
-    t.same(users, [{ email: seeded.email }], 'no account may be made')
+    t.same(users, [{ email: seeded.email }], 'the portal must not make an account')
   },
 )
 

@@ -195,7 +195,7 @@ t.test(
     ]
     for (const headers of foreign)
       t.equal((await post(sandbox, 'authorizeApplication', fields, { cookie, ...headers })).statusCode, 403)
-    t.match((await browser.get(startUrl())).body, /wants to sign you in/, 'no consent may be stored')
+    t.match((await browser.get(startUrl())).body, /wants to sign you in/, 'the portal must not store a consent')
     const answer = await post(sandbox, 'authorizeApplication', fields, { cookie })
     t.equal(answer.statusCode, 200)
     t.strictSame(answer.json(), fields)

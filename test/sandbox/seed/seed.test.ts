@@ -178,7 +178,7 @@ for (const database of await openDatabases(t)) {
         await store.transaction(async db => {
           await lockApplication(db, seeded.clientId)
           const maker = { userId: 'somebody', clientId: null }
-          await addClientSecret(db, seeded.clientId, 'the hash of the call', { maker, now: now() })
+          await addClientSecret(db, seeded.clientId, 'the hash that the call stores', { maker, now: now() })
           starting = start(t, url, { clientSecret })
           const countWaiting = sql<{ count: number }>`select count(*)::int as count from pg_locks where not granted`
           while (((await countWaiting.execute(store.read)).rows[0]?.count ?? 0) === 0) await setImmediate()

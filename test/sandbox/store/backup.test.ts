@@ -31,7 +31,7 @@ async function makeSqlitePlace(t: Test): Promise<Place> {
     url,
     async backUp() {
       t.match(await runCommand('backup', { DATABASE_URL: url }, copy), { exitCode: 0, stderr: '' })
-      t.equal(statSync(copy).mode & 0o777, 0o600, 'only the owner may read the copy')
+      t.equal(statSync(copy).mode & 0o777, 0o600, 'only the owner must be able to read the copy')
     },
     async restore() {
       const restored = await makeSqliteUrl(t)
@@ -69,7 +69,7 @@ async function restoresWhole(t: Test, { url, backUp, restore }: Place): Promise<
   await backUp()
   const during = await load.stop()
   t.ok(during.answers > 5, `${during.answers} calls were answered meanwhile`)
-  t.strictSame([during.surprises, during.unanswered], [[], 0], 'no request may notice the backup')
+  t.strictSame([during.surprises, during.unanswered], [[], 0], 'the backup must not disturb any request')
   await sandbox.stop()
 
   const databaseUrl = await restore()

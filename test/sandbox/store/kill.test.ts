@@ -17,8 +17,8 @@ if (kills > 5) t.setTimeout(0)
 const clock = () => new Date()
 
 /**
- * Starts a sandbox that ends abruptly, as after kill -9. It ends as soon as the database has carried out a statement
- * that begins with `statement`.
+ * Starts a sandbox that ends abruptly, as after kill -9. The sandbox ends as soon as the database has carried out a
+ * statement that begins with `statement`.
  */
 async function startEndingAfter(t: Test, databaseUrl: string, statement: string): Promise<SandboxProcess> {
   const nodeOptions = `--import ${fileURLToPath(new URL('../support/end-after.ts', import.meta.url))}`
@@ -39,7 +39,11 @@ for (const database of await openDatabases(t)) {
       await t.rejects(create(), { code: 'ECONNRESET' })
       await victim.kill()
       t.strictSame(await findHalves(databaseUrl), [])
-      t.equal((await call('GET', '/apps/v1')).json().ItemList.length, 1, 'only the seeded application may exist')
+      t.equal(
+        (await call('GET', '/apps/v1')).json().ItemList.length,
+        1,
+        'no application must exist except the seeded one',
+      )
       t.equal(
         (await call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode,
         201,

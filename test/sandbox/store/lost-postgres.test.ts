@@ -46,8 +46,8 @@ interface RoleAndDatabase {
   name: string
 }
 
-// For each reason why a running server can refuse every new connection: the statement that makes it refuse connections,
-// and the statement that makes it accept them again.
+// The reasons why a running server can refuse every new connection. Each reason has two statements: after the first,
+// the server refuses connections, and after the second, it accepts connections again.
 const refusals: Record<string, (at: RoleAndDatabase) => { refuse: string; accept: string }> = {
   'the database is closed to connections': ({ name }) => ({
     refuse: `alter database ${name} with allow_connections false`,

@@ -47,7 +47,8 @@ for (const database of await openDatabases(t)) {
     t.ok(asked.length > 20, `${asked.length} statements`)
     for (const statement of asked) {
       const scans = await recorder.findScans(statement)
-      // These three may be scanned: sandbox_schema has one row, keys has few rows, and an inner query limits `portion`.
+      // A statement may read all rows of these three: sandbox_schema has one row, keys has few rows, and an inner query
+      // limits `portion`.
       t.strictSame(
         scans.filter(scan => !/\b(sandbox_schema|keys|portion)\b/.test(scan)),
         [],

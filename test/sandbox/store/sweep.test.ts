@@ -121,7 +121,7 @@ for (const database of await openDatabases(t)) {
       const { store, portions } = watchPortions(sandbox.store, count => count === 12 && stop.abort())
       await sweep(store, sandbox.now(), stop.signal)
       t.equal(portions.length, 12)
-      t.ok((await count(store, 'grants')) > before, 'the sweep must stop when it is told to')
+      t.ok((await count(store, 'grants')) > before, 'the sweep must stop when the test tells it to stop')
       const waits: number[] = []
       let isSwept = false
       // Counts the turns of the event loop, because in each turn the process could begin to handle a request.
