@@ -11,8 +11,8 @@ const isCallback = ({ seen }: Exchange) => seen.url.startsWith('/exchangeToken')
 const isCreation = ({ seen }: Exchange) => seen.method === 'POST' && seen.url === '/applications'
 
 /**
- * Breaks the connections of the first matching requests before these requests reach the client. If `after` is true, it
- * breaks them after the client has answered.
+ * Breaks the connections of the first matching requests before these requests reach the client. If `after` is true, the
+ * connections break only after the client has answered.
  */
 function cutFirst(front: Front, fits: (exchange: Exchange) => boolean, { times = 1, after = false } = {}): void {
   let cuts = 0

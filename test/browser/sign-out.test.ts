@@ -68,7 +68,7 @@ t.test(
     )
     await signIn(page, both)
     const before = await context.cookies(publicUrl)
-    t.equal(new Set(before.map(({ name }) => name)).size, before.length, 'no two cookies may have the same name')
+    t.equal(new Set(before.map(({ name }) => name)).size, before.length, 'each cookie must have its own name')
 
     // The portal does not ask for the password, so the visitor must still be signed in at the portal.
     await page.goto(`${publicUrl}/login?returnTo=/applications/new`)

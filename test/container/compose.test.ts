@@ -225,7 +225,11 @@ t.test('PS-06: in compose.scale.yaml, the sandbox accepts the visitor’s addres
   t.match(scaled.networks?.default, { ipam: { config: [{ subnet: /\.0\/24$/, ip_range: /\.128\/25$/ }] } })
   t.match(sandbox?.networks, ['default', 'store'])
   for (const [name, { networks }] of Object.entries(others)) t.ok(!networks || Array.isArray(networks), name)
-  t.strictSame(configsOf(t, single).sandbox.trustedProxies, [], 'without compose.scale.yaml no proxy may be trusted')
+  t.strictSame(
+    configsOf(t, single).sandbox.trustedProxies,
+    [],
+    'without compose.scale.yaml the sandbox must not trust a proxy',
+  )
   t.end()
 })
 

@@ -47,7 +47,7 @@ t.test('CT-03: only the files that the images need are sent to Docker for the bu
   const [first, ...rest] = readFileSync('.dockerignore', 'utf8')
     .split('\n')
     .filter(line => line && !line.startsWith('#'))
-  t.equal(first, '*', 'by default, no file may be sent')
+  t.equal(first, '*', 'by default, Docker must not get any file')
   for (const line of rest)
     t.match(
       line,

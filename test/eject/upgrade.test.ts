@@ -161,7 +161,7 @@ for (const options of [[], ['--bare', '--sandbox']])
       t.same(
         [...paths].filter(path => upgraded[path] !== fresh[path]),
         [],
-        'no other file may differ',
+        'all other files must be equal',
       )
       t.match(upgraded['package.json'], 'set-cookie-parser')
       t.notMatch(upgraded['package-lock.json'], 'fast-check')
@@ -290,7 +290,7 @@ t.test('if an upgrade cannot finish, it says why and changes nothing', async t =
     t.match(output, says)
     t.match(output, /Nothing was changed\.\n$/)
     t.notMatch(output, /^ +at /m, 'the output must not contain a stack trace')
-    t.same(listFiles(starter), before, 'no file may change')
+    t.same(listFiles(starter), before, 'the command must not change any file')
     starter.run('git', 'reset', '--hard', '--quiet')
     starter.run('git', 'clean', '--force', '--quiet', '-d')
     if (/^my client/.test(starter.run('git', 'log', '-1', '--format=%s').output)) continue

@@ -70,7 +70,7 @@ t.test(
   },
 )
 
-t.test('if a connection has ended, the job deletes it, and the visitor may connect again', async t => {
+t.test('if a connection has ended, the job deletes it, and the visitor can connect again', async t => {
   const { rows, runBoth, notes, expire, client } = await connectAndLeave(t)
   const [{ refresh_token: refreshToken }] = await rows()
   await client.signIn.revokeConnection(refreshToken)

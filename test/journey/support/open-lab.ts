@@ -26,7 +26,7 @@ export function openLab(labUrl: string) {
   return {
     ask,
 
-    /** Orders a fault. By default, the fault happens once. `more` can contain another number. */
+    /** Orders a fault. By default, the fault happens once. `more` can contain another number of times. */
     order: (fault: string, more: object = {}) => ask<{ id: string }>('POST', 'faults', { fault, ...more }),
 
     removeFaults: () => ask('DELETE', 'faults'),

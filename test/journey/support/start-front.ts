@@ -89,8 +89,8 @@ export async function startFront(t: Teardown, port: number, targets: number[]) {
       cut()
     }
   })
-  // This timeout is as long as the client's. With a shorter timeout, browsers would repeat requests, because idle
-  // connections would be closed.
+  // This timeout is as long as the client's timeout. With a shorter timeout, the load balancer would close idle
+  // connections, and browsers would repeat requests.
   server.keepAliveTimeout = 72_000
   server.listen(port, 'localhost')
   await once(server, 'listening')

@@ -18,7 +18,7 @@ const refreshing = (to: string): Answer => ({
 
 const situations: Record<string, { answers: Record<string, Answer>; steps: Step[] }> = {
   typed: { answers: {}, steps: [{ visit: '{client}/' }] },
-  'a typed address that redirects to another site, which redirects back': {
+  'a typed address, a redirect to another site, and a redirect back': {
     answers: { 'client/login': sentOn(302, '{other}/portal'), 'other/portal': sentOn(302, '{client}/back') },
     steps: [{ visit: '{client}/login' }],
   },
@@ -38,7 +38,7 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
     answers: { 'other/page': link('{client}/next'), 'client/next': link('/after') },
     steps: [{ visit: '{other}/page' }, { press: 'Go' }, { press: 'Go' }],
   },
-  'a link to the same site, which redirects to another site, which redirects back': {
+  'a link to the same site, a redirect to another site, and a redirect back': {
     answers: {
       'client/page': link('/login'),
       'client/login': sentOn(302, '{other}/portal'),
@@ -46,7 +46,7 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
     },
     steps: [{ visit: '{client}/page' }, { press: 'Go' }, 'reload'],
   },
-  'a link to the same site, which redirects to another port, which redirects back': {
+  'a link to the same site, a redirect to another port, and a redirect back': {
     answers: {
       'client/page': link('/login'),
       'client/login': sentOn(302, '{sibling}/portal'),
@@ -54,7 +54,7 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
     },
     steps: [{ visit: '{client}/page' }, { press: 'Go' }, 'reload'],
   },
-  'a link on another site, which redirects to the client': {
+  'a link on another site to a page that redirects to the client': {
     answers: { 'other/page': link('/out'), 'other/out': sentOn(302, '{client}/back') },
     steps: [{ visit: '{other}/page' }, { press: 'Go' }],
   },
@@ -140,7 +140,7 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
     },
     steps: [{ visit: '{other}/page' }, { press: 'Go' }],
   },
-  'a meta refresh to another site, which redirects back': {
+  'a meta refresh to another site, and a redirect back': {
     answers: { 'client/start': refreshing('{other}/portal'), 'other/portal': sentOn(302, '{client}/back') },
     steps: [{ visit: '{client}/start' }],
   },
@@ -170,7 +170,7 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
     },
     steps: [{ visit: '{client}/page' }, { send: 'Go' }],
   },
-  'a sandboxed page that may not send a form': {
+  'a sandboxed page that is not allowed to send a form': {
     answers: {
       'client/page': { ...form('/next'), headers: { 'content-security-policy': 'sandbox allow-same-origin' } },
     },
@@ -195,7 +195,7 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
 
 /** A form on the client's page is sent to another site, which answers with a redirect. */
 const answered = [302, 303, 307].map(status => ({
-  name: `navigations: a form to another site, which redirects back with status ${status}`,
+  name: `navigations: a form to another site that redirects back with status ${status}`,
   answers: { 'client/page': form('{other}/take'), 'other/take': sentOn(status, '{client}/back') },
   steps: [{ visit: '{client}/page' }, { send: 'Go' }],
 }))
