@@ -72,7 +72,7 @@ const clientArrows: [path: string, mayImport: RegExp][] = [
   ['settings.ts', /^(read-settings|secret)\.ts$/],
   ['sign-in/protocol/', /^sign-in\/protocol\/|^(upstream|errors|secret)\.ts$/],
   ['sign-in/', /^(sign-in|web)\/|^(upstream|errors|expiring-map|secret|texts)\.ts$|^operations\/request-log\.ts$/],
-  // The only thing that web may import from sign-in is the type of the visitor: every page shows the visitor.
+  // From sign-in, web may import only the type of the visitor, because every page shows the visitor.
   [
     'web/',
     /^web\/|^(errors|expiring-map|secret|texts|sign-in\/visitor)\.ts$|^operations\/(request-log|connections)\.ts$/,
@@ -186,7 +186,7 @@ t.test(
   'in the sandbox, no file in applications/, groups/, people/ and grants/ imports anything that deals with HTTP',
   async t => {
     const paths = globSync('src/sandbox/{applications,groups,people,grants}/*.ts')
-    t.ok(paths.length > 10 || sandboxFiles.length === 0, 'a starter may have no sandbox')
+    t.ok(paths.length > 10 || sandboxFiles.length === 0, 'some starters have no sandbox')
     for (const path of paths) {
       t.notMatch(importsOf(path).join('\n'), /^fastify|sandbox\/http\//m, path)
       t.notMatch(read(path), /statusCode|\breply\b/, path)
@@ -199,7 +199,7 @@ t.test(
   async t => {
     const naming = globSync('src/sandbox/**/*.ts').filter(path => /\bremoved_at\b/.test(read(path)))
     const inStore = ['src/sandbox/store/present-applications.ts', 'src/sandbox/store/schema.ts']
-    // A starter may have no sandbox.
+    // Some starters have no sandbox.
     t.same(naming.filter(path => !path.includes('/migrations')).toSorted(), sandboxFiles.length === 0 ? [] : inStore)
     for (const path of globSync('src/sandbox/**/*.ts').filter(path => !path.includes('/store/')))
       t.notMatch(importsOf(path).join('\n'), /^kysely/m, path)
@@ -344,7 +344,8 @@ t.test('every script, link and path in a document exists', async t => {
 })
 
 t.test('SC-09: the code never turns text into code, markup or patterns, and never starts a program', async t => {
-  // These two files may do so: a developer tells the conformance command which client to start, and gives it a pattern.
+  // In these two files it is allowed: a developer tells the conformance command which client to start, and gives it a
+  // pattern.
   const allowed = ['src/conformance/client-process.ts', 'src/conformance/settings.ts']
   for (const path of [...globSync('src/**/*.ts'), ...globSync('views/**/*.{eta,js}')]) {
     if (allowed.includes(path)) continue

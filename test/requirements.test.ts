@@ -31,7 +31,7 @@ t.test('every id of a rule that occurs in code, tests or documents is defined', 
 })
 
 t.test(
-  'every MUST has a test or a check, and every other rule has a test, a check or a stated reason for having neither',
+  'every MUST has a test or a check, and every other rule has a test, a check, or a stated reason why it has none',
   async t => {
     const tests = findTests()
     const without = Object.keys(rules).filter(id => !tests.has(id) && findChecks(id).length === 0)

@@ -368,15 +368,22 @@ t.test('UP-10: a portal or an API without https is refused, except on loopback',
   }
 })
 
-t.test('UP-10: an internal address may be plain http, because the operator has set it on purpose', async t => {
-  const config = readConfig({ ...good, LOGIN_INTERNAL_URL: 'http://portal:4000/', API_INTERNAL_URL: 'http://api:4001' })
-  t.match(config, {
-    loginUrl: 'https://portal.test',
-    loginInternalUrl: 'http://portal:4000',
-    apiUrl: 'https://api.test',
-    apiInternalUrl: 'http://api:4001',
-  })
-})
+t.test(
+  'UP-10: plain http is allowed for an internal address, because the operator has set this address on purpose',
+  async t => {
+    const config = readConfig({
+      ...good,
+      LOGIN_INTERNAL_URL: 'http://portal:4000/',
+      API_INTERNAL_URL: 'http://api:4001',
+    })
+    t.match(config, {
+      loginUrl: 'https://portal.test',
+      loginInternalUrl: 'http://portal:4000',
+      apiUrl: 'https://api.test',
+      apiInternalUrl: 'http://api:4001',
+    })
+  },
+)
 
 t.test('UP-09: certificate checks cannot be switched off', async t => {
   refuses(t, { NODE_TLS_REJECT_UNAUTHORIZED: '0' }, 'NODE_TLS_REJECT_UNAUTHORIZED')

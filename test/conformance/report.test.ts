@@ -86,7 +86,7 @@ t.test(
         'once',
         async () => {
           if (++tries === 1) throw new Failed('Something was beside it.')
-          t.equal(running, 0, 'no other check may run during the repetition')
+          t.equal(running, 0, 'while the check is repeated, no other check must run')
         },
         { isAlone },
       )

@@ -38,7 +38,7 @@ t.test('without any settings the sandbox uses its default ports and an SQLite fi
   t.equal(config.databaseUrl.reveal(), 'sqlite:data/sandbox.db')
 })
 
-t.test('CT-08: a setting that is a number may contain only digits', t => {
+t.test('CT-08: a setting that is a number must contain only digits', t => {
   for (const name of ['PORTAL_PORT', 'API_PORT', 'PRESTOP_DELAY'])
     for (const text of [' ', '0x10', '1e3', '-1', '4.5', '+4', '65536'])
       t.match(problemsOf({ [name]: text }), [new RegExp(`^${name} must be`)], `${name}="${text}"`)

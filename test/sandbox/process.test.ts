@@ -39,7 +39,7 @@ t.test('CT-08: when the sandbox starts, it logs its settings without secrets and
 })
 
 t.test(
-  'CT-08: if the sandbox cannot listen on its host or port, it does not start, and names the wrong setting',
+  'CT-08: if the sandbox cannot listen on its host or port, it does not start, and the message names the wrong setting',
   async t => {
     const databaseUrl = await makeSqliteUrl(t)
     const taken = createServer().listen(0, '127.0.0.1')

@@ -56,7 +56,7 @@ t.test('CK-17: no page of the applications sets cookies, with or without a sessi
   const { browser } = await buildApplicationsClient(t, { scripts })
   const visitor = browser.copy()
   await signIn(visitor)
-  // The first page after the login may delete cookies. Later pages change nothing.
+  // The first page after the login can delete cookies. Later pages change nothing.
   await visitor.get('/applications', { site: 'same-origin' })
   for (const page of pages) {
     t.same(setCookieLines(await visitor.get(page, { site: 'same-origin' })), [], page)

@@ -361,7 +361,7 @@ for (const [when, isChoosing] of [
 }
 
 t.test(
-  'PG-14: if the session has ended and the choices are too long for a cookie, the visitor signs in again in another tab, and then the page asks for the choices again',
+  'PG-14: if the session has ended and the choices are too long for a cookie, the visitor signs in in another tab, and the page then asks for the choices again',
   async t => {
     const { browser, form, change, clock, platform, choose, fields } = await openForm(t)
     const description = 'x'.repeat(1_900)

@@ -71,7 +71,7 @@ for (const [field, most, value] of bounds) {
 }
 
 t.test(
-  'PG-17: only the limit for the whole form limits the total length of the redirect URIs, because the API has no such limit',
+  'PG-17: the API does not limit the total length of the redirect URIs, so only the size limit of a form applies',
   async t => {
     const { browser, page, form, edit, platform } = await openForm(t)
     t.match(page.body, /<textarea[^>]* name="redirectUris"/)

@@ -68,7 +68,7 @@ t.test('LG-01, LG-02, SE-04: no code, state, token, cookie or secret is in any l
 })
 
 t.test(
-  'LG-01: if the client answers 404, the log contains neither the code nor the state that are in the address',
+  'LG-01: if the client answers 404, the log does not contain the code and the state from the address',
   async t => {
     const { client, log } = await buildTestClient(t)
     const canary = unguessable()

@@ -99,7 +99,7 @@ for (const [what, request] of [
   ['expect something odd', 'GET / HTTP/1.1\r\nhost:x\r\nexpect: more\r\n\r\n'],
 ] as const) {
   t.test(
-    `DO-07: the limit on open requests also applies to requests that ${what}, although Node itself answers such requests`,
+    `DO-07: the limit on open requests also applies to requests that ${what}, although Node itself answers these requests`,
     async t => {
       const { client, log } = await buildTestClient(t)
       const socket = await openSocket(client)

@@ -78,7 +78,7 @@ t.test('the page at the callback names its icon, because otherwise browsers ask 
   }
 })
 
-t.test('CL-28: browsers may not store the answer to a callback, and a repeated callback is refused', async t => {
+t.test('CL-28: browsers must not store the answer to a callback, and a repeated callback is refused', async t => {
   const { browser } = await buildTestClient(t)
   const started = await beginLogin(browser)
   for (const expected of [200, 400, 400]) {

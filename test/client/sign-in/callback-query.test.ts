@@ -53,7 +53,7 @@ for (const [what, change] of [
 }
 
 t.test(
-  'CL-11: the client neither sends the redirect_uri of the callback to the portal nor redirects to this address',
+  'CL-11: the client does not send the redirect_uri of the callback to the portal, and does not redirect to this address',
   async t => {
     const { response, exchanges } = await callback(t, good =>
       good.replace(/redirect_uri=[^&]*/, 'redirect_uri=https%3A%2F%2Fevil.test%2F'),
@@ -199,7 +199,7 @@ t.test('CL-16: the client refuses a callback whose code has a letter outside ASC
   t.equal(exchanges.length, 0)
 })
 
-t.test('CL-16: a code may contain a space (RFC 6749, A.11)', async t => {
+t.test('CL-16: a code can contain a space (RFC 6749, A.11)', async t => {
   const { response, exchanges } = await callback(t, good => good.replace(/(?<=[?&]code=)[^&]*/, 'a%20b'))
   t.equal(response.statusCode, 200)
   t.equal(exchanges[0]?.form.get('code'), 'a b')

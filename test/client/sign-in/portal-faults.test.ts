@@ -62,7 +62,7 @@ for (const status of [400, 401]) {
 }
 
 t.test(
-  'F-16: if the portal refuses the exchange in the API’s format or in an unknown format, the visitor gets an error page with status 502 that does not contain the portal’s text',
+  'F-16: if the portal refuses the exchange in the API’s format or in an unknown format, the visitor gets a 502 page without the portal’s text',
   async t => {
     for (const answer of [
       { status: 401, body: { error: { status: 401, message: 'secret-bearing words' } } },

@@ -69,7 +69,7 @@ t.test(
   },
 )
 
-t.test('CK-13: browsers may not store signed-in pages, so the Back button requests the page again', async t => {
+t.test('CK-13: browsers must not store signed-in pages, so the Back button requests the page again', async t => {
   const { browser } = await buildSignedIn(t)
   for (const path of ['/', '/page', '/logout']) {
     const { headers } = await browser.get(path, { site: 'same-origin' })

@@ -1,7 +1,7 @@
 // The English texts in a made-up language: `[!! Sígn ín !!]`. With PSEUDO_TEXTS=1 all tests run with the made-up texts.
-// If a test fails only with the made-up texts, the test contains an English text that it should import, or a page shows
-// an English word that is missing from the files of texts. A test that starts a process imports this file into the
-// process.
+// A test that fails only with the made-up texts has found one of two mistakes: the test contains an English text that
+// it should import, or a page shows an English word that is missing from the files of texts. A test that starts a
+// process imports this file into the process.
 import { globSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { unescapeHtml } from './read-form.ts'

@@ -31,7 +31,7 @@ function start(t: Test, files: Record<string, string>) {
 
 const page = '<%= it.asset(it.name) %>'
 
-t.test('every file of the product is served with its content type, and may be kept for a year', async t => {
+t.test('every file of the product is served with its content type, and browsers can keep it for a year', async t => {
   const { client } = await start(t, {
     'asset.eta': page,
     'assets/live.js': 'let live',

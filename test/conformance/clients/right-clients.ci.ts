@@ -1,4 +1,4 @@
-// Tests that no check fails for a correct client, even if it is built differently: no check may require a certain
+// Tests that no check fails for a correct client, even if it is built differently: checks must not require a certain
 // implementation.
 import t from 'tap'
 import { checks } from '../../../src/conformance/checks.ts'

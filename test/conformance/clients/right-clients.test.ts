@@ -134,7 +134,7 @@ t.test('if a client closes the connection after an invalid request target, no ch
 })
 
 t.test(
-  'if a server completes a relative Location with the Host header, and no cache may keep the answer, the check `host-not-believed` passes',
+  'if a server completes a relative Location with the Host header, and caches must not keep the answer, the check `host-not-believed` passes',
   async t => {
     const stage = await openStage()
     t.teardown(stage.close)

@@ -47,7 +47,7 @@ for (const database of await openDatabases(t)) {
         t.notOk(await isAccepted(instance, tokens.access_token), 'a token of the client must become invalid')
         t.ok(await isAccepted(instance, otherToken), 'a token of another client must stay valid')
         const start = new URLSearchParams({ client_id: seeded.clientId, redirect_uri: seeded.redirectUri })
-        t.equal((await instance.portal.inject(`/?${start}`)).statusCode, 400, 'no login may begin')
+        t.equal((await instance.portal.inject(`/?${start}`)).statusCode, 400, 'the portal must not begin a login')
       }
       t.equal(
         (await call('GET', '/apps/v1')).statusCode,
@@ -140,7 +140,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `AP-18, AZ-16: if an application is removed just before the portal stores a consent or a code for it, the portal stores neither of them (${database.name})`,
+    `AP-18, AZ-16: if an application is removed just before the portal stores a consent or a code for it, the portal does not store the consent or the code (${database.name})`,
     async t => {
       const { email, password } = seeded
       const post = ({ portal }: TestSandbox, path: string, payload: object) =>

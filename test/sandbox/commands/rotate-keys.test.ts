@@ -88,7 +88,7 @@ t.test(
 )
 
 t.test(
-  'CT-08: if a setting is wrong, sandbox:rotate-keys says so, and neither creates a database nor prints a secret',
+  'CT-08: if a setting is wrong, sandbox:rotate-keys says so, creates no database, and prints no secret',
   async t => {
     const missing = await makeSqliteUrl(t)
     for (let attempt = 0; attempt < 2; attempt += 1)

@@ -81,20 +81,17 @@ for (const database of await openDatabases(t)) {
   )
 }
 
-t.test(
-  'CT-08: if a setting is wrong, sandbox:seed says so, and neither creates a database nor prints a secret',
-  async t => {
-    const missing = await makeSqliteUrl(t)
-    t.match(await seed({ ...settings, DATABASE_URL: missing }), {
-      exitCode: 1,
-      stderr: /no database at DATABASE_URL yet/,
-    })
-    const { config } = await buildTestSandbox(t)
-    const there = { DATABASE_URL: config.databaseUrl.reveal() }
-    t.match(await seed(there), { exitCode: 1, stdout: '', stderr: /There is nothing to seed/ })
-    const wrong = await runCommand('seed', { ...settings, ...there, SEED_USER_PASSWORD: 'canary' })
-    t.match(wrong, { exitCode: 1, stderr: /SEED_USER_PASSWORD must have at least 8 characters/ })
-    t.notMatch(wrong.stderr, 'canary')
-    t.match(await seed({ ...settings, ...there }, '--other'), { exitCode: 1, stderr: /--other/ })
-  },
-)
+t.test('CT-08: if a setting is wrong, sandbox:seed says so, creates no database, and prints no secret', async t => {
+  const missing = await makeSqliteUrl(t)
+  t.match(await seed({ ...settings, DATABASE_URL: missing }), {
+    exitCode: 1,
+    stderr: /no database at DATABASE_URL yet/,
+  })
+  const { config } = await buildTestSandbox(t)
+  const there = { DATABASE_URL: config.databaseUrl.reveal() }
+  t.match(await seed(there), { exitCode: 1, stdout: '', stderr: /There is nothing to seed/ })
+  const wrong = await runCommand('seed', { ...settings, ...there, SEED_USER_PASSWORD: 'canary' })
+  t.match(wrong, { exitCode: 1, stderr: /SEED_USER_PASSWORD must have at least 8 characters/ })
+  t.notMatch(wrong.stderr, 'canary')
+  t.match(await seed({ ...settings, ...there }, '--other'), { exitCode: 1, stderr: /--other/ })
+})

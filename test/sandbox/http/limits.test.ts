@@ -74,21 +74,21 @@ t.test('DO-07: if nobody reads an answer, the sandbox closes the connection afte
   socket.destroy()
 })
 
-t.test('DO-11: a request with an ambiguous length or broken headers is refused', async t => {
+t.test('DO-11: a request with an ambiguous length, an ambiguous host or a broken header is refused', async t => {
   const { api, portal } = await buildTestSandbox(t)
   const begin = ['POST /api/exchangeToken HTTP/1.1', 'Host: 127.0.0.1', 'Connection: close']
   const good = ['GET /health/live HTTP/1.1', 'Host: 127.0.0.1', 'Connection: close']
   for (const listener of [api, portal]) t.match(await exchangeRaw(listener, rawRequest(good)), /^HTTP\/1\.1 200 /)
   const shapes: Record<string, string[]> = {
-    'length and chunks': [...begin, 'Content-Length: 4', 'Transfer-Encoding: chunked'],
-    'two lengths': [...begin, 'Content-Length: 4', 'Content-Length: 5'],
-    'a length that is not a number': [...begin, 'Content-Length: +4'],
+    'a Content-Length and chunks': [...begin, 'Content-Length: 4', 'Transfer-Encoding: chunked'],
+    'two Content-Length headers': [...begin, 'Content-Length: 4', 'Content-Length: 5'],
+    'a Content-Length that is not a number': [...begin, 'Content-Length: +4'],
     'an unknown coding': [...begin, 'Transfer-Encoding: chunked, x'],
     'a folded line': [...begin, 'X: a', ' b'],
     'a space before the colon': [...begin, 'Content-Length : 4'],
-    'no host': ['GET /health/live HTTP/1.1', 'Connection: close'],
-    'two hosts': [...good, 'host: 127.0.0.2'],
-    'the same host twice': [...good, 'HOST: 127.0.0.1'],
+    'no Host header': ['GET /health/live HTTP/1.1', 'Connection: close'],
+    'two Host headers': [...good, 'host: 127.0.0.2'],
+    'the same Host header twice': [...good, 'HOST: 127.0.0.1'],
     'a bare line feed': [...begin, 'X: a\nY: b'],
     'NUL in a header': [...begin, 'X: a\0b'],
   }

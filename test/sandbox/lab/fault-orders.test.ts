@@ -325,7 +325,7 @@ t.test(
 )
 
 t.test(
-  'if an order contains a state value, the fault happens only to the login with this state, and also to later calls of this login, which do not contain the state',
+  'if an order contains a state value, the fault happens only to the login with this state; later calls of this login count, although they do not contain the state',
   async t => {
     const { order, sandbox } = await buildFaultLab(t)
     const [one, two] = ['state-of-one-suite-0123456789', 'state-of-the-other-0123456789']

@@ -132,7 +132,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `RF-06: if a refresh token was replaced while the clock was ahead, and is used after the clock is right again, the portal ends its family (${database.name})`,
+    `RF-06: if a refresh token was replaced while the clock was ahead, and is used after the clock is right again, the portal ends the token family (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { refresh_token: first } = await getTokens(sandbox)
@@ -155,7 +155,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `TK-10: if a code was used while the clock was ahead, and is used again after the clock is right again, its tokens become invalid (${database.name})`,
+    `TK-10: if a code was used while the clock was ahead, and is used a second time after the clock is right again, the tokens from this code become invalid (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { code, tokens } = await whileAhead(sandbox, async () => {

@@ -386,7 +386,7 @@ t.test(
 )
 
 t.test(
-  'if a login request has no state, the exchange may have any state or none, and the answer repeats the state of the exchange',
+  'if a login request has no state, the exchange can have any state or no state, and the answer repeats the state of the exchange',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const without = await exchange(sandbox, { code: await getCode(sandbox, { state: undefined }), state: undefined })

@@ -179,7 +179,7 @@ t.test('PS-02: password fields hide the text, and tell password managers whether
   )
 })
 
-t.test('PS-03: the portal accepts neither the e-mail address nor the part before the @ as a password', async t => {
+t.test('PS-03: the portal refuses a password that is the e-mail address or the part before the @', async t => {
   const sandbox = await buildTestSandbox(t)
   for (const password of ['newcomer@example.test', 'NEWCOMER@example.test ', 'Newcomer']) {
     const refused = await signUp(sandbox, { password })

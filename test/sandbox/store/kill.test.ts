@@ -27,7 +27,7 @@ async function startEndingAfter(t: Test, databaseUrl: string, statement: string)
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `F-34: if the sandbox is killed after the statement for an application and before the statement for its secret, neither the application nor the secret is stored (${database.name})`,
+    `F-34: if the sandbox is killed after the statement for an application and before the statement for its secret, the application and the secret are not stored (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const survivor = await buildTestSandbox(t, { databaseUrl, clock })

@@ -116,7 +116,7 @@ for (const [what, value] of [
       await browser.copy().get(callbackUrl(await beginLogin(browser)), { site: 'same-site' }),
       await browser.copy().post('/logout'),
     ]
-    // Only the session cookies may make an answer longer.
+    // Only the session cookies are allowed to make an answer longer.
     for (const answer of answers) t.ok(headerBytes(answer) < 4_096, `${headerBytes(answer)} bytes`)
     browser.cookies.set('__Host-session', { ...browser.cookies.get('__Host-session')!, value: 'unreadable' })
     t.ok(headerBytes(await browser.get('/page', { site: 'same-origin' })) < 4_096)

@@ -97,11 +97,11 @@ t.test('CK-08: no page, header or address shows a token or the client secret', a
 })
 
 t.test(
-  'CK-17: an answer sets cookies only if it changes a session, and browsers may not store an answer that sets cookies',
+  'CK-17: an answer sets cookies only if it changes a session, and browsers must not store an answer that sets cookies',
   async t => {
     const { browser } = await buildTestClient(t, { scripts })
     const responses = [await signIn(browser)]
-    // The first page after the login may delete cookies. Later pages change nothing.
+    // The first page after the login can delete cookies. Later pages change nothing.
     await browser.get('/page', { site: 'same-origin' })
     const style = /href="(\/assets\/[^"]+\.css)"/.exec((await browser.get('/', { site: 'same-origin' })).body)![1]!
     for (const page of [...pages.filter(page => page !== '/login'), style]) {
