@@ -28,8 +28,8 @@ function start(...options: string[]): { child: ChildProcess; output: () => strin
   const parts: string[] = []
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', part => parts.push(String(part)))
   t.teardown(() => {
-    // The signal goes to the process group, which contains npx and the program, because npx does not always forward
-    // signals.
+    // The process group contains npx and the program. The signal goes to the whole group, because npx does not always
+    // forward signals.
     if (child.exitCode === null && child.signalCode === null && child.pid) process.kill(-child.pid, 'SIGKILL')
   })
   return { child, output: () => parts.join('') }

@@ -159,8 +159,8 @@ const questions: Record<string, (tab: Tab, sites: Sites) => Promise<string>> = {
     portal.pages['/arrived'] = page('Arrived')
     await tab.goto(`${client.url}/form`)
     await tab.click('button', 'Send')
-    // If the browser blocks the redirect, it shows no error. So the test opens another page: when this page has loaded,
-    // the browser has followed or blocked the redirect.
+    // A browser that blocks the redirect shows no error. So the test opens another page: when this page has loaded, the
+    // browser has followed or blocked the redirect.
     await waitFor(() => client.last('/send') !== undefined)
     client.pages['/later'] = page('Later')
     const other = await tab.newTab()

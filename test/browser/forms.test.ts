@@ -22,7 +22,7 @@ async function type(page: Page, words: Record<string, string> = typed): Promise<
 async function read(page: Page): Promise<Record<string, string>> {
   const texts = Object.keys(typed).map(async label => [
     label,
-    // If an optional field is filled in, it is not in the folded part, and its label contains the word “optional”.
+    // An optional field that is filled in is not in the folded part. Its label contains the word “optional”.
     await page.getByLabel(new RegExp(`^${label}( optional)?$`)).inputValue(),
   ])
   return Object.fromEntries(await Promise.all(texts))

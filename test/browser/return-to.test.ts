@@ -1,5 +1,5 @@
-// Tests addresses that look like paths of this site, but are not. In a real browser, they must not lead to another
-// site.
+// Tests addresses that look like paths of this site, but are not. In a real browser, these addresses must not lead to
+// another site.
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { leaving, leavingLater, staying } from '../client/support/redirect-vectors.ts'

@@ -1,4 +1,5 @@
-// Tests the function `settle`, which waits until all requests are recorded. It must not wait for a request that hangs.
+// Tests the function `settle`, which waits until all requests are recorded. The function must not wait for a request
+// that hangs.
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { startPlatform } from '../../src/conformance/platform.ts'

@@ -1,4 +1,4 @@
-// Builds and runs the images. If no image can be built here, the tests are skipped and say why. In CI, they fail
+// Builds and runs the images. If no image can be built here, the tests are skipped and say why. In CI, the tests fail
 // instead. Tests that need no image are in dockerfile.test.ts.
 import { execFile, execFileSync, spawn } from 'node:child_process'
 import { globSync, readFileSync, statSync, writeFileSync } from 'node:fs'

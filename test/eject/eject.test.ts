@@ -125,7 +125,7 @@ for (const { options, stays, goes, login, stop } of sizes)
       linkPackages(project)
       const ownTypes = join(project.folder, 'node_modules/.cache/types')
       cpSync(checkedTypes, ownTypes, { recursive: true })
-      // By default, tsc uses four checkers. With one checker, it needs only two thirds of the processor time.
+      // By default, tsc uses four checkers. With one checker, tsc needs only two thirds of the processor time.
       const tsconfig = JSON.parse(read('tsconfig.json'))
       Object.assign(tsconfig.compilerOptions, { checkers: 1 })
       writeFileSync(join(project.folder, 'tsconfig.json'), JSON.stringify(tsconfig))

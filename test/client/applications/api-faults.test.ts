@@ -177,7 +177,8 @@ t.test(
     t.equal(list.statusCode, 502)
     t.notMatch(list.body, /canary|fields that are marked/)
 
-    // Before the client creates an application, it reads the list. If it cannot read the list, it continues.
+    // Before the client creates an application, it reads the list. If the client cannot read the list, it creates the
+    // application anyway.
     platform.answer('POST /apps/v1', { status: 403, body: {} })
     const form = readForm(await browser.get('/applications/new'), '/applications')
     const page = await browser.post('/applications', { ...form, ...typed })

@@ -165,8 +165,8 @@ for (const [what, description] of [
         const page = await browser.post(action, typed)
         t.equal(page.statusCode, 401)
         t.equal(/name="description"/.test(page.body), what === 'shown again')
-        // From now on, the API does the opposite: if its answers contained the OAuth client before, they no longer do,
-        // and the other way round.
+        // From now on, the API does the opposite: if its answers contained the OAuth client before, they no longer
+        // contain it; otherwise they contain it now.
         api.records.set('app-1', record(!wasTold) as never)
         const path = await signInAgain(page)
         const again = readForm(what === 'kept' ? await browser.get(path!) : page, action)

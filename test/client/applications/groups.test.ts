@@ -138,7 +138,7 @@ t.test(
 )
 
 t.test(
-  'F-28: if the API has created a group but its answer was lost, the client finds the group by name and does not create it again',
+  'F-28: if the API has created a group but the answer was lost, the client finds the group by name and does not create it again',
   async t => {
     const { browser, platform, form, made, groups } = await withoutGroup(t)
     platform.answer('POST /identities/v1', (request, response) => {

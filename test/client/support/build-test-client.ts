@@ -82,8 +82,8 @@ export async function buildClientAsItIs(t: Test, settings: Settings = {}) {
     : await buildClient(readConfig({ ...productEnvironment, ...environment }, productSettings), options)
   await client.ready()
   t.teardown(() => client.close())
-  // The client requests the metadata in the background. Wait for this request here. Otherwise a test could count it
-  // among the requests that the test causes.
+  // The client requests the metadata in the background. Wait for this request here. Otherwise a test could count this
+  // request among the requests that the test causes.
   if (config.loginInternalUrl === platform.url && !dispatcher) await platform.waitForRequests(metadata, asked + 1)
   return { client, config, platform, clock, log, browser: new TestBrowser(client, publicUrl, clock.read) }
 }

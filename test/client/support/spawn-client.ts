@@ -64,8 +64,8 @@ export async function spawnClient(
       CLIENT_ID: clientId,
       CLIENT_SECRET: clientSecret,
       COOKIE_KEYS: randomBytes(32).toString('base64url'),
-      // With the compile cache, the client starts faster. If a client has a limit on file descriptors, it has no
-      // descriptor left for the cache.
+      // With the compile cache, the client starts faster. A client with a limit on file descriptors has no descriptor
+      // left for the cache.
       ...(!prefix && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
       ...(program === productMain && productEnvironment),
       ...environment,

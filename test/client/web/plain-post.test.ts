@@ -1,4 +1,4 @@
-// A product can have a POST route that no form of a page uses. It can also add a JSON parser to its own scope.
+// A product can have a POST route that no form of a page uses. A product can also add a JSON parser to its own scope.
 
 import t, { type Test } from 'tap'
 import { webTexts } from '../../../src/client/web/texts.ts'

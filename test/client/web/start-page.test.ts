@@ -59,7 +59,7 @@ t.test(
       const page = await browser.get(path, { site: path === '/login' ? 'cross-site' : 'none' })
       t.match(textOf(page), around(signInTexts.signedOut.atPortal)[0].trim(), path)
       t.ok(linksOf(page).includes(`${platform.url}/sign-out`), path)
-      t.notMatch(page.body, 'elsewhere.test', 'UP-01: no link may use an address from the metadata')
+      t.notMatch(page.body, 'elsewhere.test', 'UP-01: links must not use an address from the metadata')
     }
     t.same(onward(await browser.get('/')), ['/login'])
     await signIn(browser)

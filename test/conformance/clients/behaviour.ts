@@ -475,8 +475,8 @@ function readGrant(visit: Visit): { refreshToken: string; endsAt: number } | und
 }
 
 /**
- * Unseals all cookies with the name, and returns the contents. There may be several, because another website may have
- * set a cookie with the same name.
+ * Unseals all cookies with the name, and returns the contents. There can be several cookies, because another website
+ * can set a cookie with the same name.
  */
 function openAll(visit: Visit, name: string, open: (visit: Visit, name: string, text: string) => unknown): unknown[] {
   return visit.cookies

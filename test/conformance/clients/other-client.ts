@@ -144,8 +144,8 @@ export function buildOtherClient(settings: Settings): Server {
     return {
       status: 303,
       headers: { location: login.next, 'referrer-policy': 'no-referrer' },
-      // This cookie may live longer than the access token: it contains no token, and the session at the server ends
-      // with the access token.
+      // This cookie is allowed to live longer than the access token, because it contains no token, and the session at
+      // the server ends with the access token.
       cookies: [`sid=${sid}; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=2592000`],
     }
   }

@@ -47,8 +47,8 @@ export class HttpBrowser {
   }
 
   /**
-   * Returns a second browser with the same cookies. It can be the browser of a thief, or keep the earlier state of this
-   * browser.
+   * Returns a second browser with the same cookies. The second browser can be the browser of a thief, or can keep the
+   * earlier state of this browser.
    */
   copy(): HttpBrowser {
     return new HttpBrowser(undefined, this.#browser.copy())

@@ -24,8 +24,8 @@ t.test('AP-20: the answer to HEAD has the same status and headers as the answer 
     const headers = [...closing, `Authorization: Bearer ${accessToken}`]
     const [getHead = '', getBody = ''] = (await raw([`GET ${path} HTTP/1.1`, ...headers])).split('\r\n\r\n')
     const [head = '', body] = (await raw([`HEAD ${path} HTTP/1.1`, ...headers])).split('\r\n\r\n')
-    // The answer to HEAD need not contain Transfer-Encoding (RFC 9110 9.3.2). Each of the two answers has its own
-    // request id.
+    // The answer to HEAD does not have to contain Transfer-Encoding (RFC 9110 9.3.2). Each of the two answers has its
+    // own request id.
     const isCompared = (line: string) => !/^(date|transfer-encoding|x-request-id):/i.test(line)
     const compared = (lines: string) => lines.split('\r\n').filter(isCompared)
     t.strictSame(compared(head), compared(getHead), path)

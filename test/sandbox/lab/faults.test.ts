@@ -136,7 +136,7 @@ async function tryAll(t: Test, isMeant: (fault: Fault) => boolean) {
     const raw = await askRaw(listener, call, { enough: wire.enough, ...(wire.isSilent && { untilThen }) })
     t.ok(wire.isRight(raw), name, { raw: { ...raw, text: raw.text.slice(0, 1000), body: raw.body.slice(0, 1000) } })
     // If the fault happens after the platform acts, or only delays the answer, the platform must have acted. Otherwise
-    // it must not have acted.
+    // the platform must not have acted.
     if (call.hasActed) t.equal(await call.hasActed(), when === 'after' || shortName === 'late', `${name}: acted`)
     t.match(await lab.show(id), { status: 'used up', consumed: 1 }, name)
     if (call.hasActed && when === 'before' && shortName !== 'late' && ofTheirOwn.includes(place))

@@ -189,7 +189,7 @@ t.test('recording thousands of huge requests does not crash a process with a sma
 })
 
 t.test(
-  'after a login is removed, the laboratory does not find it by its id, and a login request with the same state value begins a new login',
+  'after a login is removed, the laboratory no longer finds the login by its id, and a login request with the same state value begins a new login',
   async t => {
     const { logins, begin, hide } = buildLogins({ logins: 1 })
     const state = random()

@@ -261,7 +261,7 @@ t.test('DO-10: if 200 visitors open the sign-in page and do nothing else, the st
 })
 
 t.test(
-  'PS-08, PS-10: no page of the portal can be framed, and its forms lead only to the portal and to the client of the login',
+  'PS-08, PS-10: no page of the portal can be framed, and the portal’s forms lead only to the portal and to the client of the login',
   async t => {
     const cancelUrl = 'http://localhost:3001/cancelled'
     const redirectUris = [seeded.redirectUri, 'http://localhost:3001/', 'http://localhost:3002/']

@@ -1,4 +1,4 @@
-// If the clock was ahead for a while and is then corrected, this must not extend lock-outs, limits and tokens.
+// A clock that was ahead for a while and is then corrected must not extend lock-outs, limits and tokens.
 import t, { type Test } from 'tap'
 import { exchange, openBrowser, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'

@@ -262,8 +262,8 @@ t.test(
 
 const others = 'from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()'
 /**
- * All connections except the connection that holds the lock. That connection must end last. Otherwise a waiting request
- * could get the lock, and then an ordinary answer.
+ * All connections except the connection that holds the lock. The connection that holds the lock must end last.
+ * Otherwise a waiting request could get the lock, and then an ordinary answer.
  */
 const waiting = `${others} and query not like 'begin; lock %'`
 

@@ -32,8 +32,8 @@ async function count(store: Store, table: Table): Promise<number> {
 }
 
 /**
- * Returns a store that records how many rows each of its changes has deleted. After each change, it calls `hear` with
- * the number of changes so far.
+ * Returns a store that records how many rows each of its changes has deleted. After each change, the store calls `hear`
+ * with the number of changes so far.
  */
 function watchPortions(store: Store, hear: (portions: number) => void): { store: Store; portions: number[] } {
   const portions: number[] = []

@@ -75,7 +75,7 @@ for (const store of stores) {
     })
 
     await t.test(
-      'RF-02: if one refresh token is renewed 20 times at once, all renewals get the same new refresh token, and it is valid',
+      'RF-02: if one refresh token is renewed 20 times at once, all renewals get the same new refresh token, and this token is valid',
       async t => {
         const code = (await logIn(one)).get('code') ?? ''
         const { refresh_token: first } = (await exchange(other, { code })).json()

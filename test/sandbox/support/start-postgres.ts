@@ -44,7 +44,7 @@ export const newDatabase = 'new_database'
  */
 export async function startPostgres(t: Teardown, { isShared = false } = {}): Promise<TestPostgres> {
   const folder = await mkdtemp(join(tmpdir(), 'postgres-'))
-  // The server refuses to run as root, so it runs under another account, which must be able to open the folder.
+  // The server refuses to run as root, so it runs under another account. This account must be able to open the folder.
   await chmod(folder, 0o755)
   const port = await findFreePort()
   const server = new EmbeddedPostgres({

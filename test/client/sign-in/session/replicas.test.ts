@@ -66,7 +66,7 @@ t.test('CK-12: a login continues after a restart of the client', async t => {
 })
 
 t.test(
-  'CK-11: a session that is sealed with the older key continues, and its next renewal seals it with the newer key',
+  'CK-11: a session that is sealed with the older key continues, and the next renewal seals the session with the newer key',
   async t => {
     const [older, newer] = [newKey(), newKey()]
     const test = await buildWithKeys(t, older)
