@@ -22,8 +22,8 @@ const programs: Record<Engine, { paths: string[]; packages: string }> = {
 }
 
 /**
- * Returns why tests with this engine must be skipped, or false if the engine is installed. In CI, no test is skipped,
- * so a test with a missing engine fails.
+ * Returns the reason why tests with this engine must be skipped, or false if the engine is installed. In CI, no test is
+ * skipped, so a test with a missing engine fails.
  */
 export function skipEngine(engine: Engine): string | false {
   const { paths, packages } = programs[engine]

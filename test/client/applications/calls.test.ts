@@ -124,7 +124,7 @@ for (const hasTags of [true, false]) {
 }
 
 t.test(
-  'DO-14: if an application has changed since the form was shown, the client reads it, and sends the update at most once more',
+  'DO-14: if an application has changed since the form was shown, the client reads the application, and repeats the update at most once',
   async t => {
     const test = await buildApplicationsClient(t)
     const { browser, platform } = test

@@ -8,7 +8,7 @@ import { readForm } from '../support/read-form.ts'
 import type { send } from '../support/scripted-platform.ts'
 import { smallApi } from '../support/small-product.ts'
 
-t.test('LG-01, LG-02, SE-04: no code, state, token, cookie or secret is in any line of the log', async t => {
+t.test('LG-01, LG-02, SE-04: no line of the log contains a code, state, token, cookie or secret', async t => {
   const { browser, client, clock, platform, secrets, plant, tokens, login, log, checkLog } = await noteSecrets(
     t,
     buildTestClient,

@@ -21,7 +21,7 @@ t.test('after a login, the visitor is signed in on the page where the login bega
 })
 
 t.test(
-  'CL-26: a login ends not with a redirect, but with a page that has status 200 and opens the next page automatically',
+  'CL-26: a login ends with a page, not with a redirect; the page has status 200 and opens the next page automatically',
   async t => {
     const { browser } = await buildTestClient(t)
     const page = await signIn(browser)

@@ -23,7 +23,8 @@ async function startWithLab(t: Test, token = ''): Promise<string> {
 }
 
 /**
- * Returns why a program cannot be run on this machine, or false if it can be run. In CI a missing program is an error.
+ * Returns the reason why a program cannot be run on this machine, or false if the program can be run. In CI a missing
+ * program is an error.
  */
 async function whyNot(program: string): Promise<string | false> {
   const isThere = await run(program, ['--version']).then(
