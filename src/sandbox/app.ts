@@ -99,7 +99,7 @@ export async function buildSandbox(
       clock,
       logger,
       observer: lab?.observer ?? (onStep && { onStep }),
-      atEdge: lab?.atEdge,
+      addFaults: lab?.addFaults,
       mailbox: lab?.mailbox,
       isStopping: () => isStopping,
       probe: createProbe(store, clock),

@@ -40,7 +40,7 @@ export interface Services {
    * Adds hooks that run around all handlers of a listener. Call this directly after createServer. Undefined if there is
    * no laboratory.
    */
-  atEdge: ((server: FastifyInstance, listener: Step['listener']) => void) | undefined
+  addFaults: ((server: FastifyInstance, listener: Step['listener']) => void) | undefined
   /** Receives mail. Undefined if there is no laboratory. */
   mailbox: Mailbox | undefined
   isStopping: () => boolean

@@ -52,7 +52,7 @@ function readRoute(schema: object, config = onlyUsers) {
 
 export async function buildApi(services: Services): Promise<FastifyInstance> {
   const api = createServer(services.logger, toErrorBody, 'api')
-  services.atEdge?.(api, 'api')
+  services.addFaults?.(api, 'api')
   observeRequests(api, { ...services, listener: 'api' })
 
   const health = healthRoutes(services)

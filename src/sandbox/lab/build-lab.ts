@@ -75,7 +75,7 @@ export interface Lab {
    * Makes faults happen on a listener. Call the returned function before anything else is added to the
    * listener.
    */
-  atEdge(platform: PlatformAccess): (server: FastifyInstance, listener: Step['listener']) => void
+  addFaults(platform: PlatformAccess): (server: FastifyInstance, listener: Step['listener']) => void
   faults: OrderedFaults
   mailbox: Mailbox
 }
@@ -182,7 +182,7 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   return {
     server,
     record: step => void logins.record(recordStep(step, hide)),
-    atEdge: platform => (server, listener) => {
+    addFaults: platform => (server, listener) => {
       actAtEdge(server, listener, { orderedFaults, traps, platform, logins, hide })
       traps.addTo(server, platform.noteTrap)
     },

@@ -30,7 +30,9 @@ interface LabServices extends Omit<SetUpServices, 'askPortal'> {
 export async function openLab(
   { urls, token }: { urls: string[]; token: Secret | undefined },
   { logger, portal, onStep, ...services }: LabServices,
-): Promise<Pick<Lab, 'server' | 'mailbox' | 'faults'> & { observer: Observer; atEdge: ReturnType<Lab['atEdge']> }> {
+): Promise<
+  Pick<Lab, 'server' | 'mailbox' | 'faults'> & { observer: Observer; addFaults: ReturnType<Lab['addFaults']> }
+> {
   const { addresses, clock } = services
   const setUp: SetUpServices = {
     ...services,
@@ -64,5 +66,5 @@ export async function openLab(
     },
     urlOf,
   }
-  return { server, mailbox, faults, observer, atEdge: lab.atEdge(platform) }
+  return { server, mailbox, faults, observer, addFaults: lab.addFaults(platform) }
 }

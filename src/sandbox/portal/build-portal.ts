@@ -41,7 +41,7 @@ function call(schema: object, kind: Parameters<typeof step>[0]) {
 export async function buildPortal(services: Services): Promise<FastifyInstance> {
   const { portalUrl } = services.addresses
   const portal = createServer(services.logger, (_statusCode, message) => message, 'call')
-  services.atEdge?.(portal, 'portal')
+  services.addFaults?.(portal, 'portal')
   observeRequests(portal, { ...services, listener: 'portal' })
   if (portalUrl.startsWith('https:'))
     portal.addHook('onRequest', async (_request, reply) => {

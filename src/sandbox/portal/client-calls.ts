@@ -64,12 +64,12 @@ export function isRenewal(body: unknown): boolean {
 export function clientCallRoutes(services: CallServices) {
   async function exchange(request: FastifyRequest): Promise<TokenAnswer> {
     const call = readFields<TokenRequest>(request)
-    const client = call.take('grant_type', 'client_id', 'client_secret')
-    const { grant_type: grantType } = client
-    const clientId = await authenticate(client, request)
+    const credentials = call.require('grant_type', 'client_id', 'client_secret')
+    const { grant_type: grantType } = credentials
+    const clientId = await authenticate(credentials, request)
     // Check the other fields only after the client is authenticated. A caller that is not the client must not learn
     // what is wrong with these fields.
-    const fields = call.takeAll()
+    const fields = call.requireAll()
     const { accessToken, expiresInSeconds, refreshToken } =
       fields.grant_type === 'refresh_token' ? await renew(fields, request) : await redeem(fields, request)
     request.log.info({ code: 'tokens-issued', grantType, clientId }, 'tokens were issued')
@@ -108,7 +108,7 @@ export function clientCallRoutes(services: CallServices) {
   }
 
   async function revoke(request: FastifyRequest, reply: FastifyReply) {
-    const fields = readFields<RevocationRequest>(request).takeAll()
+    const fields = readFields<RevocationRequest>(request).requireAll()
     const clientId = await authenticate(fields, request)
     if (await revokeToken(services, fields.token, clientId))
       request.log.info({ code: 'tokens-revoked', clientId }, 'tokens were revoked')

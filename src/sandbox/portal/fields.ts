@@ -15,9 +15,9 @@ export interface SentFields<Fields> {
    * Returns the fields. Throws Refusal if a field in `names` is missing or not allowed. The refusal names the first of
    * these fields.
    */
-  take<Name extends keyof Fields>(...names: Name[]): Pick<Fields, Name>
-  /** Does the same as `take`, but for all fields. */
-  takeAll(): Fields
+  require<Name extends keyof Fields>(...names: Name[]): Pick<Fields, Name>
+  /** Does the same as `require`, but for all fields. */
+  requireAll(): Fields
 }
 
 /**
@@ -52,11 +52,11 @@ export function readFields<Fields>(request: FastifyRequest): SentFields<Fields> 
 
   return {
     texts: fields as SentFields<Fields>['texts'],
-    take(...names) {
+    require(...names) {
       refuseFirst(names)
       return fields
     },
-    takeAll() {
+    requireAll() {
       refuseFirst(known)
       return fields
     },

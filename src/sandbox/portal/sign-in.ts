@@ -81,24 +81,30 @@ export function signInRoutes(services: SignInServices) {
     if (!keepsCookies(request)) return showMissingCookies(reply, services, purpose)
     if (typeof email !== 'string' || typeof password !== 'string') throw new Refusal('field-missing')
     const signedIn = await catchRefusal(checkAndSignIn(services, { email, password }, reply))
-    if (!(signedIn instanceof Refusal)) {
-      noteAbout(request, { userId: signedIn.userId })
-      request.log.info({ code: 'signed-in', user: signedIn.userId }, 'a visitor signed in')
-      // The status must be 303, never 307. After a 307 answer, the browser would also send the password to the next
-      // address (RFC 9700 4.12).
-      return reply.redirect(purpose.returnTo, 303)
-    }
-    const { reason, details } = signedIn
+    if (signedIn instanceof Refusal) return refuseSignIn(request, reply, purpose, { refusal: signedIn, email })
+    noteAbout(request, { userId: signedIn.userId })
+    request.log.info({ code: 'signed-in', user: signedIn.userId }, 'a visitor signed in')
+    // The status must be 303, never 307. After a 307 answer, the browser would also send the password to the next
+    // address (RFC 9700 4.12).
+    return reply.redirect(purpose.returnTo, 303)
+  }
+
+  function refuseSignIn(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    purpose: SignInPurpose,
+    { refusal: { reason, details }, email }: { refusal: Refusal; email: string },
+  ) {
     // If the password was changed after the check, the old password counts as wrong.
     noteReason(request, reason === 'too-many-failures' ? reason : 'password-wrong')
     request.log.info({ code: 'sign-in-refused', ...whoAndWhy(request) }, 'a sign-in was refused')
-    const problem =
-      details.retryAfterSeconds === undefined
-        ? // The words are the same whether the account exists or not.
-          'The e-mail address or the password is incorrect. Check both, then try again.'
-        : answerBackOff(reply, 'failed attempts', details.retryAfterSeconds)
-    if (details.retryAfterSeconds === undefined) reply.status(403)
-    return showSignInPage(reply, services, purpose, { signIn: { problem, email } })
+    if (details.retryAfterSeconds !== undefined) {
+      const problem = setTooMany(reply, 'failed attempts', details.retryAfterSeconds)
+      return showSignInPage(reply, services, purpose, { signIn: { problem, email } })
+    }
+    // The words are the same whether the account exists or not.
+    const problem = 'The e-mail address or the password is incorrect. Check both, then try again.'
+    return showSignInPage(reply.status(403), services, purpose, { signIn: { problem, email } })
   }
 
   async function signUp(request: FastifyRequest, reply: FastifyReply) {
@@ -116,7 +122,7 @@ export function signInRoutes(services: SignInServices) {
     const { retryAfterSeconds, problems = {} } = registered.details
     noteReason(request, registered.reason)
     if (retryAfterSeconds !== undefined) {
-      const problem = answerBackOff(reply, 'new accounts from your address', retryAfterSeconds)
+      const problem = setTooMany(reply, 'new accounts from your address', retryAfterSeconds)
       return showSignInPage(reply, services, purpose, { signUp: { problem, fields } })
     }
     request.log.info({ code: 'sign-up-refused', fields: Object.keys(problems) }, 'a sign-up was refused')
@@ -142,7 +148,7 @@ async function checkAndSignIn(
  * Sets the status 429 and the Retry-After header, and returns the sentence for the page. `what` completes the sentence
  * that starts with `Too many`, for example `failed attempts`.
  */
-export function answerBackOff(reply: FastifyReply, what: string, retryAfterSeconds: number): string {
+export function setTooMany(reply: FastifyReply, what: string, retryAfterSeconds: number): string {
   reply.status(429).header('retry-after', retryAfterSeconds)
   const minutes = Math.ceil(retryAfterSeconds / 60)
   return `Too many ${what}. Try again in ${minutes === 1 ? '1 minute' : `${minutes} minutes`}.`

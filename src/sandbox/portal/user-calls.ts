@@ -67,7 +67,7 @@ export function userCallRoutes(services: CallServices) {
     const call = readFields<ScriptLogin>(request)
     const login = await readLoginRequest(services, call.texts, notesFor(request))
     noteAbout(request, { startPath: loginPath(login) })
-    const { userId, passwordHash } = await authenticate(call.take('email', 'password'), request)
+    const { userId, passwordHash } = await authenticate(call.require('email', 'password'), request)
     const code = await issueAllowedCode(services, login, { userId, proof: { passwordHash } })
     if (code === undefined) throw new Refusal('consent-missing', { userId })
     request.log.info({ code: 'code-issued', clientId: login.application.id }, 'a script signed in')
@@ -77,9 +77,9 @@ export function userCallRoutes(services: CallServices) {
   /** POST /api/authorizeApplication, with the same effect as “Allow” on the consent page. */
   async function allow(request: FastifyRequest): Promise<ConsentAnswer> {
     const call = readFields<ConsentRequest>(request)
-    const { userId, clientId } = call.take('userId', 'clientId')
+    const { userId, clientId } = call.require('userId', 'clientId')
     noteAbout(request, { claimedClientId: clientId })
-    if ((await findSender(call.takeAll(), request)) !== userId) throw new Refusal('not-allowed')
+    if ((await findSender(call.requireAll(), request)) !== userId) throw new Refusal('not-allowed')
     await allowApplication(services, { userId, clientId })
     noteAbout(request, { knownClientId: clientId, userId })
     request.log.info({ code: 'consent-allow', clientId }, 'consent was given by a script')

@@ -5,7 +5,7 @@ import { changePassword, checkPassword } from '../../people/password.ts'
 import { findPasswordProblem, shortestPassword } from '../../people/rules.ts'
 import type { Services } from '../../services.ts'
 import { readMark, signBrowserIn } from '../session.ts'
-import { answerBackOff } from '../sign-in.ts'
+import { setTooMany } from '../sign-in.ts'
 import { makeAccountForm, readAccountForm, showAccountPage, visitorOf } from './account.ts'
 
 interface Problems {
@@ -36,7 +36,7 @@ export function passwordRoutes(services: Pick<Services, 'store' | 'keyRing' | 'p
             password: 'This is not your current password.',
             newPassword: newPasswordProblem,
           })
-        : showForm(reply, { password: answerBackOff(reply, 'failed attempts', retryAfterSeconds) })
+        : showForm(reply, { password: setTooMany(reply, 'failed attempts', retryAfterSeconds) })
     }
     if (newPasswordProblem !== undefined) return showForm(reply.status(422), { newPassword: newPasswordProblem })
     const changed = await changePassword(services, checked, { password: newPassword, source })
