@@ -51,7 +51,7 @@ function readRoute(schema: object, config = onlyUsers) {
 }
 
 export async function buildApi(services: Services): Promise<FastifyInstance> {
-  const api = createServer(services.logger, toErrorBody, 'api')
+  const api = createServer({ logger: services.logger, toBody: toErrorBody, dialect: 'api' })
   services.addFaults?.(api, 'api')
   observeRequests(api, { ...services, listener: 'api' })
 

@@ -58,13 +58,19 @@ function hashUser(userId: string): string {
   return hash('sha256', userId, 'base64url').slice(0, 12)
 }
 
-/**
- * Makes a Fastify instance without routes. Every option that matters is set here. If a request fails before Fastify has
- * found a route, `toBody` makes the body of the answer. This happens, for example, if the address has a broken
- * percent-encoding, or if the request has too many headers. If `dialect` is given, the log names this dialect for an
- * address that cannot be read.
- */
-export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?: 'api' | 'call'): FastifyInstance {
+interface ServerOptions {
+  logger: FastifyBaseLogger
+  /**
+   * Makes the body of the answer if a request fails before Fastify has found a route. This happens, for example, if the
+   * address has a broken percent-encoding, or if the request has too many headers.
+   */
+  toBody: ToBody
+  /** If it is given, the log names this dialect for an address that cannot be read. */
+  dialect?: 'api' | 'call'
+}
+
+/** Makes a Fastify instance without routes. Every option that matters is set here. */
+export function createServer({ logger, toBody, dialect }: ServerOptions): FastifyInstance {
   const server = Fastify({
     // The log distinguishes users, but does not contain their ids (LG-04).
     loggerInstance: logger.child({}, { serializers: { user: hashUser, caller: hashUser } }),

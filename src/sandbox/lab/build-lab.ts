@@ -102,7 +102,7 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   const traps = createTraps()
   const mailbox = createMailbox({ clock, labUrl: addresses.labUrl })
 
-  const server = createServer(logger, (status, message) => ({ error: { status, message } }))
+  const server = createServer({ logger, toBody: (status, message) => ({ error: { status, message } }) })
   answerInLabDialect(server)
   server.addHook('onRequest', async (_request, reply) => void reply.headers(labHeaders))
   server.addHook('onRequest', guardLab(labUrls, token))

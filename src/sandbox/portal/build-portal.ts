@@ -40,7 +40,7 @@ function call(schema: object, kind: Parameters<typeof step>[0]) {
 
 export async function buildPortal(services: Services): Promise<FastifyInstance> {
   const { portalUrl } = services.addresses
-  const portal = createServer(services.logger, (_statusCode, message) => message, 'call')
+  const portal = createServer({ logger: services.logger, toBody: (_statusCode, message) => message, dialect: 'call' })
   services.addFaults?.(portal, 'portal')
   observeRequests(portal, { ...services, listener: 'portal' })
   if (portalUrl.startsWith('https:'))

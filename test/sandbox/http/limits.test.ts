@@ -60,7 +60,7 @@ t.test(
 )
 
 t.test('DO-07: if nobody reads an answer, the sandbox closes the connection after 70 seconds at most', async t => {
-  const server = createServer(pino({ level: 'silent' }), () => '')
+  const server = createServer({ logger: pino({ level: 'silent' }), toBody: () => '' })
   t.teardown(() => server.close())
   server.get('/', async () => Buffer.alloc(16 * 1024 * 1024))
   t.ok(server.server.timeout > 20_000, 'the timeout must be longer than an answer may take')
