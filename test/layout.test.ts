@@ -61,8 +61,8 @@ t.test(
 )
 
 /**
- * The files of the client that a file may import. If several entries match the beginning of the path, the first entry
- * counts. Files without an entry belong to a product.
+ * For each file or folder of the client, the client's files that it may import. If the path of a file begins with
+ * several entries, the first of these entries counts. Files without an entry belong to a product.
  */
 const clientArrows: [path: string, mayImport: RegExp][] = [
   ['main.ts', /^(app|config|read-settings|settings)\.ts$|^operations\//],

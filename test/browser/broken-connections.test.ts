@@ -64,7 +64,7 @@ t.test(
     const { page, front, publicUrl, person } = await startVisit(t, { browser: { isWhole: true } })
     await page.goto(`${publicUrl}/login`)
     await enterPassword(page, person)
-    // The browser repeats the callback at once. It repeats the callback a second time when it shows its own error page.
+    // The browser repeats the callback twice: at once, and again when it shows its own error page.
     cutFirst(front, isCallback, { times: 2 })
     await allow(page)
     await page.getByRole('heading', { name: 'Your applications' }).waitFor()

@@ -131,7 +131,7 @@ const questions: Record<string, (tab: Tab, sites: Sites) => Promise<string>> = {
     return (await tab.url()).startsWith(sites.portal.url) ? 'the portal’s page' : 'the callback'
   },
 
-  async 'Over http, Back requests a page with `no-store` from the server again'(tab, { client }) {
+  async 'Over http, the Back button loads a page with `no-store` from the server again'(tab, { client }) {
     client.pages['/one'] = page('One <a href="/two">Go</a>')
     client.pages['/two'] = page('Two')
     await tab.goto(`${client.url}/one`)

@@ -433,11 +433,14 @@ t.test(
   },
 )
 
-t.test('a client without renewals that keeps its sessions at the server fails no check about signing out', async t => {
-  const ids = ['logout-expired-revokes', 'logout-during-renewal', 'logout-during-renewal-at-server']
-  const found = await judge({ ...sessionsAtServer, readRefresh: () => undefined, mostRenewals: 0 }, ...ids)
-  for (const id of ids) t.equal(found[id]?.verdict, 'not applicable', `${id}: ${found[id]?.reason}`)
-})
+t.test(
+  'if a client never renews a session and keeps its sessions at the server, three checks about signing out do not apply',
+  async t => {
+    const ids = ['logout-expired-revokes', 'logout-during-renewal', 'logout-during-renewal-at-server']
+    const found = await judge({ ...sessionsAtServer, readRefresh: () => undefined, mostRenewals: 0 }, ...ids)
+    for (const id of ids) t.equal(found[id]?.verdict, 'not applicable', `${id}: ${found[id]?.reason}`)
+  },
+)
 
 t.test('if a client does not revoke tokens, the finding says how long the check has waited', async t => {
   const found = await judge({ revokes: false }, 'logout-revokes', 'logout-not-waiting')

@@ -59,8 +59,8 @@ function prepareListeners(app: FastifyInstance) {
   app.addHook('preClose', async () => {
     closed = Promise.all(listeners.map(listener => new Promise(resolve => listener.close(resolve))))
   })
-  // Fastify runs the onClose hooks in reverse order. This hook is added last, so it runs first. A product's hooks run
-  // only after every request has been answered.
+  // Fastify runs the onClose hooks in reverse order. This hook is added last, so it runs first. At the shutdown, the
+  // onClose hooks of a product therefore wait until the client has answered all open requests.
   app.addHook('onClose', async () => {
     await closed
   })

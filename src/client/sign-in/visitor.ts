@@ -1,4 +1,5 @@
-// Defines the visitor of a request: `request.visitor` in the signed-in scope, and `request.visitorIfAny` everywhere.
+// The types of a visitor, and the properties of a request that hold the visitor: `request.visitor` in the signed-in
+// scope, and `request.visitorIfAny` everywhere.
 import type { Api } from './api.ts'
 
 /**

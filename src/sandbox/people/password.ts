@@ -88,7 +88,7 @@ export function markFor(known: Mark | undefined, credentials: Credentials): Mark
   return { id: known?.id ?? randomUUID(), accounts: [account, ...others].slice(0, mostAccounts) }
 }
 
-/** Returns the browser's own count. Returns undefined if the browser has no mark for this account. */
+/** Returns this browser's own count of failures for the account, or undefined if it has no mark for the account. */
 function findMarkBucket(mark: Mark | undefined, credentials: Credentials | undefined): Bucket | undefined {
   if (!mark || !credentials) return undefined
   const account = hashAccount(credentials)

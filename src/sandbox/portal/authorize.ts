@@ -40,8 +40,8 @@ export function authorizeRoutes(services: Pick<Services, 'addresses' | 'lifetime
   async function takeForm(request: FastifyRequest, reply: FastifyReply) {
     const fields = (request.body ?? {}) as Record<string, string | string[] | undefined>
     const query = new URLSearchParams()
-    // Keep mistakes, such as a repeated parameter or a value that is too long. The portal then finds and refuses these
-    // mistakes after the redirect.
+    // Do not correct mistakes here, such as a repeated parameter or a value that is too long. The portal finds and
+    // refuses them after the redirect.
     for (const name of startParameters)
       for (const value of [fields[name] ?? []].flat().slice(0, 2)) query.append(name, cut(value))
     return reply.redirect(`/?${query}`, 303)

@@ -68,8 +68,8 @@ export function readMark(
 }
 
 /**
- * Gives the browser a mark for the account. Call this when the person has just entered the right password, or has
- * opened a link from a mail.
+ * Sets the cookie that marks the browser as known for this account. Call this when the person has just entered the
+ * right password, or has opened a link from a mail.
  */
 export function markBrowser(
   services: Pick<Services, 'keyRing' | 'clock'>,

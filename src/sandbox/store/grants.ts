@@ -115,8 +115,8 @@ export async function redeemGrant(
 ): Promise<RedeemedCode | undefined> {
   const nowMs = now.getTime()
   const { codeHash, clientId, redirectUri, stateHash, codeChallenge } = binding
-  // If the login had no state, the statement accepts any state in the exchange. The statement is SQL text, because
-  // building it with Kysely for each exchange would take longer than running it.
+  // If the login had no state, the state in the exchange is not compared. The query is SQL text, because building it
+  // with Kysely for each exchange would take longer than running it.
   const { rows } = await sql<RedeemedCode>`
     update grants
     set redeemed_at = ${nowMs}, refresh_token_hash = ${refreshTokenHash},

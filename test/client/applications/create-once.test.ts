@@ -401,7 +401,7 @@ t.test(
 )
 
 t.test(
-  'if the visitor has not opened the page with the first credentials yet, the answer to the next form shows the second credentials',
+  'if a visitor creates a second application before opening the page with the credentials of the first one, the answer to the second form shows the credentials of the second one',
   async t => {
     const { browser, form, api } = await openForm(t)
     await browser.post('/applications', form)

@@ -1,4 +1,4 @@
-// Yours: the settings of the example product. A product defines its settings in src/client/settings.ts.
+// The settings of the example product. Your own product defines its settings in src/client/settings.ts.
 import { defineSettings } from '../../../src/client/read-settings.ts'
 
 export const productSettings = defineSettings({

@@ -166,7 +166,7 @@ t.test('a search finds a login by the status of an answer', async t => {
 })
 
 t.test(
-  'the results of a search do not change even if a new login matches, and a page tells the user when the laboratory no longer keeps them',
+  'the results of a search do not change even if a new login matches; if the laboratory no longer keeps the results, a page says so',
   async t => {
     const { sandbox, get, search } = await openList(t)
     const { refused } = await fill(sandbox)

@@ -74,7 +74,7 @@ async function expectLostFormTold(context: CheckContext, browser: Browser, page:
   if (page.status >= 400 || asksToSignIn(context, page)) return
   expect(
     !(await isOrdinary(context, page, browser)),
-    `The API refused the call for the form with 401. The client did not repeat the call, and the visitor got ${describePage(page)}, which does not say that the form had no effect.`,
+    `When the visitor sent the form, the API answered the client's call with 401. The client did not repeat the call, and the visitor got ${describePage(page)}, which does not say that the form had no effect.`,
     page,
   )
 }
@@ -583,7 +583,7 @@ export const everyCallRows: CheckDefinition[] = [
       id: `secret-${failure}`,
       title: `When the API's answer to the call for a new client secret is malformed (${failure}), the client neither answers with status 500 nor shows a word such as "undefined" in place of a missing value`,
       rule: 'UP-06',
-      why: 'Another program sends the answer, and the secret may be missing from it.',
+      why: 'The API is another program, and the secret may be missing from its answer.',
       fix: 'Before you show the secret, check that the answer contains it. If the secret is missing, say that a new secret may exist.',
       needs,
       async run(context) {
@@ -602,7 +602,7 @@ export const everyCallRows: CheckDefinition[] = [
       id: `create-${failure}`,
       title: `When the API's answer to the call that creates an application is malformed (${failure}), the client neither answers with status 500 nor shows a word such as "undefined" in place of a missing value`,
       rule: 'UP-06',
-      why: 'Another program sends the answer, and the OAuth client or its secret may be missing from it.',
+      why: 'The API is another program, and the OAuth client or its secret may be missing from its answer.',
       fix: 'Check that a JSON member exists before you use it. If a member is missing, link to the list of applications: the API may have created the application anyway.',
       needs: formNeeds,
       async run(context) {

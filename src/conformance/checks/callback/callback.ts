@@ -215,7 +215,7 @@ export const callback: CheckDefinition[] = [
       'When the browser sends the same callback four times at the same time, the client answers each request with a page',
     rule: 'CL-29',
     why: 'Browsers repeat a request when its connection breaks. If the repeated callback fails, the visitor sees an error although the login worked.',
-    fix: 'Let all requests with the same state share one exchange. If the same callback comes again after the exchange, answer with a page that leads to the next page.',
+    fix: 'Let all requests with the same state share one exchange. If the same callback comes again after the exchange, answer with a page that sends the visitor on to the page after the login.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const pages = await deliverOften(context, browser, callback)

@@ -58,7 +58,7 @@ const evil = 'evil.example'
 
 const withQuery = (path: string, query: URLSearchParams) => `${path}${path.includes('?') ? '&' : '?'}${query}`
 
-/** Return addresses for which some functions that parse addresses or write headers throw an error. */
+/** Values for the return address that make some URL parsers or header writers throw an error. */
 const oddReturns = [
   'http://[',
   '/ä€\u{1f600}',

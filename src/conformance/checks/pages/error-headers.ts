@@ -83,7 +83,7 @@ async function addForms(context: CheckContext, browser: Browser, add: Add): Prom
   }
 }
 
-/** Sends the form for a new application with a wrong value, and adds the answer. */
+/** Fills in the form for a new application with one wrong value, sends it, and passes each answer to `add`. */
 async function addRefusedForm(
   context: CheckContext,
   browser: Browser,

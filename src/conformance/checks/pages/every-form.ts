@@ -565,7 +565,7 @@ export const everyForm: CheckDefinition[] = [
     needs: createNeeds,
     async run(context) {
       await expectValues(context, atLimits, 'The form with the longest allowed values created nothing')
-      const wide = 'The form with the longest allowed values of Japanese characters created nothing'
+      const wide = 'The form with the longest allowed values, in Japanese characters, created nothing'
       await expectValues(context, wideAtLimits, wide)
       const plain = 'The form with http addresses for the web page, the icon and the privacy policy created nothing'
       await expectValues(context, plainAddresses, plain).catch(passNotApplicable)

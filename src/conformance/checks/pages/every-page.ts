@@ -63,7 +63,7 @@ function formsOf(secret: string): string[] {
   return [secret, encodeURIComponent(secret), bytes.toString('base64'), bytes.toString('base64url'), ...signature]
 }
 
-/** All texts by which a check recognizes the client secret, or a token of a visitor of this check. */
+/** All texts by which a check recognizes the client secret, or a token that the portal issued during the check. */
 function secretsOf(context: CheckContext): string[] {
   const tokens = context.arrived('exchange', 'refresh').flatMap(step => {
     const { access_token: access, refresh_token: refresh } = tokensOf(step) ?? {}

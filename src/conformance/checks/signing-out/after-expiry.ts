@@ -146,7 +146,7 @@ export const afterExpiry: CheckDefinition[] = [
         const what = faults.map(([name]) => name).join(' and ')
         expect(
           page.status > 0 && page.status < 400,
-          `When the access token had expired, and with the fault ${what}, the client answered the sign-out with ${describePage(page)}.`,
+          `The access token had expired, and the check had ordered ${what}. The client answered the sign-out with ${describePage(page)}.`,
           page,
         )
         expect(!(await context.isSignedIn(browser)), `After the sign-out with ${what}, the visitor is signed in.`, page)
