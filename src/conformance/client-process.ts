@@ -75,6 +75,8 @@ export async function startClient(
     started.on('exit', (code, signal) => {
       // If a process ends before its first answer, the client has not started, and the caller gets an error.
       if (started !== stopping && hasAnswered) unexpectedEnds.push(signal ? `by ${signal}` : `with exit code ${code}`)
+      // For example, a second instance of the client would keep its port, and could not be started again.
+      if (started !== stopping) killGroup(started, 'SIGKILL')
     })
     if (!(await waitForClient(isRunning)))
       throw new Error(
@@ -89,27 +91,14 @@ export async function startClient(
     if (!isRunning()) return
     stopping = child
     const [ended, closed] = [once(child, 'exit'), once(child, 'close')]
-    kill('SIGTERM')
-    const timer = setTimeout(() => kill('SIGKILL'), stopMs)
+    killGroup(child, 'SIGTERM')
+    const timer = setTimeout(() => killGroup(child, 'SIGKILL'), stopMs)
     await ended
     clearTimeout(timer)
     // Children of the shell may run longer than the shell. The output closes when all children have ended. The wait is
     // limited, because a child that has left the process group does not get the signal.
-    kill('SIGKILL')
+    killGroup(child, 'SIGKILL')
     await Promise.race([closed, wait(1000, undefined, { ref: false })])
-  }
-
-  function kill(signal: NodeJS.Signals): void {
-    // Windows has no process groups and no signals. taskkill ends the shell and all its children at once.
-    if (process.platform === 'win32') {
-      spawnSync('taskkill', ['/pid', `${child.pid}`, '/t', '/f'])
-      return
-    }
-    try {
-      process.kill(-child.pid!, signal)
-    } catch {
-      // The process has already ended.
-    }
   }
 
   const begun = performance.now()
@@ -153,6 +142,20 @@ export async function startClient(
       await restarting?.done.catch(() => undefined)
       await stop()
     },
+  }
+}
+
+/** Sends the signal to the process and to all its children that have not left its process group. */
+function killGroup(leader: ChildProcess, signal: NodeJS.Signals): void {
+  // Windows has no process groups and no signals. taskkill ends the shell and all its children at once.
+  if (process.platform === 'win32') {
+    spawnSync('taskkill', ['/pid', `${leader.pid}`, '/t', '/f'])
+    return
+  }
+  try {
+    process.kill(-leader.pid!, signal)
+  } catch {
+    // All processes of the group have already ended.
   }
 }
 

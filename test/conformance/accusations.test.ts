@@ -471,6 +471,21 @@ function keepingMetadata(): Partial<Behaviour> {
   }
 }
 
+t.test('a client that waits four seconds before it asks for the metadata again fails no check', async t => {
+  const patient: Partial<Behaviour> = {
+    ...metadataReader,
+    async aroundRequest(visit, next) {
+      const { memory } = visit
+      const hasWaited = Date.now() - Number(memory.get('askedAt') ?? 0) > 4000
+      if (visit.url.pathname !== '/login' || !hasWaited) return next()
+      memory.set('askedAt', Date.now())
+      return metadataReader.aroundRequest!(visit, next)
+    },
+  }
+  const { 'metadata-read-later': found } = await judge(patient, 'metadata-read-later')
+  t.equal(found?.verdict, 'passed', found?.reason)
+})
+
 t.test('a client that keeps the last valid metadata across restarts fails no check', async t => {
   const ids = [
     'metadata-read-later',

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { connect, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
@@ -61,6 +61,32 @@ t.test('stop() ends the children of the client’s shell, even if they ignore si
   t.pass('the address of the client is free')
   server.close()
 })
+
+t.test('if the client’s shell ends by itself, its children end as well', async t => {
+  const port = await findFreePort()
+  const folder = t.testdir()
+  const lines = `require('node:net').createServer().listen(${port}, '127.0.0.1', () => console.log('listens'))`
+  // The shell waits until the file exists, and ends without waiting for its child.
+  const command = `"${process.execPath}" -e "${lines}" & while [ ! -e "${folder}/end" ]; do sleep 0.01; done`
+  const client = await startClient(command, process.env, async () => true)
+  t.teardown(() => client.stop())
+  while (client.output() !== 'listens\n') await setImmediate()
+  writeFileSync(join(folder, 'end'), '')
+  while (client.isRunning()) await setImmediate()
+  const server = createServer()
+  t.teardown(() => server.close())
+  while (!(await listens(server, port))) await setImmediate()
+  t.pass('the address of the child is free')
+})
+
+/** Returns false if the address is still in use. */
+async function listens(server: Server, port: number): Promise<boolean> {
+  server.listen(port, '127.0.0.1')
+  return once(server, 'listening').then(
+    () => true,
+    () => false,
+  )
+}
 
 t.test('on Windows, stop() ends the client and all its children with taskkill', async t => {
   const folder = t.testdir()
