@@ -107,7 +107,7 @@ t.test('if a test file fails in any way, the run fails and its output names the 
 })
 
 t.test(
-  'npm test writes the names of the files of each failed process to a list, and can run these files one at a time',
+  'if a process of npm test fails, npm test writes the names of its files to a list, and can run these files one at a time',
   async t => {
     const files = { 'test/a.test.ts': passing, 'test/b.test.ts': fileOf("t.fail('on purpose')") }
     const list = join(t.testdir(), 'failed')
@@ -129,7 +129,7 @@ t.test('if a test file throws an error while it is loaded, the files after it st
   t.match(output, '# { total: 5, pass: 3, fail: 1, skip: 1 }')
 })
 
-t.test('in CI, a skipped test or a file without tests is a failure; elsewhere it is not', async t => {
+t.test('a skipped test or a file without tests is a failure in CI, but not on other machines', async t => {
   const files = {
     'test/a.test.ts': fileOf("t.pass('one')\nt.test('needs more', { skip: 'not here' }, async () => {})"),
     'test/b.test.ts': '// Nothing yet.',
@@ -145,7 +145,7 @@ type Wrote = [text: string, code: number]
 /**
  * Runs .ci/run with fake test programs. Each program writes its text and ends with its exit code. `again` describes the
  * second run, which repeats the files that failed in the first program. Each line of `again.lines` names the files of
- * one process, and `again.wrote` is the result of the second run.
+ * one process. `again.wrote` is the text and the exit code of the second run.
  */
 function runCi(
   t: Test,

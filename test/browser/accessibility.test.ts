@@ -16,8 +16,8 @@ const isPage = (path: string) => !/^\/(assets\/|health\/|favicon\.ico)/.test(pat
 const withTargets = { rules: { 'target-size': { enabled: true } } }
 
 /**
- * This code runs in the page. It returns how many pixels wider the page is than the window: once with text of the usual
- * size, and once with text of twice that size.
+ * This code runs in the page. It measures by how many pixels the page is wider than the window: first with text of the
+ * usual size, and then with text of twice that size.
  */
 const look = `(() => {
   const { style } = document.documentElement
@@ -30,7 +30,7 @@ const look = `(() => {
 type Look = { tooWide: { usual: number; large: number }; headings: string[]; title: string }
 
 t.test(
-  'PG-11: axe finds no problem on any page, no page is too wide even with the longest words, and the browser stores no page',
+  'PG-11: axe finds no problem on any page, the longest words do not make a page too wide, and the browser stores no page',
   { skip },
   async t => {
     const { both, page, clients, front, log, troubles } = await startVisit(t)

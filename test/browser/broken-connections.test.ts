@@ -64,7 +64,7 @@ t.test(
     const { page, front, publicUrl, person } = await startVisit(t, { browser: { isWhole: true } })
     await page.goto(`${publicUrl}/login`)
     await enterPassword(page, person)
-    // The browser repeats the callback twice: at once, and again when it shows its own error page.
+    // The browser repeats the callback twice: immediately, and again when it shows its own error page.
     cutFirst(front, isCallback, { times: 2 })
     await allow(page)
     await page.getByRole('heading', { name: 'Your applications' }).waitFor()
@@ -115,7 +115,7 @@ t.test(
 )
 
 t.test(
-  'F-28: if the browser sends a form again to another replica, this replica finds the application that the first replica created',
+  'F-28: if the browser sends a form to one replica, and then again to a second replica, the second replica finds the application that the first one created',
   { skip },
   async t => {
     const { page, front, publicUrl } = await startVisit(t, { at: '/applications', replicas: 2 })

@@ -67,19 +67,27 @@ const journeys: Record<string, (t: Test, visit: Visit) => Promise<void>> = {
   async Back(t, visit) {
     const { tab, publicUrl, front, log } = visit
     await signIn(visit)
-    // The page that Back shows depends on the engine: see docs/browsers.md. If Back leads to a redirect to another
-    // site, WebKitWebDriver no longer controls the tab. So the test continues in another tab.
+    // The page that the Back button shows depends on the engine: see docs/browsers.md. If the button leads to a
+    // redirect to another site, WebKitWebDriver no longer controls the tab. So the test continues in another tab.
     const other = await tab.newTab()
     await tab.back()
     await other.goto(`${publicUrl}/applications`)
     await other.see('1 application')
     await create(other)
-    t.equal(log.filter(line => line.includes('login_succeeded')).length, 1, 'Back must not sign in again')
+    t.equal(
+      log.filter(line => line.includes('login_succeeded')).length,
+      1,
+      'the Back button must not sign the visitor in again',
+    )
     await other.back()
     await other.see('About the application')
     await other.goto(`${publicUrl}/applications`)
     await other.see('2 applications')
-    t.equal(front.seen.filter(({ method }) => method === 'POST').length, 1, 'Back must not send a form again')
+    t.equal(
+      front.seen.filter(({ method }) => method === 'POST').length,
+      1,
+      'the Back button must not send a form again',
+    )
   },
 
   async reload(t, visit) {
@@ -109,7 +117,7 @@ const journeys: Record<string, (t: Test, visit: Visit) => Promise<void>> = {
     front.takeSeen()
     await tab.back()
     await tab.see('You are signed out')
-    t.notMatch(await tab.text(), 'Lists and creates', 'Back must not show a page of the session')
+    t.notMatch(await tab.text(), 'Lists and creates', 'the Back button must not show a page of the session')
     t.ok(
       front.takeSeen().some(request => request.startsWith('GET /applications/')),
       'the browser must request the page again',
@@ -187,7 +195,8 @@ const journeys: Record<string, (t: Test, visit: Visit) => Promise<void>> = {
     await list.see('Pause')
     await list.evaluate('document.body.dataset.opened = "once"')
     await signIn({ ...visit, tab: visitor })
-    // The list was empty, so a new row does not move any other row. In this case, the page shows the new login at once.
+    // The list was empty, so a new row does not move any other row. In this case, the page shows the new login
+    // immediately.
     await list.see('Signed in at step')
     t.equal(await list.evaluate('document.body.dataset.opened'), 'once', 'the page must not be reloaded')
   },

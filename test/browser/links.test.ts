@@ -62,38 +62,42 @@ t.test(
   },
 )
 
-t.test('PG-04: if a link of an application redirects back to this site, nothing is changed', { skip }, async t => {
-  const visit = await startVisit(t, { at: '/applications' })
-  const { both, page, front, publicUrl, log, troubles } = visit
-  const elsewhere = await startElsewhere(t)
-  const id = await addApplication(both, { name: 'A trap' })
-  const paths = [
-    '/logout',
-    '/applications/new?name=Forged&groupId=x&redirectUris=http://localhost:5000/',
-    `/applications/${id}/edit?name=Forged`,
-    `/applications/${id}/secret`,
-    `/applications/${id}/delete`,
-  ]
-  for (const path of paths) {
-    const url = `${elsewhere.url}/bounce?${new URLSearchParams({ to: publicUrl + path })}`
-    const trap = await addApplication(both, { name: 'A trap', webPageUrl: url, iconUrl: url })
-    await page.goto(`${publicUrl}/applications/${trap}`)
-    await page.getByRole('link', { name: url }).first().click()
-    await page.waitForURL(publicUrl + path)
-    await page.locator('header').waitFor()
-    const arrived = front.seen.findLast(seen => seen.url === path)
-    t.equal(arrived?.method, 'GET', path)
-    t.match(arrived?.headers.cookie, '__Host-session=', 'the browser must send the session cookie')
-  }
-  const changes = /application_(created|updated|removed)|client_secret_renewed|signed_out/
-  t.same(
-    log.filter(line => changes.test(line)),
-    [],
-  )
-  await page.goto(`${publicUrl}/applications?q=trap`)
-  await page.getByText(`${paths.length + 1} of ${paths.length + 2}`).waitFor()
-  t.same(troubles, [])
-})
+t.test(
+  'PG-04: if the web page of an application redirects to an address of this site, nothing is changed',
+  { skip },
+  async t => {
+    const visit = await startVisit(t, { at: '/applications' })
+    const { both, page, front, publicUrl, log, troubles } = visit
+    const elsewhere = await startElsewhere(t)
+    const id = await addApplication(both, { name: 'A trap' })
+    const paths = [
+      '/logout',
+      '/applications/new?name=Forged&groupId=x&redirectUris=http://localhost:5000/',
+      `/applications/${id}/edit?name=Forged`,
+      `/applications/${id}/secret`,
+      `/applications/${id}/delete`,
+    ]
+    for (const path of paths) {
+      const url = `${elsewhere.url}/bounce?${new URLSearchParams({ to: publicUrl + path })}`
+      const trap = await addApplication(both, { name: 'A trap', webPageUrl: url, iconUrl: url })
+      await page.goto(`${publicUrl}/applications/${trap}`)
+      await page.getByRole('link', { name: url }).first().click()
+      await page.waitForURL(publicUrl + path)
+      await page.locator('header').waitFor()
+      const arrived = front.seen.findLast(seen => seen.url === path)
+      t.equal(arrived?.method, 'GET', path)
+      t.match(arrived?.headers.cookie, '__Host-session=', 'the browser must send the session cookie')
+    }
+    const changes = /application_(created|updated|removed)|client_secret_renewed|signed_out/
+    t.same(
+      log.filter(line => changes.test(line)),
+      [],
+    )
+    await page.goto(`${publicUrl}/applications?q=trap`)
+    await page.getByText(`${paths.length + 1} of ${paths.length + 2}`).waitFor()
+    t.same(troubles, [])
+  },
+)
 
 t.test(
   'PG-05, PG-22: pages load files only from this site, and never load the icon of an application',

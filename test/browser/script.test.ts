@@ -82,7 +82,7 @@ t.test(
     t.equal(
       ages.length,
       2,
-      'nobody has changed the application, so the page must show only two times: when the application and its client secret were created',
+      'nobody has changed the application, so the page must show two dates: the creation of the application, and the creation of its client secret',
     )
     for (const age of ages) {
       t.equal(await age.getAttribute('title'), await exactOf(age))
@@ -93,7 +93,7 @@ t.test(
     t.equal(await end.innerText(), await exactOf(end))
     t.match(await end.getAttribute('title'), /^\w{3} \d{1,2}, \d{4}, \d\d:\d\d [AP]M UTC$/)
     const inDays = (Date.parse((await end.getAttribute('datetime')) ?? '') - Date.now()) / 86_400_000
-    t.ok(inDays > 29.9 && inDays <= 30, 'the session must end with its refresh token')
+    t.ok(inDays > 29.9 && inDays <= 30, 'the session must end when its refresh token expires')
     t.same(troubles, [])
   },
 )
@@ -247,8 +247,8 @@ t.test('the browser asks for confirmation only if the visitor leaves a form with
   t.equal(questions, 0, 'the browser must not ask if nothing was typed')
 
   await page.goto(`${publicUrl}/applications/new`)
-  // The test types with key presses, because browsers ask for confirmation only if the visitor has pressed a key or a
-  // button.
+  // The test types with real key presses, because browsers ask for confirmation only if the visitor has pressed a key
+  // or a button.
   await page.getByLabel('Name', { exact: true }).pressSequentially('Weather station')
   await Promise.all([page.waitForEvent('dialog'), cancel()])
   t.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'Weather station', 'the visitor stayed')

@@ -93,7 +93,7 @@ t.test(
     await page.reload()
     await page.getByRole('heading', { name: 'Your applications' }).waitFor()
     await page.goBack({ waitUntil: 'commit' })
-    t.ok(page.url().startsWith(portalUrl), 'Back leads to the portal')
+    t.ok(page.url().startsWith(portalUrl), 'the Back button leads to the portal')
     await page.goForward({ waitUntil: 'commit' })
     await page.getByRole('heading', { name: 'Your applications' }).waitFor()
     t.notOk(front.takeSeen().some(request => request.includes('/exchangeToken')))

@@ -14,7 +14,7 @@ t.test('a visitor signs in, sends a form and signs out, and the browser reports 
     environment: { PORT: String(port), PUBLIC_URL: publicUrl },
     scripts: {
       ...smallApi,
-      // The portal knows the visitor already, and sends the browser back at once.
+      // The portal already knows the visitor, and immediately redirects the browser back to the client.
       'GET /': ({ url }, response) => {
         const started = new URL(url, publicUrl).searchParams
         response.writeHead(303, { location: publicUrl + callbackUrl(started) }).end()

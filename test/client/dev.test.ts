@@ -1,5 +1,5 @@
-// Tests npm run dev: its log lines are readable, it serves changed templates and assets at once, and it restarts when
-// code changes.
+// Tests npm run dev: its log lines are readable, it serves changed templates and assets immediately, and it restarts
+// when code changes.
 
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -56,24 +56,27 @@ async function get(url: string): Promise<{ headers: Record<string, unknown>; bod
   return { headers, body: await body.text() }
 }
 
-t.test('npm run dev prints readable lines, shows changed pages at once, and restarts when code changes', async t => {
-  const { folder, nextLine } = startDev(t)
-  const findAddress = async () => /http:\/\/\S+/.exec(await nextLine(/Server listening at/))![0]
-  t.match(await nextLine(/settings/), /^\[\d\d:\d\d:\d\d\] INFO: settings /)
-  const address = await findAddress()
+t.test(
+  'npm run dev prints readable lines, shows changed pages immediately, and restarts when code changes',
+  async t => {
+    const { folder, nextLine } = startDev(t)
+    const findAddress = async () => /http:\/\/\S+/.exec(await nextLine(/Server listening at/))![0]
+    t.match(await nextLine(/settings/), /^\[\d\d:\d\d:\d\d\] INFO: settings /)
+    const address = await findAddress()
 
-  const home = join(folder, 'views/client/home.eta')
-  t.notMatch((await get(address)).body, 'Come in')
-  appendFileSync(home, '<p>Come in</p>')
-  const page = (await get(address)).body
-  t.match(page, 'Come in')
+    const home = join(folder, 'views/client/home.eta')
+    t.notMatch((await get(address)).body, 'Come in')
+    appendFileSync(home, '<p>Come in</p>')
+    const page = (await get(address)).body
+    t.match(page, 'Come in')
 
-  appendFileSync(join(folder, 'views/client/assets/style.css'), '/* changed */')
-  const style = await get(new URL(/href="([^"]+\.css)"/.exec(page)![1]!, address).href)
-  t.match(style.body, '/* changed */')
-  t.equal(style.headers['cache-control'], 'no-store')
+    appendFileSync(join(folder, 'views/client/assets/style.css'), '/* changed */')
+    const style = await get(new URL(/href="([^"]+\.css)"/.exec(page)![1]!, address).href)
+    t.match(style.body, '/* changed */')
+    t.equal(style.headers['cache-control'], 'no-store')
 
-  const texts = join(folder, 'src/client/start-texts.ts')
-  writeFileSync(texts, readFileSync(texts, 'utf8').replace("title: 'Start'", "title: 'Restarted'"))
-  t.match((await get(await findAddress())).body, '<title>Restarted')
-})
+    const texts = join(folder, 'src/client/start-texts.ts')
+    writeFileSync(texts, readFileSync(texts, 'utf8').replace("title: 'Start'", "title: 'Restarted'"))
+    t.match((await get(await findAddress())).body, '<title>Restarted')
+  },
+)

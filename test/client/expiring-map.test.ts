@@ -52,7 +52,7 @@ t.test('a deleted entry is not found', async t => {
   t.equal(map.get('key'), undefined)
 })
 
-t.test('if the clock is set back, entries expire at once instead of living too long', async t => {
+t.test('if the clock is set back, entries expire immediately instead of living too long', async t => {
   const { map, clock } = createMap<string>()
   map.set('key', 'value', minute)
   map.set('forever', 'value', Number.POSITIVE_INFINITY)

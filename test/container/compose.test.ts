@@ -193,7 +193,7 @@ for (const [name, setup] of Object.entries(setups)) {
         'client and portal must be on two sites',
       )
       for (const url of [client.loginInternalUrl, client.apiInternalUrl])
-        t.ok(setup.services[new URL(url).hostname], `${url} is a container`)
+        t.ok(setup.services[new URL(url).hostname], `the host in ${url} must be a service`)
     },
   )
 }

@@ -223,7 +223,7 @@ t.test('CT-02, CT-04: if 200 people sign in at the same time, the sandbox needs 
 })
 
 t.test(
-  'CT-08: if settings are wrong, the sandbox ends at once, and names each wrong setting without its value',
+  'CT-08: if settings are wrong, the sandbox ends immediately, and names each wrong setting without its value',
   async t => {
     const wrong = {
       HOST: 'hunter 2',

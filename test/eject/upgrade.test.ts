@@ -264,12 +264,12 @@ t.test('if an upgrade cannot finish, it says why and changes nothing', async t =
       says: /git refuses the changes:[\s\S]*src\/client\/added\.ts/,
     },
     {
-      what: 'the starter cannot be made at a commit',
+      what: 'npm run eject fails, so no starter can be made',
       breakIt: () => change(starter, '.starter.json', text => text.replace('my-client', 'Not A Name')),
       says: /npm run eject failed/,
     },
     {
-      what: 'the record is not whole',
+      what: 'the record in .starter.json is incomplete',
       breakIt: () => change(starter, '.starter.json', text => text.replace('"yours"', '"mine"')),
       says: /\.starter\.json needs version, commit/,
     },

@@ -80,7 +80,7 @@ t.test('if a connection has ended, the job deletes it, and the visitor can conne
   t.same(notes(), [])
 })
 
-t.test('while the portal cannot be reached, the job keeps the account connected', async t => {
+t.test('while the portal cannot be reached, the job does not delete or change the connection', async t => {
   const { rows, runBoth, notes, expire, sandbox } = await connectAndLeave(t)
   await expire()
   const before = await rows()

@@ -36,7 +36,7 @@ t.test(
 )
 
 t.test(
-  'RF-02: just after the access token has expired, two replicas answer all twenty page requests that arrive at once',
+  'RF-02: just after the access token has expired, two replicas answer all twenty page requests that arrive at the same time',
   async t => {
     const { clock, pass } = movableClock()
     const both = await startBoth(t, { clock, replicas: 2 })
@@ -69,7 +69,7 @@ t.test(
 )
 
 t.test(
-  'CK-15: after the visitor has signed out, copies of the cookies cannot open a page, neither at once nor later',
+  'CK-15: after the visitor has signed out, copies of the cookies cannot open a page, neither immediately nor later',
   async t => {
     const { clock, pass } = movableClock()
     const both = await startBoth(t, { clock })

@@ -45,7 +45,7 @@ try {
 } catch (error) {
   if (!(error instanceof CannotRun)) throw error
   process.stderr.write(`${error.message}\n`)
-  // Exit at once, because otherwise the checks that are still running would continue and start the client again.
+  // Exit immediately, because otherwise the checks that are still running would continue and start the client again.
   process.exit(2)
 }
 

@@ -112,7 +112,7 @@ t.test('CT-08: HOST must be a host name or an IP address', t => {
   t.end()
 })
 
-t.test('all problems of the settings are reported at once, and no secret is printed', async t => {
+t.test('the sandbox reports all problems of the settings together, and prints no secret', async t => {
   const problems = problemsOf({
     PORTAL_PORT: 'abc',
     API_PORT: '70000',

@@ -123,7 +123,7 @@ for (const database of await openDatabases(t)) {
           )
           const ofClient = await send(server, method, fill(url), accessToken, body)
           if (rule.says === null) {
-            t.equal(ofClient, 403, `${name} is refused to clients`)
+            t.equal(ofClient, 403, `${name} must refuse the tokens of clients`)
             continue
           }
           t.ok(ofClient >= 200 && ofClient < 300, `${method} ${url} is ${ofClient}`)

@@ -262,7 +262,7 @@ async function startWebKit(t: Teardown): Promise<Driver> {
 
   /**
    * The driver sends commands to the window that was selected last. So each tab selects its own window, and no two
-   * commands run at once.
+   * commands run at the same time.
    */
   let last: Promise<unknown> = Promise.resolve()
   const tab = (handle: string): Driver => {

@@ -8,7 +8,10 @@ import { type Both, startBoth } from '../../journey/support/start-both.ts'
 import { openPage, type PageSettings } from '../../support/open-page.ts'
 
 type Settings = NonNullable<Parameters<typeof startBoth>[1]> & {
-  /** Signs the visitor in and opens this page. If `at` is undefined, no page is opened, and nobody is signed in. */
+  /**
+   * The path of a page. The function signs the visitor in and opens this page. If `at` is undefined, no page is opened,
+   * and nobody is signed in.
+   */
   at?: string
   browser?: PageSettings
 }

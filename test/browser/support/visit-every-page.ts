@@ -54,8 +54,8 @@ export async function visitEveryPage(
   await visit('not-found', '/nowhere')
   await visit('unreadable-address', '/applications/%E0%A4%A')
 
-  // The page at the callback opens the next page automatically. If the next page answers 204, the browser stays on the
-  // page at the callback.
+  // The page at the callback opens the next page automatically. If the answer to the request for the next page is 204,
+  // the browser stays on the page at the callback.
   await page.route('**/applications', route => route.fulfill({ status: 204 }))
   await page.goto(`${publicUrl}/login`)
   await press('Allow')

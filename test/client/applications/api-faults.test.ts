@@ -44,14 +44,17 @@ t.test('UP-03: all calls of one request share one deadline, and no call starts a
   t.equal(api.records.size, 0)
 })
 
-t.test('if the API does not answer the request for groups, this delays the form by at most two seconds', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
-  platform.answer('GET /identities/v1/visitor-1/links', () => {})
-  await signIn(browser)
-  const [page, took] = await timed(browser.get('/applications/new'))
-  t.equal(page.statusCode, 200)
-  t.ok(took.own < 3, `${took.own} s`)
-})
+t.test(
+  'if the API does not answer the request for groups, the client shows the form after at most two seconds',
+  async t => {
+    const { browser, platform } = await buildApplicationsClient(t)
+    platform.answer('GET /identities/v1/visitor-1/links', () => {})
+    await signIn(browser)
+    const [page, took] = await timed(browser.get('/applications/new'))
+    t.equal(page.statusCode, 200)
+    t.ok(took.own < 3, `${took.own} s`)
+  },
+)
 
 t.test('F-19: if the API is down, the list page says so, and the form for a new application still works', async t => {
   const { browser } = await buildApplicationsClient(t, { environment: { API_URL: nowhere } })
@@ -124,7 +127,7 @@ t.test(
 )
 
 t.test(
-  'if the API refuses the request for the list, the page does not show the error text that is meant for one application',
+  'if the API refuses the request for the list, the page shows a general error text, and not the text about a single application',
   async t => {
     const { browser, platform } = await buildApplicationsClient(t)
     await signIn(browser)
@@ -188,7 +191,7 @@ t.test(
 )
 
 t.test(
-  'UP-14: if two calls have the same token, and the API refuses it at different times, the client renews the session once',
+  'UP-14: if the API refuses one token in two calls, and refuses the second call only after the renewal, the client does not renew the session again',
   async t => {
     const { browser, platform } = await buildApplicationsClient(t)
     await signIn(browser)
@@ -199,8 +202,8 @@ t.test(
       send(response, isNew ? { body } : { status: 401, body: {} })
     }
     platform.answer('GET /apps/v1/app-1', (request, response) => accept(request, response, applicationRecord('app-1')))
-    // The API answers the request for groups only after the client has requested the application again with the renewed
-    // token.
+    // The API answers the request for groups only after the client has renewed the session, and has requested the
+    // application again.
     const link = { to: 'group-1', data: { name: 'Weather people' } }
     platform.answer('GET /identities/v1/visitor-1/links', async (request, response) => {
       await platform.waitForRequests('GET /apps/v1/app-1', 2)

@@ -192,7 +192,8 @@ t.test(
       const calls = platform.received().slice(before)
       t.equal(calls.filter(({ url }) => url.startsWith('/api/')).length, 1, `${what}: one renewal`)
       t.equal(calls.filter(({ url }) => /^\/(apps|identities)\//.test(url)).length, 2, `${what}: two API calls`)
-      // The client uses the result of a renewal again for ten seconds. The next request must renew the session itself.
+      // For ten seconds, other requests share the result of a renewal. The next request must come later, so that it
+      // causes its own renewal.
       clock.advance(11)
     }
     for (const path of ['/applications', '/applications/new', '/applications/app-1', ...about])

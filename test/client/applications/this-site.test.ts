@@ -88,7 +88,7 @@ t.test(
     )
     const headers = { cookie: browser.cookieHeader() }
     const head = await browser.server.inject({ method: 'HEAD', url: '/', headers })
-    t.equal(head.headers['set-cookie'], undefined, 'a HEAD request must not count as showing the text')
+    t.equal(head.headers['set-cookie'], undefined, 'a HEAD request must not delete the text that the next page shows')
     const page = await browser.get('/', { site: 'same-origin' })
     t.equal(page.statusCode, 200)
     t.match(textOf(page), applicationsTexts.remove.siteRemoved.consequence)

@@ -30,7 +30,7 @@ async function buildExample(t: Test, moderators: string[] = []) {
   }
 }
 
-t.test('the first page that the guide builds shows a signed-in visitor the number of applications', async t => {
+t.test('the first page that the guide builds tells signed-in visitors how many applications they have', async t => {
   const product = { name: 'Hello', home: '/hello', links: () => [], pages: hello }
   const scripts = { 'GET /apps/v1': { body: { ItemList: [{}, {}] } } }
   const { browser } = await buildTestClient(t, { product, scripts })
@@ -39,7 +39,7 @@ t.test('the first page that the guide builds shows a signed-in visitor the numbe
 })
 
 t.test(
-  'the form saves a note only once, for its visitor, and the page shows the note together with data from the API',
+  'a form that is sent twice saves one note for the visitor who sent it, and the page shows the note together with data from the API',
   async t => {
     const { browser, file } = await buildExample(t)
     await signIn(browser)

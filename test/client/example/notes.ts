@@ -22,7 +22,7 @@ export function openStore(file: string) {
   const find = database.prepare('select note from notes where user_id = ? and instr(note, ?) > 0 order by rowid')
   const all = database.prepare('select note from notes order by rowid')
   const add = database.prepare('insert into notes (user_id, note) values (?, ?)')
-  // Each open stream adds a listener, so the number of listeners is not limited.
+  // Each open stream adds a listener. With `setMaxListeners(0)`, Node does not warn about too many listeners.
   const changes = new EventEmitter().setMaxListeners(0)
   return {
     find: (userId: string, words: string) => find.all(userId, words).map(({ note }) => String(note)),

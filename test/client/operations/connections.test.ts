@@ -32,7 +32,7 @@ async function openSoon(tryToOpen: () => Promise<Socket | undefined>): Promise<S
 }
 
 t.test(
-  'DO-06: if MAX_CONNECTIONS connections are open on all addresses together, the client closes a new connection at once',
+  'DO-06: if MAX_CONNECTIONS connections are open on all addresses together, the client immediately closes a new connection',
   async t => {
     const settings = { HOST: 'localhost', MAX_CONNECTIONS: '4', METRICS_PORT: '0' }
     const client = await spawnClient(t, { ...settings, NODE_OPTIONS: preload(nameBoth(addresses)) })
@@ -55,7 +55,7 @@ t.test(
     first!.destroy()
     // The client notices a moment later that the connection was closed.
     const next = await openSoon(() => open(t, port, addresses[1]!))
-    t.ok(next, 'a new connection must be accepted when one has closed')
+    t.ok(next, 'a new connection must be accepted after another connection has closed')
     t.notOk(await open(t, port, addresses[0]!), 'a fifth connection must be refused')
     next?.destroy()
     t.ok(await openSoon(scrape), 'a connection to the metrics must be accepted')

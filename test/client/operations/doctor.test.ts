@@ -77,7 +77,7 @@ t.test(
   },
 )
 
-t.test('if the portal or the API does not answer, the doctor says which of the two', async t => {
+t.test('if the portal or the API does not answer, the doctor says which of the two does not answer', async t => {
   const { environment } = await setUp(t)
   t.match(await ask({ ...environment, LOGIN_URL: nowhere }, 'portal:'), /^no: .*does not answer \(ECONNREFUSED\)/)
   t.match(await ask({ ...environment, LOGIN_URL: nowhere }, 'API:'), /^yes/)
@@ -124,7 +124,7 @@ t.test(
   },
 )
 
-t.test('with --redirect-uri the doctor checks another client, without COOKIE_KEYS and PORT', async t => {
+t.test('with --redirect-uri the doctor checks another client, and does not need COOKIE_KEYS and PORT', async t => {
   const { environment, platform } = await setUp(t)
   const { COOKIE_KEYS: _, PORT: __, ...ofPlatform } = environment
   const redirectUri = 'http://localhost:5000/oauth/callback?x=1'
@@ -175,7 +175,7 @@ t.test('if the client and the portal have the same host name, the doctor reports
 })
 
 t.test(
-  'the doctor asks the running client through its public address, and notices a proxy that changes cookies',
+  'the doctor sends requests to the public address of the running client, and notices a proxy that changes cookies',
   async t => {
     const { environment, platform } = await setUp(t)
     t.match(await ask(environment, 'proxy:'), /^cannot tell: .*not running/)

@@ -39,7 +39,7 @@ t.test('DO-06: the client answers thousands of logins in a few seconds, and keep
   }
   for (const { statusCode } of await Promise.all(health)) t.equal(statusCode, 200)
   const more = memoryOf(client.child.pid) - before
-  t.ok(more < 48, `${more} MiB more after 5,000`)
+  t.ok(more < 48, `after 5,000 logins, the client uses ${more} MiB more than before`)
   t.same(
     [...new Set(platform.received().map(({ url }) => url))],
     ['/.well-known/oauth-authorization-server'],
@@ -104,8 +104,8 @@ function stayConnected(t: Test, { url, browser }: SpawnedClient) {
 }
 
 /**
- * Opens `count` connections. Resolves when the client has refused at least one of them, and has refused no other for
- * 300 ms.
+ * Opens `count` connections. Resolves when the client has refused at least one connection, and then no other connection
+ * for 300 ms.
  */
 async function openConnections({ url }: SpawnedClient, count: number) {
   let refused = 0

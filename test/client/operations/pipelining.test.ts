@@ -14,7 +14,7 @@ function pipelined(request: string): Buffer {
   return Buffer.alloc(64 * 1024 - ((64 * 1024) % bytes.length), bytes)
 }
 
-/** Sends the bytes on this many connections at once. Resolves when every connection is closed. */
+/** Sends the bytes on this many connections at the same time. Resolves when every connection is closed. */
 async function flood(t: Test, { url }: SpawnedClient, request: string, connections: number) {
   const { hostname, port } = new URL(url)
   const bytes = pipelined(request)
@@ -111,7 +111,7 @@ for (const [what, request] of [
 }
 
 t.test(
-  'DO-07: one connection can carry a few requests at once, or any number of requests one after the other',
+  'DO-07: a visitor can send a few requests on one connection without waiting for the answers, or any number of requests one after the other',
   async t => {
     const { client } = await buildTestClient(t)
     const url = await client.listen({ host: '127.0.0.1', port: 0 })
@@ -119,12 +119,15 @@ t.test(
   },
 )
 
-t.test('DO-07: if the client cuts off a connection, it writes one log line', async t => {
-  const { client, log } = await buildTestClient(t)
-  const socket = await openSocket(client)
-  socket.write(pipelined('GET /'))
-  await once(socket.resume(), 'close')
-  const events = log.map(line => JSON.parse(line).event)
-  t.equal(events.filter(event => event === 'pipelined_too_much').length, 1)
-  t.ok(events.filter(event => event === 'request').length <= 8, 'the client must not work on the other requests')
-})
+t.test(
+  'DO-07: if the client closes a connection because of too many open requests, it writes one log line',
+  async t => {
+    const { client, log } = await buildTestClient(t)
+    const socket = await openSocket(client)
+    socket.write(pipelined('GET /'))
+    await once(socket.resume(), 'close')
+    const events = log.map(line => JSON.parse(line).event)
+    t.equal(events.filter(event => event === 'pipelined_too_much').length, 1)
+    t.ok(events.filter(event => event === 'request').length <= 8, 'the client must not handle the other requests')
+  },
+)

@@ -88,7 +88,7 @@ t.test('F-26: the process stops even if a request never ends', async t => {
 })
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  t.test(`F-27: a second ${signal} ends the process at once`, async t => {
+  t.test(`F-27: a second ${signal} ends the process immediately`, async t => {
     const client = await spawnClient(t, { PRESTOP_DELAY: '60' })
     client.child.kill(signal)
     await client.waitForOutput('"event":"stopping"')

@@ -30,7 +30,8 @@ t.test(
 
     const startedAt = performance.now()
     const seconds = () => (performance.now() - startedAt) / 1_000
-    // A page may take ten seconds. The first pages are late only because the process reads no answers.
+    // The client has ten seconds for a page. The first pages take longer only because the paused process reads no
+    // answers.
     const early = Array.from({ length: 5 }, visit)
     while (asked.length < 5) await setTimeout(10)
     await setTimeout(6_000)

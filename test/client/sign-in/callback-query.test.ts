@@ -22,7 +22,7 @@ for (const name of ['code', 'state', 'client_id', 'subject', 'redirect_uri', 'er
     t.equal(response.statusCode, 400)
     t.match(response.body, signInTexts.loginErrors.login_callback_invalid)
     t.equal(exchanges.length, 0)
-    const what = 'the login must end, except if the client cannot know which login it is'
+    const what = 'the login must end, except if the client cannot know to which login the callback belongs'
     t.equal(setCookieLine(response, '__Host-login-') !== undefined, name !== 'state', what)
   })
 }
@@ -175,7 +175,7 @@ for (const name of ['code', 'state', 'subject', 'client_id', 'redirect_uri', 'er
     const response = await browser.get(url, { site: 'cross-site' })
     t.equal(response.statusCode, 400)
     t.match(response.body, signInTexts.loginErrors.login_callback_invalid)
-    const what = 'the login must end, except if the client cannot know which login it is'
+    const what = 'the login must end, except if the client cannot know to which login the callback belongs'
     t.equal(setCookieLine(response, '__Host-login-') !== undefined, name !== 'state', what)
     t.equal(platform.received('POST /api/exchangeToken').length, 0)
   })

@@ -34,18 +34,24 @@ async function failedLogin(t: Test, answer: Script) {
 }
 
 for (const status of [400, 401]) {
-  t.test(`F-15: after invalid_grant with ${status}, a page asks the visitor to sign in again`, async t => {
-    const body = { error: 'invalid_grant', error_description: 'Code 4711 has expired.' }
-    const { response } = await failedLogin(t, { status, body })
-    t.equal(response.statusCode, 400)
-    t.match(response.body, signInTexts.loginErrors.invalid_grant)
-    t.notMatch(response.body, '4711')
-  })
+  t.test(
+    `F-15: if the portal refuses the code with invalid_grant and ${status}, a page asks the visitor to sign in again`,
+    async t => {
+      const body = { error: 'invalid_grant', error_description: 'Code 4711 has expired.' }
+      const { response } = await failedLogin(t, { status, body })
+      t.equal(response.statusCode, 400)
+      t.match(response.body, signInTexts.loginErrors.invalid_grant)
+      t.notMatch(response.body, '4711')
+    },
+  )
 
-  t.test(`F-15: after invalid_grant with ${status}, the page links to the login`, async t => {
-    const { response } = await failedLogin(t, { status, body: { error: 'invalid_grant' } })
-    t.match(response.body, 'href="/login"')
-  })
+  t.test(
+    `F-15: if the portal refuses the code with invalid_grant and ${status}, the page links to the login`,
+    async t => {
+      const { response } = await failedLogin(t, { status, body: { error: 'invalid_grant' } })
+      t.match(response.body, 'href="/login"')
+    },
+  )
 
   t.test(
     `F-16: invalid_client with ${status} counts as a mistake of the operator, and the client logs it once`,
@@ -111,14 +117,17 @@ for (const [retryAfter, shown] of [
   ['1e3', undefined],
 ] as const) {
   for (const status of [429, 503]) {
-    t.test(`F-17: after ${status} with Retry-After: ${retryAfter}, a page says at once when to try again`, async t => {
-      const answer = { status, headers: { 'retry-after': retryAfter }, body: {} }
-      const [{ response }, took] = await timed(failedLogin(t, answer))
-      t.ok(took.own < 5, `${took.own} s`)
-      t.equal(response.statusCode, 503)
-      t.equal(response.headers['retry-after'], shown)
-      t.match(response.body, upstreamTexts.portal.busy(shown === undefined ? undefined : Number(shown)))
-    })
+    t.test(
+      `F-17: if the portal answers with ${status} and Retry-After: ${retryAfter}, a page immediately says when to try again`,
+      async t => {
+        const answer = { status, headers: { 'retry-after': retryAfter }, body: {} }
+        const [{ response }, took] = await timed(failedLogin(t, answer))
+        t.ok(took.own < 5, `${took.own} s`)
+        t.equal(response.statusCode, 503)
+        t.equal(response.headers['retry-after'], shown)
+        t.match(response.body, upstreamTexts.portal.busy(shown === undefined ? undefined : Number(shown)))
+      },
+    )
   }
 }
 

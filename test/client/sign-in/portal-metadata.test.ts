@@ -17,7 +17,7 @@ function documentWith(more: Record<string, unknown>): Script {
 
 const withPkce = documentWith({ code_challenge_methods_supported: ['plain', 'S256'] })
 
-/** Builds a client and begins its first login. For this login, the client has read the metadata document. */
+/** Builds a client and begins its first login. When the login begins, the client has read the metadata document. */
 async function buildWith(t: Test, document: Script) {
   const test = await buildTestClient(t, { scripts: { [route]: document } })
   const started = await beginLogin(test.browser)

@@ -66,7 +66,7 @@ t.test(
 )
 
 t.test(
-  'F-22: if a callback is delivered four times at once, each delivery signs the visitor in, and all deliveries share one exchange',
+  'F-22: if a callback is delivered four times at the same time, each delivery signs the visitor in, and all deliveries share one exchange',
   async t => {
     const { browser, platform, isAsked, answer } = await buildWithSlowPortal(t)
     const started = await beginLogin(browser)

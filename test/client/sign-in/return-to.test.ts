@@ -102,7 +102,7 @@ t.test(
 )
 
 t.test(
-  'return-after-failure: the cancel_url without a state leads to the page that the visitor wanted when the newest login of this browser began',
+  'return-after-failure: if the cancel_url has no state, it leads to the page that the visitor wanted to open with the newest login of this browser',
   async t => {
     const { browser } = await buildTestClient(t)
     await beginLogin(browser, '/note')

@@ -202,7 +202,11 @@ for (const code of ['ENOTFOUND', 'EAI_AGAIN'])
       t.ok(took.own < 1, `${took.own} s`)
 
       isKnown = true
-      t.equal((await signIn(browser)).statusCode, 400, 'the client must ask the portal, which refuses this code')
+      t.equal(
+        (await signIn(browser)).statusCode,
+        400,
+        'the client must send the code to the portal, which refuses the code',
+      )
       t.equal(portal.requests.length, 1)
     },
   )

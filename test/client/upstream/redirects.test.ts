@@ -1,5 +1,5 @@
-// Only the settings decide to which addresses the client sends requests. The client does not follow redirects, and does
-// not call other addresses.
+// The client sends requests only to the addresses in its settings. It does not follow redirects, and does not call
+// other addresses.
 
 import t, { type Test } from 'tap'
 import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
@@ -110,7 +110,7 @@ t.test('UP-01: the client never calls an address from a request, a token, a call
   await browser.get(callbackUrl(started, { redirect_uri: evil, subject: evil }), { site: 'cross-site', headers })
   await browser.get(callbackUrl(await beginLogin(browser), { iss: evil }), { site: 'cross-site' })
   await browser.get(callbackUrl(await beginLogin(browser), { client_id: evil }), { site: 'cross-site' })
-  t.ok(browser.cookie('__Host-session'), 'the first callback must sign in')
+  t.ok(browser.cookie('__Host-session'), 'the first callback must sign the visitor in')
 
   const other = `/things/${encodeURIComponent(evil)}`
   platform.answer(`GET ${other}`, { status: 404, body: {} })

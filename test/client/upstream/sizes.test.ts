@@ -1,4 +1,4 @@
-// Tests that the client cuts off answers that are too large, and needs little memory for them.
+// Tests that the client stops reading answers that are too large, and needs little memory for them.
 
 import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
@@ -73,8 +73,8 @@ for (const [what, [head, bytes]] of Object.entries(endless)) {
         const grown = Math.max(total.mostHeld, heldBytes()) - before
         t.equal(page.statusCode, 502)
         t.match(textOf(page), upstreamTexts[where === 'API' ? 'api' : 'portal'].unexpected)
-        t.ok(grown < 50 * mebibyte, `${Math.round(grown / mebibyte)} MB more`)
-        t.ok(total.bytes < most + 8 * mebibyte, `${total.bytes} bytes went into the connection`)
+        t.ok(grown < 50 * mebibyte, `the client uses ${Math.round(grown / mebibyte)} MiB more`)
+        t.ok(total.bytes < most + 8 * mebibyte, `the client has accepted ${total.bytes} bytes`)
         t.equal(browser.cookie('__Host-session') === undefined, where === 'exchange')
         t.equal((await browser.get('/health/live')).statusCode, 200)
         await total.hungUp

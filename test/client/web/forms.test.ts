@@ -1,5 +1,5 @@
-// Tests a form with one field: the client shows the form, carries it out or refuses it, and keeps it while the visitor
-// signs in again.
+// Tests a form with one field: the client shows the form, does what the form asks or refuses the form, and keeps the
+// typed text while the visitor signs in again.
 
 import t from 'tap'
 import { FieldError, PublicError } from '../../../src/client/errors.ts'
@@ -14,7 +14,7 @@ import type { TestProduct } from '../support/test-product.ts'
 
 const scripts = { 'GET /things': { body: ['one'] }, 'POST /things': { status: 201, body: { id: 1 } } }
 
-t.test('the client carries out a form once, even if the form is delivered several times', async t => {
+t.test('the client does what a form asks only once, even if the form is delivered several times', async t => {
   const { browser, platform } = await buildTestClient(t, { scripts })
   await signIn(browser)
   const page = await browser.get('/note', { site: 'same-origin' })
@@ -66,7 +66,7 @@ t.test('a draft is kept until the next login, and is shown only once', async t =
   t.equal(platform.received('POST /things').length, 0)
 })
 
-t.test('if a draft is too long for a cookie, the page shows the draft at once, with a link to sign in', async t => {
+t.test('if a draft is too long for a cookie, the page immediately shows the draft, with a link to sign in', async t => {
   const { browser } = await buildTestClient(t, { scripts })
   await signIn(browser)
   const form = { ...readForm(await browser.get('/note', { site: 'same-origin' }), '/note'), note: 'x'.repeat(5_000) }

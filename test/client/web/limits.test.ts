@@ -38,7 +38,7 @@ t.test('DO-01: a form of more than 32 KiB is refused', async t => {
   t.not((await post('note='.padEnd(32 * 1024, 'x'), form)).statusCode, 413)
 })
 
-t.test('DO-01: a form without a Content-Length is cut off at the limit', async t => {
+t.test('DO-01: if a form has no Content-Length, the client stops reading the form at the limit', async t => {
   const { client, cookie } = await start(t)
   const chunk = `1000\r\n${'x'.repeat(0x1000)}\r\n`
   const head =

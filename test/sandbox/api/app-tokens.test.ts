@@ -102,7 +102,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `api-app-token: only the application’s own client can revoke an app access token; the revoked token ends at once, and the application’s other tokens stay valid (${database.name})`,
+    `api-app-token: only the application’s own client can revoke an app access token; the revoked token ends immediately, and the application’s other tokens stay valid (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl })

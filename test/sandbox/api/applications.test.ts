@@ -100,7 +100,7 @@ for (const database of await openDatabases(t)) {
 
       const secret = createdClient.clientSecrets[0]
       const tried = await exchange(sandbox, { client_id: id, client_secret: secret, code: 'x'.repeat(30) })
-      t.match(tried.json(), { error: 'invalid_grant' }, 'the secret is known to the portal at once')
+      t.match(tried.json(), { error: 'invalid_grant' }, 'the portal must accept the secret immediately')
     },
   )
 
@@ -386,7 +386,7 @@ t.test('AP-10, AP-12, DO-01, DO-04: the API refuses a body that is not JSON, is 
     t.equal(answer.statusCode, statusCode, `${type} ${payload.slice(0, 40)}`)
     t.match(answer.json(), { error: { status: statusCode, message: String } })
   }
-  // Without this value, the body is correct, and the API ignores unknown fields.
+  // The API ignores unknown fields, so only the depth of the nesting can make this body invalid.
   const nested = (depth: number) =>
     send(JSON.stringify(makeCreateBody(groupId, { other: 1 })).replace('"other":1', `"other":${deepList(depth)}`))
   t.equal((await nested(10)).statusCode, 201)

@@ -178,7 +178,7 @@ for (const database of await openDatabases(t)) {
             headers: { 'content-type': 'application/x-www-form-urlencoded' },
             payload: new URLSearchParams(fields).toString(),
           })
-          t.equal(revoked.statusCode, 200, `${name} given back`)
+          t.equal(revoked.statusCode, 200, `the answer to the revocation of ${name}`)
         }
       for (const token of [accessToken, tokens[0].token])
         t.equal((await statusOf(sandbox, token)).statusCode, 200, 'the valid token must not be revoked')

@@ -52,7 +52,7 @@ function patient(caller: ApiCaller): ApiCaller {
   }
 }
 
-/** Sends `count` calls at once; the callers take turns. Returns the number of answers for each status. */
+/** Sends `count` calls at the same time; the callers take turns. Returns the number of answers for each status. */
 async function atOnce(
   callers: readonly ApiCaller[],
   count: number,

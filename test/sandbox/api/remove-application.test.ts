@@ -21,7 +21,7 @@ function removeBeforeNextChange({ store }: TestSandbox): void {
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `AP-18: if an application is removed, its client is refused at once, and other clients still work (${database.name})`,
+    `AP-18: if an application is removed, its client is refused immediately, and other clients still work (${database.name})`,
     async t => {
       const url = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl: url })
@@ -122,7 +122,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `AP-18: after the seeded application is removed, it can be seeded again at once (${database.name})`,
+    `AP-18: immediately after the seeded application was removed, it can be seeded again (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl })
@@ -184,7 +184,7 @@ for (const database of await openDatabases(t)) {
 }
 
 t.test(
-  'AP-18: if an application is removed while its consent page is open, an answer to this page does not get a code',
+  'AP-18: if an application is removed while its consent page is open, the portal issues no code when the visitor answers the page',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { call, groupId } = await callAsDeveloper(sandbox)

@@ -193,7 +193,7 @@ t.test(
 )
 
 t.test(
-  'if the first login arrives on an empty list, the list shows this login at once, without the button for new logins',
+  'if the first login arrives on an empty list, the list immediately shows this login, without the button for new logins',
   { skip },
   async t => {
     const { sandbox, labUrl } = await openLab(t)

@@ -43,7 +43,7 @@ async function sendAThousand(
  */
 function endsIn429(t: Test, answers: Answers, most: number) {
   const refused = answers.filter(({ statusCode }) => statusCode === 429)
-  // Twenty requests are sent at once, so the portal can process up to twenty requests more than the limit.
+  // Twenty requests are sent at the same time, so the portal can process up to twenty requests more than the limit.
   t.ok(answers.length - refused.length <= most + 20, `${answers.length - refused.length} were processed`)
   t.ok(answers.slice(most + 20).every(({ statusCode }) => statusCode === 429))
   t.ok(refused.every(({ headers }) => /^[1-9]\d*$/.test(String(headers['retry-after']))))

@@ -20,7 +20,7 @@ t.test('however often readiness is requested, the sandbox probes the database at
   t.equal(probes, 2)
   sandbox.passTime(-3_600_000)
   await askOften()
-  t.equal(probes, 3, 'after the clock was set back, the sandbox must not wait for an hour')
+  t.equal(probes, 3, 'after the clock was set back by an hour, the sandbox must not wait an hour for its next probe')
 })
 
 t.test('if a probe of the database fails, the sandbox does not start another probe within the same second', async t => {

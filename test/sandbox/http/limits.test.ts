@@ -1,5 +1,5 @@
-// The portal and the API cut off senders and readers that are too slow, and refuse ambiguous requests. The tests of
-// DO-02 wait for the real deadlines of 5 s and 10 s.
+// The portal and the API close the connections of senders and readers that are too slow, and refuse ambiguous requests.
+// The tests of DO-02 wait for the real deadlines of 5 s and 10 s.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, connect, type Socket } from 'node:net'
@@ -17,8 +17,8 @@ import { labConfig } from '../support/call-lab.ts'
 t.jobs = 8
 
 /**
- * Sends `start` at once, and then one `x` every 200 ms. Returns the answer, and the number of seconds until the
- * connection was closed.
+ * Sends `start`, and then one `x` every 200 ms. Returns the answer, and the number of seconds until the connection was
+ * closed.
  */
 async function drip(listener: FastifyInstance, start: string): Promise<[answer: string, seconds: number]> {
   const socket = await openSocket(listener)

@@ -59,7 +59,7 @@ t.test(
 )
 
 t.test(
-  `CT-05: if HOST is localhost, the sandbox cuts off endless requests on ${addresses.join(' and ')} 8 seconds after SIGTERM`,
+  `CT-05: if HOST is localhost, the sandbox waits 8 seconds for endless requests on ${addresses.join(' and ')} after SIGTERM, and then closes their connections`,
   async t => {
     const settings = { HOST: 'localhost' }
     const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, nodeOptions })
@@ -100,7 +100,7 @@ t.test('if a port is in use on only one of the two addresses of localhost, the s
 })
 
 t.test(
-  'DO-06: MAX_CONNECTIONS limits the connections to portal, API and laboratory together; further connections are closed at once',
+  'DO-06: MAX_CONNECTIONS limits the connections to portal, API and laboratory together; further connections are closed immediately',
   async t => {
     const settings = { HOST: 'localhost', LAB_HOST: 'localhost', LAB_PORT: '0', MAX_CONNECTIONS: '6' }
     const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, nodeOptions })
@@ -127,7 +127,7 @@ t.test(
     // The sandbox needs a moment to notice that the connection was closed.
     let next: Socket | undefined
     for (let tries = 0; tries < 200 && !next; tries += 1) next = await open(doors[5]!)
-    t.ok(next, 'a new connection must be accepted when one has closed')
+    t.ok(next, 'a new connection must be accepted after another connection has closed')
     t.notOk(await open(doors[0]!), 'a seventh connection must be refused')
     // A log line may arrive after the connection was closed. When the process has ended, all log lines have arrived.
     t.equal(await sandbox.stop(), 0)

@@ -1,5 +1,5 @@
-// Sends many requests at once on one connection. The sandbox answers a few requests. If there are more, it closes the
-// connection.
+// Sends many requests on one connection, without waiting for answers. The sandbox answers a few requests. If there are
+// more, it closes the connection.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -110,7 +110,7 @@ t.test(
 )
 
 t.test(
-  'if a client sends eight requests at once on one connection, the answers come in order, and the client can send eight more',
+  'if a client sends eight requests on one connection without waiting for answers, the answers come in order, and the client can send eight more',
   async t => {
     const { portal, api } = await buildTestSandbox(t)
     for (const listener of [portal, api]) {

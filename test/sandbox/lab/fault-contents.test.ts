@@ -342,7 +342,7 @@ t.test(
 )
 
 t.test(
-  'the sandbox stops at once, even if a fault is still sending an answer that the client does not read',
+  'the sandbox stops immediately, even if a fault is still sending an answer that the client does not read',
   async t => {
     const { sandbox, order, untilConsumed } = await buildFaultLab(t)
     const calls = await platformCalls(sandbox)

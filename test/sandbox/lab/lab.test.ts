@@ -294,27 +294,30 @@ t.test(
   },
 )
 
-t.test('the laboratory sends each new step to its event stream at once, and ends the stream when it stops', async t => {
-  const { lab, observe } = await buildTestLab(t)
-  await lab.server.listen({ host: '127.0.0.1', port: 0 })
-  const { port } = lab.server.server.address() as AddressInfo
-  const response = await fetch(`http://127.0.0.1:${port}/lab/v1/events?clientId=app-1`)
-  t.match(response.headers.get('content-type'), 'text/event-stream')
-  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
-  let received = (await reader.read()).value ?? ''
-  observe({
-    about: { claimedClientId: 'app-2' },
-    request: { method: 'GET', url: '/?client_id=app-2', headers: {}, body: undefined },
-  })
-  observe()
-  while (!received.includes('\n\nid: ') && !received.includes('event: step')) received += (await reader.read()).value
-  const data = JSON.parse(/^data: (.*)$/m.exec(received)?.[1] ?? '{}')
-  t.match(received, /^id: 2$/m)
-  t.match(data, { login: { clientId: 'app-1' }, step: { kind: 'authorize' } })
-  const closed = lab.server.close()
-  t.equal((await reader.read()).done, true)
-  await closed
-})
+t.test(
+  'the laboratory sends each new step to its event stream immediately, and ends the stream when it stops',
+  async t => {
+    const { lab, observe } = await buildTestLab(t)
+    await lab.server.listen({ host: '127.0.0.1', port: 0 })
+    const { port } = lab.server.server.address() as AddressInfo
+    const response = await fetch(`http://127.0.0.1:${port}/lab/v1/events?clientId=app-1`)
+    t.match(response.headers.get('content-type'), 'text/event-stream')
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+    let received = (await reader.read()).value ?? ''
+    observe({
+      about: { claimedClientId: 'app-2' },
+      request: { method: 'GET', url: '/?client_id=app-2', headers: {}, body: undefined },
+    })
+    observe()
+    while (!received.includes('\n\nid: ') && !received.includes('event: step')) received += (await reader.read()).value
+    const data = JSON.parse(/^data: (.*)$/m.exec(received)?.[1] ?? '{}')
+    t.match(received, /^id: 2$/m)
+    t.match(data, { login: { clientId: 'app-1' }, step: { kind: 'authorize' } })
+    const closed = lab.server.close()
+    t.equal((await reader.read()).done, true)
+    await closed
+  },
+)
 
 t.test('if a client closes the event stream, the next recorded step does not cause an error', async t => {
   const { lab, observe } = await buildTestLab(t)
@@ -422,5 +425,5 @@ t.test('the laboratory can stop even if a long poll is still waiting', async t =
   const started = performance.now()
   await lab.server.close()
   t.match(await (await answer).json(), { logins: [] })
-  t.ok(performance.now() - started < 8_000, 'the laboratory must end the long poll at once')
+  t.ok(performance.now() - started < 8_000, 'the laboratory must end the long poll immediately')
 })

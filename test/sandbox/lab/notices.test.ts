@@ -255,7 +255,7 @@ t.test('if a client reacts correctly to a failure of the platform, the login get
     ['repeated-verifier', 'decline and start again', login(start(), declined(), start(2_000), allowed)],
     [
       'other-redirect-uri',
-      'a fault that answers as for a wrong request',
+      'a fault that sends the same answer as for a wrong request',
       login(start(), exchanged({ status: 400, answer: {}, fault: fault('exchange-400', 'before') })),
     ],
     [
@@ -334,12 +334,12 @@ t.test('if a client reacts correctly to a failure of the platform, the login get
     ],
     [
       'many-renewals',
-      'a retry at once, which began when the answer had hardly been sent',
+      'an immediate retry, which began when the portal had only just sent the answer',
       login(renewed({ status: 503, durationMs: 25, fault: fault('refresh-503', 'before') }), renewed({ atMs: 24 })),
     ],
     [
       'many-renewals',
-      'a retry at once, while a busy sandbox had not yet noted the end of the first answer',
+      'an immediate retry, before a busy sandbox had recorded the end of the first answer',
       login(renewed({ status: 503, durationMs: 250, fault: fault('refresh-503', 'before') }), renewed({ atMs: 20 })),
     ],
     [

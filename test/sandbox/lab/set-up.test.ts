@@ -105,7 +105,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `for a person, the laboratory makes an application in a given group, or else in one of the person’s own groups (${database.name})`,
+    `the laboratory makes an application for a person in the given group; if no group is given, in one of the person’s own groups (${database.name})`,
     async t => {
       const { lab } = await start(t)
       const [ann, bob] = [(await lab('POST', 'people', {})).json(), (await lab('POST', 'people', {})).json()]
@@ -263,8 +263,8 @@ for (const database of await openDatabases(t)) {
       const browser = openBrowser(sandbox)
       await signIn(browser, {}, person)
       await lab('POST', 'expire', { what: 'portal-session', userId: person.userId })
-      // If a running request has read the session before the session expired, the request tries to extend the session
-      // after its answer. The next lines do the same.
+      // A request that has read the session before it expired still tries to extend the session. The next lines extend
+      // the session in the same way as such a request.
       const idHash = hashToken(browser.cookie('__Host-portal-session') ?? '')
       const [now, expiresAt] = [sandbox.now(), new Date(sandbox.now().getTime() + 3_600_000)]
       await sandbox.store.write(db => extendPortalSession(db, idHash, { now, expiresAt }))

@@ -75,7 +75,7 @@ t.test('DO-09: if a task fails, the next waiting task starts', async t => {
 })
 
 t.test(
-  'DO-09: while one address sends 90 sign-ins at once, other addresses can sign in, and no error is logged',
+  'DO-09: while one address sends 90 sign-ins at the same time, other addresses can sign in, and no error is logged',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const start = Object.fromEntries(new URLSearchParams(startUrl().slice(2)))

@@ -282,7 +282,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `F-30: if the database is locked, the account page is still shown at once, and a form gets a 503 answer after 2 s (${database.name})`,
+    `F-30: if the database is locked, the account page is still shown immediately, and a form gets a 503 answer after 2 s (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl })
@@ -437,7 +437,7 @@ for (const database of databases) {
     await signIn(browser, {}, seeded)
     for (const [who, start] of Object.entries(logins)) {
       await allow()
-      // This code runs when the portal has read the consent, but has not yet stored the code.
+      // This function runs when the portal has read the consent, but has not yet stored the authorization code.
       const first = async () => {
         Object.assign(store, { write, transaction })
         await withdraw()
@@ -449,7 +449,8 @@ for (const database of databases) {
       t.equal(answer.statusCode, who === 'a script' ? 403 : 200, 'the portal must ask for consent again')
 
       await allow()
-      // The code is stored, but its transaction has not ended yet. The withdrawal must wait for this transaction.
+      // The authorization code is stored, but its transaction has not ended yet. The withdrawal must wait for this
+      // transaction.
       let withdrawal: Promise<unknown> | undefined
       store.transaction = work =>
         transaction(async db => {
@@ -493,7 +494,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `if a user withdraws consent, this user’s grants to the application end at once, and the next login asks for consent again (${database.name})`,
+    `if a user withdraws consent, this user’s grants to the application end immediately, and the next login asks for consent again (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const [browser, others] = [openBrowser(sandbox), openBrowser(sandbox)]
@@ -667,7 +668,7 @@ for (const database of databases) {
         const [here, elsewhere] = [await open(), await open()]
         if (what === 'a consent') await store.write(db => db.deleteFrom('consents').execute())
         else await allow(elsewhere)
-        // This code runs when the portal has read everything, but has not yet written anything.
+        // This function runs when the portal has read everything, but has not yet written anything.
         store.transaction = async work => {
           store.transaction = transaction
           t.match((await end(elsewhere)).statusCode, /200|303/)

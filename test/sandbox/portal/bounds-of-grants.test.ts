@@ -32,7 +32,7 @@ async function renew(sandbox: TestSandbox, first: string, times: number, apartMs
 
 /**
  * Returns a function that gets a new code. The function uses a browser that is signed in and has allowed the client, so
- * the portal answers each login request with a redirect at once.
+ * the portal answers each login request immediately with a redirect.
  */
 async function openAllowed(sandbox: TestSandbox): Promise<() => Promise<string>> {
   const browser = openBrowser(sandbox)

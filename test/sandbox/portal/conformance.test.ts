@@ -54,7 +54,7 @@ t.test('oidcc-response-type-missing: a login request without response_type gets 
 })
 
 t.test(
-  'oidcc-codereuse: if a code is used again at once, it is refused, but the tokens of its first exchange stay valid',
+  'oidcc-codereuse: if a code is used again immediately, it is refused, but the tokens of its first exchange stay valid',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const code = await getCode(sandbox)

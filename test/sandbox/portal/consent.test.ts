@@ -18,7 +18,7 @@ t.test('AZ-11: the portal asks a user only once for consent to an application, a
 
 for (const database of databases) {
   t.test(
-    `AZ-11: if one consent page is answered ten times at once on two instances, only one answer gives a code (${database.name})`,
+    `AZ-11: if one consent page is answered ten times at the same time on two instances, only one answer gets a code (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const one = await buildTestSandbox(t, { databaseUrl })

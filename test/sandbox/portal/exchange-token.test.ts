@@ -10,7 +10,7 @@ import { getCode, isAccepted, makeOtherClient, refresh } from '../support/tokens
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `TK-09: if one code is exchanged 50 times at once on two instances, exactly one exchange succeeds (${database.name})`,
+    `TK-09: if one code is exchanged 50 times at the same time on two instances, exactly one exchange succeeds (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const one = await buildTestSandbox(t, { databaseUrl })
@@ -59,7 +59,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `TK-10: if a used code is sent again with another state, redirect URI or verifier, the tokens from this code end at once (${database.name})`,
+    `TK-10: if a used code is sent again with another state, redirect URI or verifier, the tokens from this code end immediately (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const code_verifier = 'v'.repeat(43)

@@ -236,7 +236,7 @@ for (const database of databases) {
       t.match((await follow(friend, accepted)).body, 'You are now a member of <strong><bdi>Weather')
       t.equal((await submitForm(friend, again, invitationsPath, { answer: 'accept' })).statusCode, 303, 'sent twice')
       t.equal((await submitForm(friend, again, invitationsPath, { answer: 'decline' })).statusCode, 303)
-      t.equal((await friend.get(path)).statusCode, 200, 'an old page does not end a membership')
+      t.equal((await friend.get(path)).statusCode, 200, 'a form on an old page must not end the membership')
       t.match((await maker.get(path)).body, newcomer.email)
       t.notMatch((await friend.get('/account')).body, 'You have been invited')
     },

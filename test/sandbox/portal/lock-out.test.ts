@@ -55,19 +55,22 @@ t.test(
   },
 )
 
-t.test('PS-06: if a known browser sends many passwords at once, the portal checks only about ten of them', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const own = await openAsDeveloper(sandbox)
-  const statuses = await Promise.all(
-    Array.from({ length: 45 }, (_, index) => {
-      const browser = openBrowser(sandbox)
-      browser.cookies.set('__Host-portal-known', { value: own.cookie('__Host-portal-known') ?? '' })
-      return attempt(browser, { email, password: index === 44 ? password : `wrong ${index}` })
-    }),
-  )
-  t.ok(statuses.filter(status => status === 403).length <= 24, statuses.join())
-  t.notOk(statuses.includes(303))
-})
+t.test(
+  'PS-06: if a known browser sends many passwords at the same time, the portal checks only about ten of them',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const own = await openAsDeveloper(sandbox)
+    const statuses = await Promise.all(
+      Array.from({ length: 45 }, (_, index) => {
+        const browser = openBrowser(sandbox)
+        browser.cookies.set('__Host-portal-known', { value: own.cookie('__Host-portal-known') ?? '' })
+        return attempt(browser, { email, password: index === 44 ? password : `wrong ${index}` })
+      }),
+    )
+    t.ok(statuses.filter(status => status === 403).length <= 24, statuses.join())
+    t.notOk(statuses.includes(303))
+  },
+)
 
 t.test(
   'PS-06: the mark of a known browser is valid for 180 days or until the password changes, and a forged mark is never valid',
@@ -163,7 +166,11 @@ t.test(
     for (const other of ['2001:db8:1:3::1', '2001:db8::1:2', '::1', '2001:db8:1::2'])
       t.equal(await fail(other), 401, other)
     t.equal(await fail('10.0.0.2', '2001:db8:1:2::5'), 401, 'an untrusted proxy must count as a sender')
-    t.equal(await fail('10.0.0.1', 'no address'), 401, 'a request without a forwarded address must count for the proxy')
+    t.equal(
+      await fail('10.0.0.1', 'no address'),
+      401,
+      'a request without a forwarded address must count as a request of the proxy',
+    )
   },
 )
 

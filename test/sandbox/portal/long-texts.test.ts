@@ -94,8 +94,8 @@ t.test('DO-05: if a field contains 15,000 accents, creating an application does 
   const sandbox = await buildTestSandbox(t)
   const { call, groupId } = await callAsDeveloper(sandbox)
   const body = makeCreateBody(groupId)
-  // The URL parser refuses the first address at once. The parser accepts the second address, but the time that it needs
-  // grows with the square of the length.
+  // The URL parser refuses the first address immediately. The parser accepts the second address, but the time that it
+  // needs grows with the square of the length.
   const [wide, parsed] = [accents, accents.slice(0, 8_000)].map(host => `https://${host}.test/`)
   const timeOfBody = async (sent: object) => {
     const before = process.threadCpuUsage()

@@ -175,7 +175,7 @@ t.test(
     t.equal((await openBrowser(sandbox).get(await readLink(sandbox))).statusCode, 200, 'the last link works')
     sandbox.passTime(1)
     await forget(sandbox)
-    t.equal((await readMailbox(sandbox)).length, 6, 'when the link has ended, a new link must be sent')
+    t.equal((await readMailbox(sandbox)).length, 6, 'after the link has expired, a new link must be sent')
   },
 )
 

@@ -25,7 +25,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `RF-02: if one refresh token is renewed 50 times at once on two instances, all answers have the same new refresh token (${database.name})`,
+    `RF-02: if one refresh token is renewed 50 times at the same time on two instances, all answers have the same new refresh token (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const one = await buildTestSandbox(t, { databaseUrl })
@@ -74,7 +74,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `RF-06: if a refresh token was replaced two or more renewals ago and is used again, the token family ends at once (${database.name})`,
+    `RF-06: if a refresh token was replaced two or more renewals ago and is used again, the token family ends immediately (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const other = await getTokens(sandbox)

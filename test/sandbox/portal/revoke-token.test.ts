@@ -27,7 +27,7 @@ for (const database of await openDatabases(t)) {
       const answer = await revoke(sandbox, { token: second.refresh_token, token_type_hint: 'refresh_token' })
       t.match(answer, { statusCode: 200, body: '', headers: { 'cache-control': 'no-store' } })
       for (const { access_token, refresh_token } of [first, second]) {
-        t.equal(await isAccepted(other, access_token), false, 'the token must end at once on every instance')
+        t.equal(await isAccepted(other, access_token), false, 'the token must end immediately on every instance')
         t.match((await refresh(other, refresh_token)).json(), { error: 'invalid_grant' })
       }
       t.equal(await isAccepted(other, another.access_token), true, 'another login must stay valid')

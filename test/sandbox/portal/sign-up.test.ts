@@ -190,7 +190,8 @@ t.test('PS-03: the portal refuses a password that is the e-mail address or the p
 
 t.test('limit-sign-ups: from one network address at most 100 sign-ups an hour succeed', async t => {
   const sandbox = await buildTestSandbox(t)
-  // Send 25 forms at once, because the portal hashes two passwords at the same time and lets at most fifty wait.
+  // Send 25 forms at the same time, because the portal hashes two passwords at the same time and lets at most fifty
+  // wait.
   for (let first = 0; first < 100; first += 25) {
     const emails = Array.from({ length: 25 }, (_, index) => `user-${first + index}@example.test`)
     const answers = await Promise.all(emails.map(email => signUp(sandbox, { email })))
@@ -213,7 +214,7 @@ t.test('the portal does not log the name, the e-mail address or the password of 
 
 for (const database of databases) {
   t.test(
-    `if ten sign-ups with the same e-mail address arrive at once, only one of them creates an account (${database.name})`,
+    `if ten sign-ups with the same e-mail address arrive at the same time, only one of them creates an account (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const answers = await Promise.all(

@@ -138,7 +138,7 @@ t.test(
     t.equal(
       (await post(sandbox, 'authorizeApplication', url)).statusCode,
       429,
-      'all calls that sign in must share one count',
+      'the failures of all calls that sign in must be counted together',
     )
   },
 )

@@ -280,7 +280,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `if two instances start at once with a changed seeded password, the password is applied only once (${database.name})`,
+    `if two instances start at the same time with a changed seeded password, the password is applied only once (${database.name})`,
     async t => {
       const url = await database.make(t)
       await start(t, url)

@@ -6,7 +6,10 @@ import { storeFaultOf } from '../../../src/sandbox/store/store-fault.ts'
 import { buildTestSandbox, makeSqliteUrl, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { recordStatements } from '../support/record-statements.ts'
 
-/** Adds several rows at once. Resolves to the result of each row: 'written', the fault of the store, or 'refused'. */
+/**
+ * Adds several rows at the same time. Resolves to the result of each row: 'written', the fault of the store, or
+ * 'refused'.
+ */
 async function addAtOnce({ store }: TestSandbox, ids: string[]): Promise<string[]> {
   const writes = ids.map(id =>
     store.write(db => db.insertInto('finished_authorizations').values({ id, expires_at: 1 }).execute()),

@@ -114,8 +114,8 @@ for (const [index, [reason, statementsFor]] of Object.entries(refusals).entries(
   )
 
 /**
- * Connections to the server were cut. Until the test calls `repair`, an exchange with a wrong code gets the status
- * `meanwhile`.
+ * A fault that breaks connections to the server. Until the test calls `repair`, an exchange with a wrong code gets the
+ * status `meanwhile`.
  */
 interface Cut {
   meanwhile: 401 | 503

@@ -101,7 +101,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `AP-18: if an application with ${manyGrants} grants is removed, the call answers at once, and the sweep deletes the rows in batches (${database.name})`,
+    `AP-18: if an application with ${manyGrants} grants is removed, the call is answered immediately, and the sweep deletes the rows in batches (${database.name})`,
     async t => {
       if (manyGrants > 1200) t.setTimeout(0)
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })

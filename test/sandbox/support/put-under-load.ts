@@ -35,7 +35,7 @@ export interface Promises {
   unanswered: number
 }
 
-// A user has at most 100 grants for one client, and two loads may run at once.
+// A user has at most 100 grants for one client, and two loads may run at the same time.
 const mostLogins = 40
 
 export async function prepareVisitor(sandbox: SandboxProcess): Promise<Visitor> {

@@ -67,8 +67,8 @@ export async function startPostgres(t: Teardown, { isShared = false } = {}): Pro
     isRunning = false
   }
   async function startAgain(): Promise<void> {
-    // The server cannot start while a process of the old server is still running. After `kill` the processes end at
-    // once, and after `stopAtOnce` a little later. So try several times.
+    // The server cannot start while a process of the old server is still running. After `kill` the processes end
+    // immediately, and after `stopAtOnce` a little later. So try several times.
     for (let tries = 0; !isRunning; tries += 1) {
       try {
         await server.start()

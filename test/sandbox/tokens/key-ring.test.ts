@@ -54,7 +54,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `F-35: if several simultaneous calls have tokens that are signed with a new key, the API accepts all of them at once (${database.name})`,
+    `F-35: if several simultaneous calls have tokens that are signed with a new key, the API accepts all of them immediately (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const token = await signWithNewKey(t, sandbox)

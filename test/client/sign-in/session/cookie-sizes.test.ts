@@ -259,7 +259,7 @@ async function findLongestDraft(browser: TestBrowser, form: Record<string, strin
 t.test('CK-04: all cookies of the client and 4 KB of foreign cookies fit into one request', async t => {
   const { client, cookie } = await fillWithCookies(t, { keepsDraft: true })
   t.match(cookie, '__Host-handover=')
-  t.ok(cookie.length > 10.8 * 1024, `this test must have the longest cookies: ${cookie.length} bytes`)
+  t.ok(cookie.length > 10.8 * 1024, `the cookies of this test must be as long as possible: ${cookie.length} bytes`)
   t.ok(cookie.length < 11.4 * 1024, `docs/design/sessions.md promises fewer bytes than ${cookie.length}`)
   const request = rawGet('/page', { ...headersOfChromium, cookie: `${cookie}; other=${'x'.repeat(4096)}` })
   const answer = await exchangeRaw(client, request)

@@ -1,4 +1,4 @@
-// Cookies that differ from the cookies that the client has set: changed, cut, swapped, doubled, too old, or from
+// Cookies that differ from the cookies that the client has set: changed, shortened, swapped, doubled, too old, or from
 // another version.
 import t, { type Test } from 'tap'
 import { exchangeRaw, rawGet } from '../../../support/raw-socket.ts'
@@ -134,7 +134,7 @@ const odd: Record<string, string> = {
   'a name without a value': '__Host-session=',
   'a value without a name': '=__Host-session',
   'UTF-8': '__Host-session=caf\u00c3\u00a9; \u00e2\u009c\u0093=1',
-  'cookies with the names of properties of every object': '__proto__=1; constructor=2; toString=3; hasOwnProperty=4',
+  'cookies with the names of built-in object properties': '__proto__=1; constructor=2; toString=3; hasOwnProperty=4',
   '__proto__ in the name of a cookie': '__Host-login-__proto__=1; __Host-refresh-__proto__=1',
   'quotation marks': '__Host-session="x"; __Host-handover="{}"',
   'a hundred sessions': Array.from({ length: 100 }, (_, index) => `__Host-session-${index}=x`).join('; '),

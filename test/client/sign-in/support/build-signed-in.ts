@@ -49,7 +49,7 @@ export function openPage(browser: TestBrowser) {
   return browser.get('/page', { site: 'same-origin' })
 }
 
-/** The names of the cookies that hold a refresh token. */
+/** The names of the cookies that contain a refresh token. */
 export function refreshCookieNames(browser: TestBrowser): string[] {
   return browser.names().filter(name => name.startsWith('__Host-refresh-'))
 }
