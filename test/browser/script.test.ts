@@ -212,7 +212,7 @@ t.test('the button “Copy all” copies the same text that “Download as .env�
 })
 
 t.test(
-  'after a click, the text of the button says that the form is being sent, and the browser’s Back button restores the text',
+  'after a click, the button says that the form is being sent; if the visitor goes back, the button shows its usual text again',
   { skip },
   async t => {
     const { page, troubles } = await startVisit(t, { at: '/applications/new', browser: { isWhole: true } })

@@ -115,7 +115,7 @@ t.test('UP-04: the form is shown even if the list of groups never ends', async t
 })
 
 t.test(
-  'F-18: if the API answers the request for the list with 409, the visitor gets an error page with status 409, and the page does not contain the API’s text',
+  'F-18: if the API answers 409 when the client requests the list, the error page also has status 409, and does not contain the API’s text',
   async t => {
     const { browser, platform, log } = await buildApplicationsClient(t)
     await signIn(browser)

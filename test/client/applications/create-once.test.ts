@@ -401,7 +401,7 @@ t.test(
 )
 
 t.test(
-  'if a visitor creates a second application before opening the page with the credentials of the first one, the answer to the second form shows the credentials of the second one',
+  'if a visitor creates two applications before opening the page with the first credentials, the answer to the second form shows the second credentials',
   async t => {
     const { browser, form, api } = await openForm(t)
     await browser.post('/applications', form)

@@ -72,19 +72,22 @@ t.test('PG-14: if the session has ended, a form for a new application is kept un
   t.same(changes(), ['POST /apps/v1'])
 })
 
-t.test('PG-14: if changes were sent without a session, the form contains them after the next sign-in', async t => {
-  const action = '/applications/app-1/edit'
-  const { browser, form, signInAgain, changes } = await openFormAndWait(t, action, action)
-  const page = await browser.post(action, { ...form, name: 'Tides', redirectUris: 'https://typed.test/back' })
-  t.equal(page.statusCode, 401)
-  const path = await signInAgain(page)
-  t.equal(path, action)
-  const again = await browser.get(path!)
-  t.hasStrict(readForm(again, action), { name: 'Tides', redirectUris: 'https://typed.test/back' })
-  t.match(textOf(again), webTexts.form.hasDraft)
-  t.notMatch(textOf(await browser.get(path!)), 'This is what you typed', 'the draft must be shown only once')
-  t.same(changes(), [])
-})
+t.test(
+  'PG-14: if changes were sent without a session, the form contains these changes after the next sign-in',
+  async t => {
+    const action = '/applications/app-1/edit'
+    const { browser, form, signInAgain, changes } = await openFormAndWait(t, action, action)
+    const page = await browser.post(action, { ...form, name: 'Tides', redirectUris: 'https://typed.test/back' })
+    t.equal(page.statusCode, 401)
+    const path = await signInAgain(page)
+    t.equal(path, action)
+    const again = await browser.get(path!)
+    t.hasStrict(readForm(again, action), { name: 'Tides', redirectUris: 'https://typed.test/back' })
+    t.match(textOf(again), webTexts.form.hasDraft)
+    t.notMatch(textOf(await browser.get(path!)), 'This is what you typed', 'the draft must be shown only once')
+    t.same(changes(), [])
+  },
+)
 
 for (const [path, action] of [
   ['/applications/app-1/secret', '/applications/app-1/secret'],

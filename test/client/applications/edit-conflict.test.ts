@@ -195,22 +195,25 @@ t.test('if the application changes twice in a row, the form is shown again with 
   t.equal(puts().length, 2)
 })
 
-t.test('if a choice is missing or invalid, the page asks for it again, and keeps the other choices', async t => {
-  const { browser, form, change, fields, choose } = await openForm(t)
-  change({ description: 'Theirs', scopes: 'read' })
-  const page = await browser.post(action, { ...form, name: 'Mine', description: 'Also mine' })
-  for (const choices of [{}, { 'keep-description': 'both' }] as Record<string, string>[]) {
-    const again = await browser.post(action, choose(page, { 'keep-name': 'stored', ...choices }))
-    t.equal(again.statusCode, 409)
-    t.match(textOf(again, 'description-error'), applicationsTexts.conflict.choose)
-    t.strictSame(
-      ['name', 'description', 'scopes'].map(name => chosen(again, name)),
-      ['stored', undefined, 'stored'],
-    )
-    t.equal(choose(again).description, 'Also mine')
-    t.equal(fields().description, 'Theirs')
-  }
-})
+t.test(
+  'if a choice is missing or invalid, the page asks for this choice again, and keeps the other choices',
+  async t => {
+    const { browser, form, change, fields, choose } = await openForm(t)
+    change({ description: 'Theirs', scopes: 'read' })
+    const page = await browser.post(action, { ...form, name: 'Mine', description: 'Also mine' })
+    for (const choices of [{}, { 'keep-description': 'both' }] as Record<string, string>[]) {
+      const again = await browser.post(action, choose(page, { 'keep-name': 'stored', ...choices }))
+      t.equal(again.statusCode, 409)
+      t.match(textOf(again, 'description-error'), applicationsTexts.conflict.choose)
+      t.strictSame(
+        ['name', 'description', 'scopes'].map(name => chosen(again, name)),
+        ['stored', undefined, 'stored'],
+      )
+      t.equal(choose(again).description, 'Also mine')
+      t.equal(fields().description, 'Theirs')
+    }
+  },
+)
 
 t.test('if somebody changes a field after the choices were shown, the page asks about this field only', async t => {
   const { browser, form, change, fields, choose } = await openForm(t)

@@ -160,7 +160,7 @@ t.test(
 )
 
 t.test(
-  'F-28: if the answers about a new group and a new application were lost, and the groups cannot be read, the client does not create the group or the application again',
+  'F-28: if the answers about a new group and a new application were lost, and the groups cannot be read, the client creates neither of the two again',
   async t => {
     const { browser, platform, form, api, made } = await withoutGroup(t)
     api.losesAnswers = true

@@ -49,7 +49,7 @@ t.test(
   },
 )
 
-t.test('F-45: if a sender waits for a 100 Continue answer, the client sends it', async t => {
+t.test('F-45: if a sender waits for a 100 Continue answer, the client sends this answer', async t => {
   const { client } = await buildTestClient(t)
   const socket = await openSocket(client)
   const head =

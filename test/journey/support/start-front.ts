@@ -28,8 +28,8 @@ type Answer = { status: number; headers: IncomingHttpHeaders; body: Buffer }
 export type Exchange = {
   seen: Seen
   /**
-   * Removes the headers that match `without` from the request, and forwards it to a client. Resolves to the whole
-   * answer before the browser gets it.
+   * Removes the headers that match `without` from the request, and forwards the request to a client. Resolves to the
+   * whole answer before the browser gets this answer.
    */
   forward(without?: RegExp): Promise<Answer>
   /** Sends the answer back. */

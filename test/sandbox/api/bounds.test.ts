@@ -98,7 +98,7 @@ for (const database of await openDatabases(t)) {
       t.strictSame(
         (await link(maker, friend.userId, groupId)).json(),
         invitedTooOften,
-        'a refused invitation does not make the wait longer',
+        'a refused invitation must not extend the time until the next invitation',
       )
       sandbox.passTime(60_000)
       const later = await callFromPortal(sandbox, await openAsDeveloper(sandbox))

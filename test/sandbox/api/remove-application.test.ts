@@ -140,7 +140,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `AP-18, AZ-16: if an application is removed just before the portal stores a consent or a code for it, the portal does not store the consent or the code (${database.name})`,
+    `AP-18, AZ-16: if an application is removed just before the portal stores a consent or a code for it, the portal stores neither of the two (${database.name})`,
     async t => {
       const { email, password } = seeded
       const post = ({ portal }: TestSandbox, path: string, payload: object) =>

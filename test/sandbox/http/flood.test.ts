@@ -44,7 +44,7 @@ async function sendAThousand(
 function endsIn429(t: Test, answers: Answers, most: number) {
   const refused = answers.filter(({ statusCode }) => statusCode === 429)
   // Twenty requests are sent at the same time, so the portal can process up to twenty requests more than the limit.
-  t.ok(answers.length - refused.length <= most + 20, `${answers.length - refused.length} were processed`)
+  t.ok(answers.length - refused.length <= most + 20, `${answers.length - refused.length} requests were processed`)
   t.ok(answers.slice(most + 20).every(({ statusCode }) => statusCode === 429))
   t.ok(refused.every(({ headers }) => /^[1-9]\d*$/.test(String(headers['retry-after']))))
 }
@@ -66,7 +66,7 @@ t.test(
     const before = memoryOf(sandbox.pid)
     endsIn429(t, await sendAThousand(t, sandbox, wrong), 0)
     const more = memoryOf(sandbox.pid) - before
-    t.ok(more < 32, `${more} MiB more`)
+    t.ok(more < 32, `the sandbox uses ${more} MiB more than before`)
     t.equal(
       (await exchange(sandbox, { code: 'none' })).json().error,
       'invalid_grant',
@@ -85,7 +85,7 @@ t.test('DO-06: if one address sends 1,000 wrong sign-ins, the portal processes o
   const before = memoryOf(sandbox.pid)
   endsIn429(t, await sendAThousand(t, sandbox, wrong), 0)
   const more = memoryOf(sandbox.pid) - before
-  t.ok(more < 48, `${more} MiB more`)
+  t.ok(more < 48, `the sandbox uses ${more} MiB more than before`)
 })
 
 t.test('DO-06: if one address sends 1,000 sign-ups, the portal processes only 100 of them', async t => {

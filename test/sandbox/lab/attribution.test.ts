@@ -164,7 +164,7 @@ t.test('a request with an unreadable address is recorded as a step, and the answ
 })
 
 t.test(
-  'if faults delay the exchange and the renewal of a login, the outcome of the login is still “signed in”, and the renewal is a step of kind refresh',
+  'if faults delay the exchange and the renewal of a login, the outcome of the login is still “signed in”, and the renewal is recorded as a step of the kind “refresh”',
   async t => {
     const { sandbox, lab } = await buildTestLab(t)
     for (const place of ['exchange', 'refresh'])

@@ -40,7 +40,7 @@ t.test('the laboratory’s OpenAPI 3.1 document is valid, and describes every ca
 })
 
 t.test(
-  'if a body does not match the laboratory’s OpenAPI document, the laboratory refuses it, and names the wrong field and the allowed values',
+  'if a body does not match the laboratory’s OpenAPI document, the laboratory refuses the body, and names the wrong field and the allowed values',
   async t => {
     const { lab } = await buildTestLab(t)
     const redirectUri = 'http://localhost:3456/'

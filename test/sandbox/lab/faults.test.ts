@@ -101,7 +101,10 @@ function wireOf(name: string, dialect: keyof typeof dialects): Wire | undefined 
 const dialectOf = ({ place }: Fault) =>
   place === 'me' ? 'message' : ['exchange', 'refresh', 'revoke', 'metadata', 'keys'].includes(place) ? 'oauth' : 'api'
 
-/** The test tries every status at one place of each error format. At other places the test tries only 401 and 503. */
+/**
+ * For each error format, the test tries every status at one place. At all other places, the test tries only 401 and
+ * 503.
+ */
 const isTried = ({ place, name }: Fault) => {
   const status = /-(\d{3})(-after)?$/.exec(name)?.[1]
   return !status || ['exchange', 'me', 'create'].includes(place) || status === '401' || status === '503'

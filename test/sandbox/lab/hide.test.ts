@@ -211,7 +211,11 @@ t.test('the laboratory hides a client ID that may be a secret, unless a client h
   t.match(explainRefusal(swapped, { steps: [swapped] }).fix, /swapped/)
   const logins = createLogins()
   const login = logins.record(swapped)
-  t.equal(logins.record(record(secret)), login, 'a later step finds the login of a hidden client ID')
+  t.equal(
+    logins.record(record(secret)),
+    login,
+    'a later step with the same hidden client ID must belong to the same login',
+  )
   t.same(logins.list({ state: hide.hash('a') }), [login])
   for (const readable of ['nobody', randomUUID()]) {
     t.equal(record(readable).request.query.client_id, readable)
@@ -219,7 +223,7 @@ t.test('the laboratory hides a client ID that may be a secret, unless a client h
   }
   const chosen = 'the-client-that-the-operator-has-chosen'
   t.equal(record(chosen, chosen).request.query.client_id, chosen)
-  t.equal(record(chosen).request.body.clientId, chosen, 'the laboratory remembers the ID')
+  t.equal(record(chosen).request.body.clientId, chosen, 'the laboratory must remember that a client has this ID')
 })
 
 /** Returns all values that the laboratory keeps, whatever their names are. */

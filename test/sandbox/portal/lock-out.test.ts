@@ -33,7 +33,7 @@ for (const database of await openDatabases(t))
       const [own, other] = [await openAsDeveloper(sandbox), await openAsNewcomer(sandbox)]
       await lockOut(t, sandbox)
       t.equal(await attempt(own), 303)
-      t.equal(await attempt(other), 429, 'the mark of another account must not count')
+      t.equal(await attempt(other), 429, 'a browser that is known for another account must not count as known')
       t.equal(await attempt(other, newcomer), 303, 'a browser that has signed up must be known')
     },
   )

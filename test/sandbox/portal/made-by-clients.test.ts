@@ -92,7 +92,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `if the user makes a new secret for an application that a former client created, the portal shows the secret once, and ends all secrets and tokens that the former client received (${database.name})`,
+    `if the user makes a new secret for an application that a former client created, the portal shows the new secret once; all secrets and tokens that the former client received become invalid (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)

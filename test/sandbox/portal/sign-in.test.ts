@@ -25,9 +25,9 @@ t.test(
       t.equal(answer.headers['set-cookie'], undefined)
     }
     const own = [
-      // A browser without Sec-Fetch-Site. The portal must check Origin.
+      // This browser sends no Sec-Fetch-Site header, so the portal must check Origin.
       { 'sec-fetch-site': undefined, origin: portalUrl },
-      // A browser that was started again, and sends the form of a restored page again.
+      // This browser was restarted, and sends the form of a restored page again.
       { 'sec-fetch-site': 'none' },
     ]
     for (const headers of own)

@@ -216,7 +216,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `if the limits of a group leave no room for the seeded application, the sandbox says so and starts without it (${database.name})`,
+    `if the limits of a group leave no room for the seeded application, the sandbox says so and starts without this application (${database.name})`,
     async t => {
       const url = await database.make(t)
       const sandbox = await start(t, url)

@@ -60,7 +60,7 @@ t.test('F-31: the readiness check needs at least as much free disk space as a ne
       t.equal((await call('POST', '/apps/v1', makeCreateBody(groupId, texts))).statusCode, 201)
     })
     const ofCheck = await roomFor(() => sandbox.store.probe())
-    t.ok(ofCheck >= ofApplication, `${ofCheck} and ${ofApplication} bytes`)
+    t.ok(ofCheck >= ofApplication, `the check needs ${ofCheck} bytes, and an application needs ${ofApplication} bytes`)
   }
 })
 

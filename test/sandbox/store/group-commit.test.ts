@@ -71,7 +71,7 @@ t.test('F-31: if the disk is full, all simultaneous statements fail, and none of
 })
 
 t.test(
-  'F-30: if another process is writing, simultaneous statements wait, and then each of them is carried out once',
+  'F-30: if another process is writing, simultaneous statements wait, and then each statement runs once',
   async t => {
     const databaseUrl = await makeSqliteUrl(t)
     const sandbox = await buildTestSandbox(t, { databaseUrl })

@@ -79,7 +79,7 @@ for (const database of databases) {
   })
 
   t.test(
-    `F-35: if the signing keys are missing from a database, the sandbox refuses to start with it (${database.name})`,
+    `F-35: if the signing keys are missing from a database, the sandbox refuses to start with this database (${database.name})`,
     async t => {
       const url = await database.makeEmpty(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl: url })

@@ -140,8 +140,11 @@ for (const database of await openDatabases(t)) {
       const sweptBefore = portions.length
       const [sweptIn] = await Promise.all([sweeping, asking()])
       const swept = portions.length - sweptBefore
-      t.ok(turns >= swept && waits.length > 0, `requests get their turn between batches: ${turns} in ${swept}`)
-      t.ok(Math.max(...portions) <= 100, `${Math.max(...portions)} rows at a time`)
+      t.ok(
+        turns >= swept && waits.length > 0,
+        `requests must get a turn between two batches: ${turns} turns, ${swept} batches`,
+      )
+      t.ok(Math.max(...portions) <= 100, `one batch has deleted ${Math.max(...portions)} rows`)
       t.equal(await count(store, 'grants'), before)
       t.equal(await count(store, 'spent_refresh_tokens'), 0)
       const rows = await store.read.selectFrom('applications').select('id').execute()

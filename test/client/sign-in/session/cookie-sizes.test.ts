@@ -139,7 +139,7 @@ t.test(
 )
 
 t.test(
-  'CK-03: if a session fits into one cookie, the second cookie of an earlier session is not read as part of it',
+  'CK-03: if a session fits into one cookie, the client does not read the second cookie of an earlier session',
   async t => {
     const { browser, platform } = await buildWithToken(t, 3300)
     await signIn(browser)

@@ -245,7 +245,7 @@ t.test('CK-18: a slow answer to an older request does not overwrite the newer se
 })
 
 t.test(
-  'CK-13: a renewal that ends after the sign-out does not sign anybody in, and its tokens are revoked',
+  'CK-13: a renewal that ends after the sign-out does not sign anybody in, and the client revokes the new tokens',
   async t => {
     let begin: () => void
     let end: () => void
@@ -286,7 +286,7 @@ t.test(
 )
 
 t.test(
-  'CK-13: if a page has renewed the session and waits for the API, and the visitor signs out meanwhile, the page does not sign the visitor in again',
+  'CK-13: if the visitor signs out while a page with a renewed session waits for the API, this page does not sign the visitor in again',
   async t => {
     const { browser, platform, clock, renewals } = await buildSignedIn(t)
     const things = holdAnswer({ body: ['first thing'] })
