@@ -1,5 +1,5 @@
 // An example of a test in a browser: a visitor signs in, sends a form and signs out. The client is on localhost, and
-// the scripted portal is on 127.0.0.1, so they are two sites, as in real life.
+// the scripted portal is on 127.0.0.1. For the browser, these are two sites, as in production.
 import t from 'tap'
 import { findFreePort } from '../support/free-port.ts'
 import { skip } from '../support/launch-chromium.ts'

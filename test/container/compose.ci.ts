@@ -316,7 +316,7 @@ t.test(
 )
 
 /**
- * Sends a POST without a body, and resolves to the status. The request is a POST, like a form of a browser, because not
+ * Sends a POST without a body, and resolves to the status. The test uses POST, as browsers do for forms, because not
  * every version of the proxy repeats a POST.
  */
 async function post(port: string, servername: string, path: string): Promise<number> {

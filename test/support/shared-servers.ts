@@ -1,4 +1,4 @@
-// PostgreSQL and Chromium take long to start, so `npm test` starts each of them once for all test files
+// PostgreSQL and Chromium take a long time to start, so `npm test` starts each of them once for all test files
 // (scripts/with-servers.ts).
 
 export type SharedServer = 'postgres' | 'chromium' | 'shell'

@@ -30,8 +30,8 @@ async function openForm(t: Test) {
 }
 
 /**
- * The length limits of the API (test/journey/field-limits.test.ts compares them with the sandbox), each with a value of
- * exactly that length.
+ * The length limits of the API, each with a value of exactly that length. test/journey/field-limits.test.ts compares
+ * these limits with the sandbox.
  */
 const bounds: [field: string, most: number, value: string][] = [
   ['name', 200, 'n'.repeat(200)],

@@ -11,8 +11,8 @@ import { type Script, startScriptedPlatform } from '../support/scripted-platform
 import { noSettings } from '../support/test-product.ts'
 
 /**
- * Starts a platform with which this client is registered, and returns settings with its addresses. `scripts` replaces
- * answers of the platform.
+ * Starts a platform with which this client is registered, and returns settings with the addresses of the platform.
+ * `scripts` replaces answers of the platform.
  */
 async function setUp(t: Test, scripts: Record<string, Script> = {}) {
   const platform = await startScriptedPlatform(t, {

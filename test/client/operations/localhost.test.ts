@@ -1,5 +1,5 @@
-// The name localhost may be 127.0.0.1, ::1 or both. In these tests localhost has two addresses, whatever the hosts file
-// of this machine says.
+// The name localhost can mean 127.0.0.1, ::1 or both. In these tests localhost has two addresses, whatever the hosts
+// file of this machine says.
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'

@@ -1,4 +1,5 @@
-// If a connection requests thousands of pages and does not read the answers, other connections are not disturbed.
+// If a browser requests thousands of pages on one connection and does not read the answers, other connections still
+// work well.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'

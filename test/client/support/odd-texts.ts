@@ -47,7 +47,7 @@ type Sender = { browser: TestBrowser; client: FastifyInstance }
 
 /**
  * Sends the form once for each field and each text. The field then contains 30 KB of the text, and the other fields are
- * unchanged. Fails if an answer takes 100 ms.
+ * unchanged. Fails if an answer takes 100 ms or longer.
  */
 export async function sendOddForms(t: Test, { browser, client }: Sender, url: string, form: Record<string, string>) {
   const headers = {

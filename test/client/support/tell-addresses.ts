@@ -1,5 +1,5 @@
-// This file is loaded into a client's process. The process then writes each address on which the client listens to file
-// descriptor 3, because the log can be off.
+// This file is loaded into a client's process. The process then writes the addresses of the client to file descriptor
+// 3, because the log may be off.
 import { writeSync } from 'node:fs'
 import { type AddressInfo, Server } from 'node:net'
 

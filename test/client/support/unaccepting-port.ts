@@ -5,8 +5,8 @@ import { Worker } from 'node:worker_threads'
 import type { Test } from 'tap'
 
 /**
- * This code listens with the shortest queue and never accepts a connection. When the queue is full, further connections
- * wait in the kernel.
+ * This code listens with the shortest possible queue, and never accepts a connection. When the queue is full, further
+ * connections wait in the kernel.
  */
 const listen = `
   const { parentPort } = require('node:worker_threads')

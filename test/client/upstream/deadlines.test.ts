@@ -75,7 +75,7 @@ t.test(
   },
 )
 
-/** Resolves when the client has closed every connection. If the client never closes one, the test times out. */
+/** Resolves when the client has closed every connection. If the client leaves a connection open, the test times out. */
 async function hangsUp(upstream: { openConnections: () => number }) {
   while (upstream.openConnections() > 0) await setImmediate()
 }

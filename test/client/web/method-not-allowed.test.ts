@@ -1,5 +1,5 @@
 // If a path has routes, but none of them for the request's method, the client answers 405 with an Allow header. The
-// product may use any syntax for its paths.
+// paths of a product can use any syntax that Fastify supports.
 
 import t from 'tap'
 import { webTexts } from '../../../src/client/web/texts.ts'

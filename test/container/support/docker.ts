@@ -51,9 +51,9 @@ const hasImage = (name: string) =>
 export type StandIns = Partial<Record<string, string>>
 
 /**
- * Builds the images of all compose files. If this machine does not have an image from a registry, a replacement is
- * built ("docker compose pull" would download the image). Resolves to the compose files of the replacements, keyed by
- * service.
+ * Builds the images of all compose files. If an image from a registry is missing on this machine, the function builds a
+ * replacement ("docker compose pull" would download the image). Resolves to the compose files of the replacements,
+ * keyed by service.
  */
 export async function buildImages(t: Test): Promise<StandIns> {
   const folder = mkdtempSync(join(tmpdir(), 'compose-'))

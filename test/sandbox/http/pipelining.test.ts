@@ -1,5 +1,5 @@
 // Sends many requests on one connection, without waiting for answers. The sandbox answers a few requests. If there are
-// more, it closes the connection.
+// more requests, the sandbox closes the connection.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -42,8 +42,8 @@ t.test(
         const socket = connect(port, '127.0.0.1').on('error', () => undefined)
         await once(socket, 'connect')
         socket.pause().write(flood(path))
-        // The test has read nothing so far. A socket notices only while it reads that the connection was closed, so the
-        // sockets start to read.
+        // The test has read nothing so far. A socket must read to notice that its connection was closed, so the sockets
+        // now start to read.
         await new Promise(resolve => socket.once('close', resolve).resume())
       })
       await Promise.all(cut)

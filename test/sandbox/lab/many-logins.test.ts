@@ -1,5 +1,5 @@
-// The laboratory must answer quickly even if it has stored many logins, because it runs in the same process as the
-// portal.
+// The laboratory must answer quickly even if it has stored many logins. It runs in the same process as the portal, so
+// slow work in the laboratory would delay the portal.
 import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'

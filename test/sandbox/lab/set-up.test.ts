@@ -1,5 +1,5 @@
-// A test suite makes accounts, clients and logins with the laboratory. The portal and the API must treat them like real
-// ones.
+// A test suite makes accounts, clients and logins with the laboratory. The portal and the API must treat these
+// accounts, clients and logins like real ones.
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { addMember } from '../../../src/sandbox/store/memberships.ts'
@@ -263,8 +263,8 @@ for (const database of await openDatabases(t)) {
       const browser = openBrowser(sandbox)
       await signIn(browser, {}, person)
       await lab('POST', 'expire', { what: 'portal-session', userId: person.userId })
-      // A request that has read the session before it expired still tries to extend the session. The next lines extend
-      // the session in the same way as such a request.
+      // If a request has read the session before the session expired, the request still tries to extend the session.
+      // The next lines extend the session in the same way.
       const idHash = hashToken(browser.cookie('__Host-portal-session') ?? '')
       const [now, expiresAt] = [sandbox.now(), new Date(sandbox.now().getTime() + 3_600_000)]
       await sandbox.store.write(db => extendPortalSession(db, idHash, { now, expiresAt }))

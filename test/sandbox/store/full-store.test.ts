@@ -68,7 +68,7 @@ t.test(
   'F-31: if the disk quota of the sandbox is used up, requests that write get a 503 answer, requests that read data succeed, and no data is lost or damaged',
   async t => {
     const databaseUrl = await makeSqliteUrl(t)
-    // The limit is the size of each file in blocks of 512 bytes. A write beyond the limit fails.
+    // The limit is the largest allowed size of a file, in blocks of 512 bytes. A write beyond the limit fails.
     const limited = await startSandbox(t, { databaseUrl, prefix: ['sh', '-c', 'ulimit -f 2000; exec "$0" "$@"'] })
     const { create } = await fillUp(t, limited, 'unreachable')
     t.equal((await create()).statusCode, 503, 'the sandbox must still answer')

@@ -26,7 +26,7 @@ function countByStatus(answers: LightMyRequestResponse[]): Record<number, number
   return counts
 }
 
-/** Sends the same request `count` times at the same time. Each process gets an equal share of these requests. */
+/** Sends `count` copies of one request at the same time. Each process gets an equal share of the copies. */
 function atOnce<T>(count: number, processes: SandboxProcess[], send: (process: SandboxProcess) => Promise<T>) {
   return Promise.all(
     Array.from({ length: count }, (_, index) => send(processes[index % processes.length] as SandboxProcess)),

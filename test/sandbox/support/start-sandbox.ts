@@ -106,7 +106,7 @@ async function untilItAccepts(port: number): Promise<void> {
 
 /**
  * Node options that make password hashes cheap, for tests with many sign-ins. A sandbox that runs without these options
- * refuses passwords that were hashed with them.
+ * refuses passwords that were hashed with these options.
  */
 export const quickArgon2 = `--import ${new URL('./quick-argon2.ts', import.meta.url).href}`
 
@@ -138,8 +138,8 @@ function spawnSandbox(
       SEED_REDIRECT_URIS: seeded.redirectUri,
       SEED_USER_EMAIL: seeded.email,
       SEED_USER_PASSWORD: seeded.password,
-      // The compile cache makes starts faster. Leave it out if the test limits file descriptors, because then none is
-      // left for the cache.
+      // The compile cache makes starts faster. Leave it out if the test limits file descriptors, because then no file
+      // descriptor is left for the cache.
       ...(!isLimited && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
       ...settings,
     },

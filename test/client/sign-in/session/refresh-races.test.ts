@@ -155,7 +155,8 @@ t.test(
     const portal = rotatingPortal(test, 10)
     platform.answer(tokenRoute, portal.script)
     platform.answer('GET /things', (_request, response) => {
-      // The API answers so late that the portal no longer accepts the first refresh token a second time.
+      // The API answers late. By then, the portal no longer accepts the first refresh token, which the client has
+      // already used.
       clock.advance(11)
       platform.answer(tokenRoute, giveTokens({ access_token: good, refresh_token: 'newest' }))
       platform.answer('GET /things', apiFor(good))
