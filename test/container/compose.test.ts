@@ -93,7 +93,7 @@ t.test('CT-02: Docker gives the client and the sandbox more time to stop than th
   t.end()
 })
 
-t.test('the compose.yaml of a starter gives each setting in .env to the client', async t => {
+t.test('with the compose.yaml of a starter, the client gets each setting in .env', async t => {
   const { folder } = newSecrets(t)
   const given = {
     LOGIN_URL: 'https://login.example',
@@ -179,7 +179,7 @@ for (const [name, setup] of Object.entries(setups)) {
   })
 
   t.test(
-    `in ${name} the client and the sandbox accept their settings, and the settings that both have are equal`,
+    `in ${name} the client and the sandbox accept their settings, and the settings that both use have equal values`,
     async t => {
       const { client, sandbox } = configsOf(t, setup)
       t.equal(client.clientId, sandbox.seed?.clientId)

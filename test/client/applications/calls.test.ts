@@ -235,7 +235,7 @@ async function start(t: Test) {
 
 for (const status of [301, 302, 303, 307, 308, 300, 304]) {
   t.test(
-    `UP-02, F-14: if the API answers with a redirect with status ${status}, the client does not follow the redirect`,
+    `UP-02, F-14: if the API answers with a redirect (status ${status}), the client does not follow the redirect`,
     async t => {
       const { browser, platform, listener } = await start(t)
       const redirect = { status, headers: { location: `${listener.url}/steal` }, body: '' }

@@ -49,7 +49,7 @@ t.test(
     t.match(
       (await other.get('/applications/app-1')).body,
       api.secrets[0]!,
-      'both answers must lead to the secret, because it is possible that only one of them arrives',
+      'both answers must lead to the secret, because the browser may get only one of the two answers',
     )
   },
 )

@@ -345,7 +345,7 @@ for (const [status, words] of [
   [404, applicationsTexts.form.problems.noGroup],
 ] as const) {
   t.test(
-    `UP-14: if the API answers the request for a new application with ${status}, the form shows a problem next to the group field`,
+    `UP-14: if the API refuses to create an application and answers ${status}, the form shows a problem next to the group field`,
     async t => {
       const { browser, platform, form } = await openForm(t)
       platform.answer('POST /apps/v1', { status, body: { error: { status, message: 'No.' } } })

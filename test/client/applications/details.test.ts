@@ -166,7 +166,7 @@ for (const [what, answer] of Object.entries({
   'no content': { status: 204, body: '' },
 })) {
   t.test(
-    `if the API answers the request for a new secret with ${what}, the page says that the answer is not usable`,
+    `if the client requests a new secret and the API’s answer contains ${what}, the page says that the answer is not usable`,
     async t => {
       const { browser, platform } = await withApplications(t)
       const form = readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret')
@@ -386,7 +386,7 @@ for (const action of ['secret', 'delete'] as const) {
       ? ['/applications/app-1/secret', 'POST /apps/v1/app-1/refreshSecret']
       : ['/applications/app-1/delete', 'DELETE /apps/v1/app-1']
   t.test(
-    `UP-14: if the API answers the call of the ${action} form with 403, a page says so, and the session is not renewed`,
+    `UP-14: if the API answers 403 to the call of the ${action} form, a page says so, and the session is not renewed`,
     async t => {
       const { browser, platform } = await withApplications(t)
       platform.answer(call, { status: 403, body: { error: { status: 403, message: 'Permission denied' } } })

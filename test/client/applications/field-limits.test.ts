@@ -144,7 +144,7 @@ for (const field of ['webPageUrl', 'iconUrl', 'privacyPolicyUrl'] as const) {
   })
 }
 
-t.test('the page lists all problems at once, each with a link to its field', async t => {
+t.test('the page lists all problems together, each with a link to its field', async t => {
   const { browser, form } = await openForm(t)
   const page = await browser.post('/applications', { ...form, name: '', iconUrl: 'x', description: 'd'.repeat(2_001) })
   for (const field of ['name', 'iconUrl', 'description'])

@@ -80,7 +80,7 @@ t.test('PG-16: if the name of a new group is missing or too long, the problem is
 
 for (const [what, answer, words] of [
   [
-    'a message about its name',
+    'a message about the name',
     { status: 422, body: { error: { status: 422, message: { name: ['Taken.'] } } } },
     'Taken.',
   ],
@@ -94,7 +94,7 @@ for (const [what, answer, words] of [
   ['an object without an id', { status: 201, body: {} }, applicationsTexts.form.problems.groupNotCreated],
 ] as const) {
   t.test(
-    `UP-14: if the API answers the request for a new group with ${what}, the field shows a message and keeps the typed text`,
+    `UP-14: if the client requests a new group and the API answers with ${what}, the field shows a message and keeps the typed text`,
     async t => {
       const { browser, platform, form } = await withoutGroup(t)
       platform.answer('POST /identities/v1', answer)
@@ -240,7 +240,7 @@ t.test('DO-14: after a renewal, the page shows the name of a known group without
 })
 
 t.test(
-  'the client remembers the name of a group only after the visitor has opened one of its applications',
+  'the client remembers the name of a group only after the visitor has opened an application of this group',
   async t => {
     const { browser, platform, clock } = await buildApplicationsClient(t)
     const inOtherGroup = applicationRecord('app-2', {}, { inLinks: [{ '@type': 'DeveloperOf', from: 'group-2' }] })

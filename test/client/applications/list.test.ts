@@ -112,7 +112,7 @@ t.test('the search ignores case, and links to other pages keep the search', asyn
 })
 
 t.test(
-  'the list offers a search and sorting only if it is long, or if the address contains a search or an order',
+  'the page offers a search and sorting only if the list is long, or if the address contains a search or an order',
   async t => {
     const { browser, platform } = await buildApplicationsClient(t, {
       scripts: { 'GET /apps/v1': { body: collection(applications(7)) } },

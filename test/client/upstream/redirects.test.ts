@@ -45,7 +45,7 @@ for (const status of [301, 302, 303, 307, 308, 300, 304]) {
 
 for (const status of [301, 302, 303, 307, 308]) {
   t.test(
-    `UP-02: if the portal answers a renewal, a revocation or a request for its metadata with ${status}, the client does not follow the redirect`,
+    `UP-02: if the portal answers with ${status} to a renewal, a revocation or a request for its metadata, the client does not follow the redirect`,
     async t => {
       const { browser, platform, listener, clock } = await start(t)
       const redirect = { status, headers: { location: `${listener.url}/steal` }, body: '' }

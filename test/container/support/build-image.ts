@@ -13,7 +13,7 @@ const base = 'docker.io/library/node:24-slim'
 
 /** Returns the reason why no image can be built here. Returns undefined if images can be built. */
 export function whyNoImage(): string | undefined {
-  if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'images are built here as root on Linux only'
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'building an image needs Linux and root rights'
   try {
     execFileSync('buildah', ['--version'], { stdio: 'ignore' })
   } catch {

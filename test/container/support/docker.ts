@@ -16,7 +16,7 @@ const foreign = ['database', 'proxy']
 /** Returns the reason why the compose files cannot run here. Returns undefined if they can. */
 export function whyNoCompose(): string | undefined {
   // Root rights are needed, because the tests kill processes in the containers.
-  if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'they are run as root on Linux only'
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'running them needs Linux and root rights'
   try {
     execFileSync('docker', ['info'], { stdio: 'ignore' })
   } catch {

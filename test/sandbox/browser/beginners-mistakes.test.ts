@@ -272,7 +272,7 @@ const goodVisits: Record<string, Visit> = {
     await allow(visitor.page)
     await heading(visitor.page, 'Your applications')
   },
-  'who signs out and in three times': async visitor => {
+  'who signs out and signs in again, three times': async visitor => {
     await signIn(visitor)
     for (const seconds of [10, 10, 10]) {
       visitor.passTime(seconds * 1000)

@@ -63,7 +63,7 @@ t.test(
     const [found] = await follow(sandbox, 'http://127.0.0.1:4002/requests/one-for-all')
     t.ok(
       logins.some(({ id }) => id === found),
-      'the X-Request-Id itself leads to a step that has it',
+      'the address with the X-Request-Id must lead to a step with this id',
     )
   },
 )

@@ -376,7 +376,7 @@ t.test(
     const innocent: Record<string, RecordedLogin[]> = {
       'two logins': [0, 3_000].map(atMs => complete(atMs)),
       'a visitor who uses the client each time': [0, 20_000, 40_000].map(used),
-      'a visitor who signs out and in three times': [0, 20_000, 40_000].map(signedOut),
+      'a visitor who signs out and signs in again, three times': [0, 20_000, 40_000].map(signedOut),
       'a call between them': [complete(0), used(3_000), complete(6_000)],
       'three visitors': [0, 3_000, 6_000].map(atMs => complete(atMs, { session: random() })),
       'three logins within an hour': [0, 1_200_000, 2_400_000].map(atMs => complete(atMs)),
