@@ -158,7 +158,7 @@ t.test('if the portal answers invalid_client, the doctor reports wrong credentia
   t.match(await ask(environment, 'credentials:'), /^cannot tell: .*503/)
 })
 
-t.test('if the clock of this machine is wrong, the doctor reports it', async t => {
+t.test('if the clock of this machine is wrong, the doctor reports this problem', async t => {
   const late = new Date(Date.now() - 600_000).toUTCString()
   const { environment } = await setUp(t, { 'GET /': { headers: { date: late }, body: '' } })
   const said = await ask(environment, 'clocks:')
@@ -168,7 +168,7 @@ t.test('if the clock of this machine is wrong, the doctor reports it', async t =
   t.ok(seconds >= 600 && seconds <= Math.ceil(most), `${seconds} s`)
 })
 
-t.test('if the client and the portal have the same host name, the doctor reports it', async t => {
+t.test('if the client and the portal have the same host name, the doctor reports this problem', async t => {
   const { environment } = await setUp(t)
   t.match(await ask(environment, 'sites:'), /^yes/)
   t.match(await ask({ ...environment, PUBLIC_URL: 'http://127.0.0.1:3000' }, 'sites:'), /^no/)

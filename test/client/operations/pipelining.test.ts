@@ -64,7 +64,7 @@ for (const [request, connections] of [
       t.equal((await small.get('/')).statusCode, 200)
       t.equal((await small.get('/health/ready')).statusCode, 200)
       const worked = workOf(small.child.pid) - before
-      t.ok(worked < 5, `other requests must not wait long for this connection: ${worked} s of work`)
+      t.ok(worked < 5, `other requests must not wait long because of this connection: ${worked} s of work`)
       await flooded
       const peak = peakOf(small.child.pid)
       t.ok(peak < 256, `${peak} MiB`)

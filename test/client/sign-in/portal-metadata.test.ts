@@ -235,7 +235,7 @@ const failing: Record<string, [document: Script, logged: { reason: string; cause
 
 for (const [what, [document, logged]] of Object.entries(failing)) {
   t.test(
-    `metadata-kept: if the portal ${what} while the client starts, the next login and the next sign-out read the metadata again`,
+    `metadata-kept: if the portal ${what} while the client starts, the client reads the metadata again at the next login and at the next sign-out`,
     async t => {
       const { browser, platform, started } = await buildWith(t, document)
       t.equal(started.get('code_challenge'), null)
@@ -246,7 +246,7 @@ for (const [what, [document, logged]] of Object.entries(failing)) {
       platform.answer('POST /api/revokeToken', { body: {} })
       t.ok(
         (await beginLogin(browser.copy())).get('code_challenge'),
-        'the next login must read the metadata, although no time has passed',
+        'the client must read the metadata at the next login, although no time has passed',
       )
 
       platform.answer(route, document)

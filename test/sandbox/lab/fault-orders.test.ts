@@ -136,7 +136,7 @@ t.test('an order can name a fault by its short name, or by the fields `place`, `
   t.match(later, { fault: 'list-cut', when: 'after' })
 })
 
-t.test('each request that a fault skips gives the fault another ten minutes to wait', async t => {
+t.test('after each request that a fault skips, the fault can wait for another ten minutes', async t => {
   const { order, show, sandbox } = await buildFaultLab(t)
   const { id } = await order('exchange-503', { ...own, skip: 2 })
   for (let count = 0; count < 2; count++) {
@@ -325,7 +325,7 @@ t.test(
 )
 
 t.test(
-  'if an order contains a state value, the fault happens only to the login with this state; later calls of this login count, although they do not contain the state',
+  'if an order contains a state value, the fault happens only to the login with this state; it can also happen to later calls of this login, which do not contain the state',
   async t => {
     const { order, sandbox } = await buildFaultLab(t)
     const [one, two] = ['state-of-one-suite-0123456789', 'state-of-the-other-0123456789']

@@ -61,7 +61,7 @@ t.test(
   },
 )
 
-t.test('the laboratory gives an upper limit for the number of random bits in a state value', async t => {
+t.test('the laboratory calculates an upper limit for the number of random bits in a state value', async t => {
   const rows: [string, number, number][] = [
     [randomBytes(16).toString('base64url'), 128, 132],
     [randomBytes(16).toString('hex'), 128, 128],

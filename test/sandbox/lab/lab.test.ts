@@ -124,7 +124,7 @@ t.test('the page of a refused exchange shows the reason, the compared values, an
   t.equal((await get('/requests/request-3')).statusCode, 404)
 })
 
-t.test('the laboratory lists requests that need no login with the outcome “no login”', async t => {
+t.test('if a request needs no login, the laboratory lists the request with the outcome “no login”', async t => {
   const { observe, get } = await buildTestLab(t)
   observe({ kind: 'metadata', about: {} })
   observe()

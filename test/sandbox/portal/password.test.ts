@@ -192,7 +192,7 @@ for (const database of databases)
         await forget(sandbox, email, stranger)
         await forget(sandbox, `somebody-${count}@example.test`, stranger)
       }
-      t.equal((await readMailbox(sandbox)).length, 5, 'the stranger’s requests must cause five links')
+      t.equal((await readMailbox(sandbox)).length, 5, 'the portal must send five links for the stranger’s requests')
       await forget(sandbox, email, { 'x-forwarded-for': '203.0.113.2' })
       t.equal((await readMailbox(sandbox)).length, 6, 'the owner gets a link')
 
@@ -208,7 +208,11 @@ for (const database of databases)
       const signedIn = await submitForm(browser, signInPage, '/sign-in', { email, password: newPassword })
       t.equal(signedIn.statusCode, 303)
       await forget(sandbox, email, stranger)
-      t.equal((await readMailbox(sandbox)).length, 8, 'after a new password the count must begin again')
+      t.equal(
+        (await readMailbox(sandbox)).length,
+        8,
+        'after the password was changed, the count must begin again at zero',
+      )
     },
   )
 
@@ -348,16 +352,19 @@ t.test('the laboratory shows the portal’s mail on a page, and lists the mail o
   t.equal(stranger.statusCode, 403)
 })
 
-t.test('PG-04: the sign-out page names the signed-in user, and only its button signs out', async t => {
-  const sandbox = await buildTestSandbox(t)
-  t.match((await openBrowser(sandbox).get('/sign-out')).body, 'You are not signed in')
-  const browser = await openAsDeveloper(sandbox)
-  const page = await browser.get('/sign-out')
-  t.match(page.body, email)
-  t.match((await browser.get('/account')).body, 'Your account')
-  t.equal(locationOf(await submitForm(browser, page, '/sign-out')), '/signed-out')
-  t.match((await browser.get('/account')).body, '<h1>Sign in</h1>')
-})
+t.test(
+  'PG-04: the sign-out page names the signed-in user, and only the button on this page signs the user out',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    t.match((await openBrowser(sandbox).get('/sign-out')).body, 'You are not signed in')
+    const browser = await openAsDeveloper(sandbox)
+    const page = await browser.get('/sign-out')
+    t.match(page.body, email)
+    t.match((await browser.get('/account')).body, 'Your account')
+    t.equal(locationOf(await submitForm(browser, page, '/sign-out')), '/signed-out')
+    t.match((await browser.get('/account')).body, '<h1>Sign in</h1>')
+  },
+)
 
 t.test(
   'on the consent page the visitor can choose another account, and the login continues with this account',
