@@ -69,7 +69,7 @@ t.test('PG-12: however a link is written, it does not lead to another site', asy
 })
 
 t.test(
-  'PG-13: if a browser sends the Strict cookies although the request comes from another site, the client shows the page without a detour',
+  'PG-13: if a browser sends the Strict cookies although the request comes from another site, the client shows the page without a second request',
   async t => {
     const { browser, client } = await buildTestClient(t, { scripts })
     await signIn(browser)
