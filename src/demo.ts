@@ -32,7 +32,7 @@ PORT, PORTAL_PORT, API_PORT and LAB_PORT set other ports, and LOG_LEVEL=info sho
 the settings of the product into the environment or into .env. The demo ignores all other settings in .env.
 
   --https  serves everything over https, with a generated certificate; Safari needs https
-  --seed   restores the first password of the demo's user and the first fields of its client
+  --seed   restores the original password of the demo's user and the original fields of the demo's client
   --help   this text`
 
 try {

@@ -80,7 +80,7 @@ export type SiteOptions = Omit<PagesOptions, 'reloadTemplates' | 'texts' | 'cloc
   Pick<SignInOptions, 'afterSignIn' | 'beforeSignOut' | 'onConnected' | 'loadSessionData'> & {
     /**
      * Texts that replace the English texts. If this is an object, its texts apply to every request. If this is a
-     * function, it chooses the texts for a request, for example by its `Accept-Language` header or by
+     * function, it chooses the texts for a request, for example by the request's `Accept-Language` header or by
      * `visitorIfAny.data`.
      */
     texts?: SomeTexts | ((request: FastifyRequest) => SomeTexts)
@@ -128,8 +128,8 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
     // field is removed.
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
     schemaController: { compilersFactory: { buildValidator } },
-    // A slow sender is cut off only if requestTimeout, headersTimeout and connectionsCheckingInterval are all set. A
-    // route can set `deadlineMs` to get more time.
+    // Node closes the connection of a slow sender only if requestTimeout, headersTimeout and
+    // connectionsCheckingInterval are all set. A route can set `deadlineMs` to get more time.
     requestTimeout: 15_000,
     http: {
       headersTimeout: 10_000,

@@ -17,7 +17,7 @@ export const clientSettings: Setting[] = [
   { name: 'API_URL', about: "The application API's address, without /apps/v1." },
   { name: 'CLIENT_ID', about: "This client's id. The platform shows this id when you register the application." },
   { name: 'CLIENT_SECRET', isSecret: true, about: "This client's secret." },
-  { name: 'COOKIE_KEYS', isSecret: true, about: `One or more keys, ${keyForm} The first key seals.` },
+  { name: 'COOKIE_KEYS', isSecret: true, about: `One or more keys, ${keyForm} The first key seals new cookies.` },
   { name: 'HOST', default: 'localhost', about: 'The address to listen on. localhost means every loopback address.' },
   { name: 'PORT', default: '3000', about: 'The port to listen on.' },
   { name: 'PUBLIC_URL', default: 'http://localhost:PORT', about: "This client's origin for browsers." },
@@ -138,7 +138,7 @@ function readClientSettings(reader: SettingsReader, environment: Environment) {
     apiInternalUrl: internal('API_INTERNAL_URL', apiUrl),
     clientId: text('CLIENT_ID'),
     clientSecret,
-    /** Each key consists of 32 bytes, written in base64url. The first key seals. */
+    /** Each key consists of 32 bytes, written in base64url. The first key seals new values. */
     cookieKeys: cookieKeys.map(key => new Secret(key)),
     maxConnections: integer('MAX_CONNECTIONS', 999_999, 1),
     metricsPort: text('METRICS_PORT') ? integer('METRICS_PORT', 65535) : undefined,

@@ -49,7 +49,7 @@ interface Known {
 
 /** A server can refuse a request with one of these statuses before the client's own code runs. */
 const ofServers = [400, 408, 413, 414, 431, 500, 501]
-/** If a public page sets a cookie, a Cache-Control header with only these directives is enough. */
+/** On a public page that sets a cookie, a Cache-Control header with only these directives counts as correct. */
 const asksAgain = /^[^a-z]*(no-cache|private|must-revalidate|max-age=0|[,\s])+$/i
 /** Shorter cookie values do not count as secrets, because an address could contain such a value by coincidence. */
 const shortestSecret = 16
@@ -134,8 +134,8 @@ export function watchAnswers(known: Known) {
     const location = headerOf(exchange, 'location')
     if (!isRedirect(exchange) || location === undefined || !URL.canParse(location, exchange.request.url)) return
     const to = new URL(location, exchange.request.url)
-    // A client may redirect to other sites that its operator has chosen. But it can know the following hosts only from
-    // the suite.
+    // A client may redirect to other sites that its operator has chosen. But the client can learn the following hosts
+    // only from the suite.
     const isForeign = to.hostname.endsWith('.example') || known.otherHosts.includes(to.host)
     if (!isForeign) return
     // A redirect counts here only if a request to the client has named the host. An answer of the platform can also

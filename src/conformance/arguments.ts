@@ -20,7 +20,7 @@ The paths of the client. If the client lacks a feature, pass an empty path, such
 
 For a client whose pages need JavaScript
   --browser chromium   also runs the checks of the group real-browser in a real Chromium, with playwright-core;
-                       in place of "chromium" you can give the path of the program
+                       instead of "chromium", you can pass the path of the program
 
 Checks and reports
   --only REGEX         runs only the checks whose id or group matches
@@ -36,7 +36,7 @@ The addresses of the platform
   --portal-port N  --api-port N  --lab-port N   the ports of the platform (4100, 4101, 4102, or free ports)
   --host HOST          the address on which the platform listens (localhost: every loopback address)
   --portal-url URL  --api-url URL   the public addresses of the platform, if they differ from the ports above
-  --client-at HOST:PORT   the host and port at which the suite reaches the client, if not those of --client
+  --client-at HOST:PORT   the host and port at which the suite reaches the client, if they differ from --client
 
 The client gets CLIENT_ID and CLIENT_SECRET from the environment. If they are not set, the suite makes random values.
 

@@ -35,8 +35,8 @@ export interface Watches {
 }
 
 /**
- * Runs the check once, and looks whether the client is still running. `isAlone`: no other check is running on this
- * platform.
+ * Runs the check once, and finds out whether the client is still running. `isAlone` is true if no other check is
+ * running on this platform.
  */
 export async function attempt(
   check: Check,
@@ -112,8 +112,8 @@ function resultOfLoss(
 }
 
 /**
- * Returns what the client printed during the check. If the client printed nothing and is lost, it may have printed the
- * reason just before the check began, so the function also returns earlier output.
+ * Returns what the client printed during the check. If the client stopped answering and printed nothing, it may have
+ * printed the reason just before the check began. In this case, the function returns earlier output.
  */
 function describePrinted({ clientProcess }: ChecksOptions, context: CheckContext, isLost: boolean): string[] {
   const own = clientProcess?.output(context.outputStart) ?? ''
@@ -156,7 +156,7 @@ function judge(error: unknown, check: Check, settings: Settings): CheckOutcome {
   if (error instanceof NotRun) {
     const { stage, causes } = error.obstacle
     // If the check can report the cause of the obstacle, the check fails, instead of counting as not run. At the stage
-    // `portal`, however, the check may only have seen that the portal refused the login. Then another check reports the
+    // `portal`, however, the check may know only that the portal refused the login, and another check reports the
     // cause.
     if (stage !== 'portal' && causes.includes(check.id)) return judge(error.failure, check, settings)
     return { verdict: 'not run', reason: error.message, evidence: [] }

@@ -71,7 +71,10 @@ export class Failed extends Error {
 /** The client lacks the feature that the check is about. */
 export class NotApplicable extends Error {}
 
-/** Pass this to `catch` if a check can go on without the result. Any error other than NotApplicable is thrown again. */
+/**
+ * Pass this to `catch` if a check can continue without the result of the promise. Any error other than NotApplicable is
+ * thrown again.
+ */
 export function passNotApplicable(error: unknown): undefined {
   if (!(error instanceof NotApplicable)) throw error
   return undefined
@@ -80,7 +83,10 @@ export function passNotApplicable(error: unknown): undefined {
 /** The check cannot tell whether the client behaves correctly. */
 export class Undecided extends Error {}
 
-/** Pass this to `catch` if a check can go on without the result. Any error other than Undecided is thrown again. */
+/**
+ * Pass this to `catch` if a check can continue without the result of the promise. Any error other than Undecided is
+ * thrown again.
+ */
 export function passUndecided(error: unknown): undefined {
   if (!(error instanceof Undecided)) throw error
   return undefined
@@ -99,7 +105,10 @@ export interface Obstacle {
   evidence: string[]
   /** Advice that replaces the `fix` of the check that reports the obstacle. */
   fix?: string
-  /** True if it is unclear whether the client made a mistake. For example, its page may redirect by a script. */
+  /**
+   * True if it is unclear whether the client made a mistake. For example, a page of the client may redirect by a
+   * script.
+   */
   isCauseUnclear: boolean
   /** The client did not answer a request of the plain login. */
   isUnanswered: boolean

@@ -23,8 +23,8 @@ interface Connection {
 export function watchRestarts(origin: string, isAnswering: () => Promise<boolean>, everyMs = 1000) {
   /**
    * True if the client keeps an idle connection longer than the suite does. If the client closes idle connections
-   * earlier, a closed connection does not mean a restart, and the suite would repeat its checks forever. In that case,
-   * only a refused connection means a restart.
+   * earlier, a closed connection is not a sign of a restart. In that case, only a refused connection counts as a
+   * restart. Otherwise the suite would repeat its checks forever.
    */
   let keepsConnections = false
 

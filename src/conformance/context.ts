@@ -33,7 +33,10 @@ export function readStart(page: Page): Start {
   return { url, state: url.searchParams.get('state') ?? undefined, page }
 }
 
-/** If the sandbox answers a page without a fault later than this, the machine is too busy to judge the client. */
+/**
+ * If no fault is ordered and the sandbox takes longer than this to send a page, the machine is too busy to judge the
+ * client.
+ */
 const lateAnswerMs = 4000
 
 /** The fix for a check that could not begin, because its login failed. The check's own fix would not help. */
@@ -211,8 +214,9 @@ export function createContext({
     },
 
     /**
-     * Begins a login and stops before the portal. Fails if the client does not redirect to the portal. If somebody is
-     * signed in, the client may lead this visitor on to its pages, and the check does not apply.
+     * Begins a login and stops before the portal. Fails if the client does not redirect to the portal. If the visitor
+     * is already signed in, the client may show its own pages instead of beginning a login. The check then does not
+     * apply.
      */
     async startLogin(browser: Browser, path = settings.login): Promise<Start> {
       let page = await context.visitUntilPortal(browser, path)

@@ -10,7 +10,7 @@ import { addressOf } from './http-address.ts'
 export interface RawBytes {
   /** The first bytes, which the evidence shows. Without `more`, they are the whole request. */
   head: string
-  /** Called after the head has been sent. The chunks that it returns are also sent. */
+  /** Called after the head has been sent. Returns the chunks to send next. */
   more?: () => AsyncIterable<string>
   timeoutMs?: number
   /** When this signal aborts, the connection closes. */

@@ -87,7 +87,7 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
     return suspects
   }
 
-  /** Repeats each check alone. Only checks that mostly wait for the client are repeated in parallel. */
+  /** Repeats in parallel the checks that mostly wait for the client, and repeats every other check alone. */
   async function repeatSuspects(suspects: Suspect[]): Promise<void> {
     const repeated = new Map<Check, Attempt>()
     const isSlow = ({ first }: Suspect) => first.result.durationMs > slowMs && !first.gone

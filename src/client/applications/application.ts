@@ -105,8 +105,8 @@ export function byNewest(a: Application, b: Application): number {
 }
 
 /**
- * A faulty answer can contain a hundred thousand records without data. To save memory, all of them share this frozen
- * object.
+ * A faulty answer can contain a hundred thousand records without data. To save memory, all these records share this
+ * frozen object.
  */
 const emptyObject: Record<string, unknown> = Object.freeze({})
 

@@ -34,7 +34,7 @@ type Created = { id: string; credentials?: Credentials }
 
 /** The maximum number of applications that are compared with the form. Each comparison takes one call to the API. */
 const maxCandidates = 3
-/** The clocks of the API and of the replicas may differ by this time (F-20). */
+/** The maximum difference between the clocks of the API and of the replicas (F-20). */
 const maxClockDifferenceMs = 5 * 60 * 1000
 
 export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { config, clock }) => {
@@ -99,8 +99,8 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
    * before, the process first looks for the application in the list. If two replicas get the form at almost the same
    * time, they can still create two applications.
    *
-   * If the process cannot read the list, it creates the application anyway. But if the API gave no usable answer when
-   * the same form was sent before, the visitor gets an error instead.
+   * If the process cannot read the list, it creates the application anyway. There is one exception: the same form was
+   * sent before, and the API gave no usable answer. In this case, the visitor gets an error.
    */
   async function findOrCreateApplication(visitor: Visitor, token: FormToken, typed: TypedFields): Promise<Created> {
     const groupId = typed.groupId || (await findOrCreateGroup(visitor, typed.groupName))
@@ -114,7 +114,8 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
       if (token.mayHaveActed) {
         const sentence = (texts: Texts) => texts.applications.form.inDoubt(error.messageIn(texts))
         const { cause, retryAfterSeconds } = error
-        // The status is not the status of `error`, because a form is not shown again after a 404.
+        // The new error does not copy the status of `error`. This status can be 404, and the client does not show a
+        // form again after a 404.
         throw new PublicError('creation_in_doubt', 502, sentence, { cause, retryAfterSeconds })
       }
     }
@@ -122,8 +123,8 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
   }
 
   /**
-   * Returns the id of an application whose fields have the values of the form, and which was created after the form was
-   * shown.
+   * Looks for an application that was created after the form was shown, and whose fields have the values of the form.
+   * Returns the id of this application, or undefined.
    */
   async function findCreated(
     { api }: Visitor,
@@ -166,9 +167,9 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
 }
 
 /**
- * Returns when the form was shown, by the API's clock. The times of the applications come from the same clock. The
- * clocks of the replicas may differ from it. If the API's time is unknown, the result is earlier, so that the client
- * does not create a duplicate.
+ * Returns the time at which the form was shown, according to the API's clock. The times of the applications come from
+ * the same clock. If the API's time is unknown, the function uses the replica's time, and subtracts the maximum
+ * difference between the clocks. So the client does not create a duplicate.
  */
 function timeShown({ seen, shownAt }: FormToken): number {
   const apiTime = readTime(seen)

@@ -33,7 +33,7 @@ export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOp
     // The two calls run one after the other. If they ran at the same time and the API refused the access token, the
     // client would have to repeat both calls (UP-14).
     const application = await getApplication(request)
-    // A page makes at most two calls (DO-14). The renewal of an expired access token is one of them. So after a
+    // A page makes at most two calls (DO-14), and the renewal of an expired access token counts as a call. So after a
     // renewal, the client does not load the groups, and the page shows the last known name of the group.
     const { groups = [] } = visitor.wasRenewalTried ? {} : await loadGroups(visitor)
     const { groupId } = application

@@ -70,8 +70,8 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
         return await update(request, fields)
       } catch (error) {
         if (!isChangedSince(error)) throw error
-        // Perhaps somebody has changed only values that are not in this form, such as the client secret. Then there is
-        // no conflict, and the client sends the update again with the new ETag.
+        // If somebody has changed only values that are not in this form, such as the client secret, there is no
+        // conflict. The client then sends the update again with the new ETag.
       }
     }
     return updateOnce(request, refuseConflict(fields, await getApplication(request)))
@@ -105,7 +105,7 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
     // The page does not show the choices if it shows a link for signing in, or a problem other than a conflict. So
     // the choices are removed, and the next submission is compared with the stored values again.
     if (problem || signInHref) return { fields: withoutChoices(fields) }
-    // The fields are a draft of the page with the choices, from before the visitor signed in again.
+    // The fields are a draft: the visitor filled in the page with the choices, and then had to sign in again.
     const stored = await getApplication(request)
     const differences = readChoices(fields, stored)
     if (differences.length > 0) return showChoices(request, fields, new EditConflict(differences, stored))

@@ -39,9 +39,7 @@ export const newSecret: FastifyPluginAsync<ApplicationsOptions> = async (app, { 
   )
 }
 
-/**
- * Returns a text that is different after the API has created a secret. The text is empty if the API returns no times.
- */
+/** Returns a text that changes when the API creates a secret. The text is empty if the API returns no times. */
 function describeSecrets(times: Date[] = []): string {
   return times.map(time => time.toISOString()).join(' ')
 }

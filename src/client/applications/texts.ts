@@ -6,7 +6,7 @@ const count = (total: number) => `${format(total)} ${total === 1 ? 'application'
 export const applicationsTexts = {
   /** The text of a link to the list of applications. */
   home: 'Your applications',
-  /** These two texts stand in for a missing name: the first in a heading, the second within a sentence. */
+  /** These two texts replace a missing name: the first in a heading, the second within a sentence. */
   unnamed: 'Unnamed application',
   anApplication: 'application',
   /** The text of a link to an application whose name is unknown. */

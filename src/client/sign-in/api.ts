@@ -125,7 +125,7 @@ export function createApi(options: ApiOptions): Api {
     // 15.3).
     const isSuccess = method === 'GET' ? answer.status === 200 : answer.status >= 200 && answer.status < 300
     if (isSuccess) return answer
-    // Status 422 means that a field of the body is wrong. To a request without a body, a 422 answer makes no sense.
+    // Status 422 means that a field of the body is wrong. A 422 answer to a request without a body makes no sense.
     const error = answer.status === 422 && !body ? undefined : errorFor(answer)
     throw error ?? upstream.unexpectedStatus(answer)
   }

@@ -40,7 +40,7 @@ export function createVisitors(options: VisitorsOptions) {
     let renewal: Promise<void> | undefined
 
     async function renew() {
-      // These are not the request's cookies, because the refresh token in the request may have been used already.
+      // This call does not use the cookies of the request, because their refresh token may already have been used.
       const renewed = await sessions.renew(cookiesAfterResponse(request), context)
       applyLoadedSession(renewed, request)
       if (!renewed.session) throw new SignInRequired()
@@ -103,20 +103,20 @@ export function createVisitors(options: VisitorsOptions) {
     try {
       return sessions.sealWithData(currentSession(), data)
     } catch (error) {
-      // The data does not fit into the cookie. The session continues without the data in its cookie, and each request
-      // loads the data again.
+      // The data does not fit into the cookie. So the session continues without the data, and each request loads the
+      // data again.
       if (!(error instanceof LoginError)) throw error
       logEvent(request, 'session_data_too_long', { level: 'warn' })
       return []
     }
   }
 
-  /** The response deletes the cookies of the session. */
+  /** Makes the response delete the cookies of the session. */
   function expireSession(request: FastifyRequest): void {
     queueCookies(request, expireSessionCookies(sealer, cookiesAfterResponse(request)))
   }
 
-  /** The response deletes the cookies of the session. From now on, the request has no visitor. */
+  /** Makes the response delete the cookies of the session. From now on, the request has no visitor. */
   function endSession(request: FastifyRequest): void {
     expireSession(request)
     request.visitorIfAny = undefined

@@ -147,9 +147,9 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
       if (error instanceof PublicError) error.nextStep ??= nextStepAfter(error, request, login)
       throw error
     } finally {
-      // Each `state` is accepted only once (CL-05). Somebody may have kept a copy of the login cookie, so this also
-      // applies if the login failed before the exchange. If the map already has an entry, this entry must stay: a
-      // second request may still be waiting for the exchange.
+      // Each `state` is accepted only once (CL-05). A login that fails before the exchange also uses up its `state`,
+      // because somebody may have kept a copy of the login cookie. If the map already has an entry, this entry must
+      // stay: a second request may still be waiting for the exchange.
       if (login && !exchanges.get(state)) exchanges.set(state, 'finished', loginLifetimeMs)
     }
   }

@@ -69,7 +69,7 @@ export const signInTexts = {
     forbidden: 'You are not allowed to do this.',
     notFound: 'This does not exist, or it is not yours.',
     conflict:
-      'This conflicts with the stored data. Perhaps somebody else has changed the data in the meantime, or what you want to create exists already. Open the page again, then try again.',
+      'This conflicts with the stored data. Somebody else may have changed the data in the meantime, or the thing that you want to create may already exist. Open the page again, then try again.',
     changed: 'Somebody else has changed this in the meantime. Open the page again, then try again.',
     /** `reason` is the API's own sentence. */
     refused: (reason: string) => `The application API did not accept this. ${reason}`,

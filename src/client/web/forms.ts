@@ -48,7 +48,7 @@ export type FormDefinition = {
   data?: (request: FastifyRequest, page: Omit<FormPage, 'formToken'>) => PageData | Promise<PageData>
   /**
    * Hidden fields that only help to show the form again, such as the names of choices. A draft does not contain these
-   * fields. If the template fails, the client shows a simple form instead, which does not contain them either.
+   * fields. If the template fails, the client shows a simple form, which does not contain these fields either.
    */
   notInDraft?: string[]
 }
@@ -77,9 +77,9 @@ export type FormToken = {
   isOwnerRandom?: boolean
   shownAt: number
   /**
-   * What the client knew about the API's data when it made this token, such as the time at the API. The work of the
-   * form can compare this text with the API's data, to find out whether the form has already acted. The form's `data`
-   * returns this text.
+   * What the client knew about the API's data when the client made this token, such as the time at the API. The work of
+   * the form can compare this text with the API's data, to find out whether the form has already acted. The form's
+   * `data` returns this text.
    */
   seen?: string | undefined
   /** True if the form was sent before, and the client does not know whether the API has carried out the call. */
@@ -91,8 +91,8 @@ type SubmitHandler = (request: FastifyRequest, reply: FastifyReply, submission: 
 
 /**
  * Throw this error in `submit` if the same form may have acted before. This happens if a visitor goes back in the
- * browser, changes the form and sends it again. The form is shown again with the values that were sent and a new token,
- * so that the next submission does the work.
+ * browser, changes the form and sends it again. The client then shows the form again with the sent values and a new
+ * token, so that the next submission does the work.
  */
 export class FormUsed extends PublicError {
   constructor(sentence: Sentence) {

@@ -30,7 +30,7 @@ export function securityHeaders(config: { publicUrl: string; loginUrl: string })
  *
  * Browsers say in Sec-Fetch-Site whether the request comes from this origin. Old browsers do not send this header. If
  * the address begins with http://, browsers send the header only to loopback addresses. Without the header, the hook
- * checks Origin. The hook also refuses `same-site`, because requests from a page on a sibling host carry our Strict
+ * checks Origin. The hook also refuses `same-site`, because requests from a page on a sibling host contain our Strict
  * cookies. The hook does not use the Host header, because the sender chooses its value.
  */
 export function guardRequests(publicUrl: string, headers: Record<string, string>): onRequestHookHandler {

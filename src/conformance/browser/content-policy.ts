@@ -1,5 +1,5 @@
-// Reads whether the Content-Security-Policy of a page allows the page to send a form, to refresh itself and to keep its
-// origin (CSP level 3).
+// Finds out whether the Content-Security-Policy of a page allows the page to send a form, to refresh itself and to keep
+// its origin (CSP level 3).
 
 export interface ContentPolicy {
   /** True if the policy sandboxes the page so that it has no origin. */

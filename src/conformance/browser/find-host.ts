@@ -1,5 +1,5 @@
-// Finds the IP addresses of a host, and remembers them for the run. The resolver of the system takes longer than the
-// rest of a request.
+// Finds the IP addresses of a host. The suite remembers these addresses for the run, because the resolver of the system
+// takes longer than the rest of a request.
 import { type LookupAddress, lookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 

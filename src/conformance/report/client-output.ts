@@ -9,7 +9,7 @@ const error = /\b(error|exception|traceback|panic|fatal|unhandled|uncaught|undef
 
 /**
  * Returns undefined if the client printed nothing. If the output is long, the function returns the part that begins
- * just before the first error. Without an error, the function returns the end.
+ * just before the first error. If there is no error, the function returns the end of the output.
  */
 export function describeOutput(output: string, secretsOf: () => string[]): string | undefined {
   if (output.trim() === '') return undefined

@@ -45,7 +45,7 @@ export function toHtml(report: Report): string {
 <p><strong>${countLine(results, expected.keys())}</strong></p>
 ${adviceLine(results).map(text => `<p>${text}</p>`)}
 <p>Suite ${escapeHtml(version)}, ${startedAt.toISOString().slice(0, 16).replace('T', ' ')} UTC, ${Math.round(durationMs / 1000)} seconds. Each check plays the
-browser and the platform around the client, and looks at the requests and answers that reach them. A client that breaks a MUST fails, and a
+roles of the browser and the platform, and judges the requests and answers of the client. A client that breaks a MUST fails, and a
 client that breaks a SHOULD gets a warning; with --strict both fail. Advice is counted separately. Each finding says why it matters, and which
 rule it tests. This report shows a hash in place of each secret. Equal hashes mean equal values.</p>
 ${whatToFix(wrong, open, report)}

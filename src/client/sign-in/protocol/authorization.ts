@@ -64,7 +64,7 @@ export function readCallback(query: Query): Callback {
 /** A parameter of the callback must not come twice (RFC 6749 3.1). */
 function readParameter(query: Query, name: (typeof callbackParameters)[number]): string {
   const value = query[name] ?? ''
-  // Fastify gives an array for a parameter that comes twice.
+  // If a parameter comes twice, its value is an array.
   if (typeof value !== 'string') throw invalidCallback(`${name} comes twice`)
   if (value.length > maxParameterLength) throw invalidCallback(`${name} is too long`)
   if (/\p{Cc}/u.test(value)) throw invalidCallback(`${name} contains control characters`)

@@ -133,9 +133,9 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   }
 
   /**
-   * Returns true if a response must not set the cookies `set`, because their session is outdated: in the meantime, the
-   * visitor has signed out (CK-13), or another request has renewed the session (CK-18). `sent` contains the cookies of
-   * the request. Each replica knows only the sign-outs and renewals that it has handled itself.
+   * Whether a response must not set the cookies `set`. This is the case if, in the meantime, the visitor has signed out
+   * (CK-13) or another request has renewed the session (CK-18). `sent` contains the cookies of the request. Each
+   * replica knows only the sign-outs and renewals that it has handled itself.
    */
   function isOutdated(sent: Cookies, set: Cookie[]): boolean {
     const kept = afterSetting(sent, set)
@@ -211,8 +211,8 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   }
 
   /**
-   * A renewed access token may be so long that the product's data no longer fits. In that case, the product's data is
-   * loaded again.
+   * A renewed access token may be so long that the product's data no longer fits into the cookie. In that case, the
+   * client leaves out the data, and loads it again later.
    */
   function sealWithDataIfItFits(session: Session): Cookie[] {
     try {
