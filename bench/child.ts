@@ -47,8 +47,8 @@ export async function readOutput({ stdout }: ChildProcess, pattern: RegExp): Pro
       printed += chunk
       const found = pattern.exec(printed)
       if (!found) return
-      // If nothing reads the output of a server, the server soon has to wait, and the results would include the time of
-      // waiting.
+      // If nothing reads the output of a server, the server soon has to wait, and the results would include the waiting
+      // time.
       stdout.off('data', look).resume()
       resolve(found.slice(1))
     }

@@ -33,7 +33,7 @@ export function align(lines: string[][]): string {
 }
 
 /**
- * Returns the elements in a different order for each round: each round begins with the next element. Rounds may be
+ * Returns the elements in a different order for each round: each round begins with the next element. `round` can be
  * negative.
  */
 export function inTurn<T>(all: T[], round: number): T[] {

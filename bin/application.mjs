@@ -11,7 +11,7 @@ if (Number(process.versions.node.split('.')[0]) < 24) {
   process.stderr.write(`This program needs Node.js 24 or later. You have ${process.version}.\n`)
   process.exitCode = 1
 } else if (!Object.hasOwn(programs, name ?? '')) {
-  process.stderr.write('Name a program: conformance or sandbox. "conformance --help" lists its options.\n')
+  process.stderr.write('Name a program: conformance or sandbox. "conformance --help" lists the options of the suite.\n')
   process.exitCode = 1
 } else {
   // npx puts an archive into node_modules, where Node.js does not run TypeScript.

@@ -1,7 +1,7 @@
-// Turns this repository into a client of your own: npm run eject -- --name my-client [--bare] [--sandbox] The command
-// makes the starter in a copy of the project, and then moves the files of the copy into the project. If a move fails,
-// the command undoes all moves. The command deletes no file: it moves the files that it removes or changes to
-// data/left-behind.
+// Turns this repository into a client of your own: npm run eject -- --name my-client [--bare] [--sandbox]
+// The command makes the starter in a copy of the project, and then moves the files of the copy into the project. If a
+// move fails, the command undoes all moves. The command deletes no file: it moves the files that it removes or changes
+// to data/left-behind.
 import { execSync, spawnSync } from 'node:child_process'
 import {
   cpSync,
@@ -32,7 +32,7 @@ const help = `npm run eject -- --name NAME [options]
 Turns this repository into a client of your own: removes the sandbox and everything that needs it.
 
   --name NAME   the name of your client: small letters, digits, dots, hyphens and underscores
-  --bare        has one page for signed-in visitors instead of the pages for applications
+  --bare        replaces the pages for applications with one page for signed-in visitors
   --sandbox     keeps the sandbox
   --force       continues even if there are uncommitted changes
   --help        this text`

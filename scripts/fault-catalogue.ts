@@ -1,4 +1,4 @@
-// Makes docs/faults.md, the faults of the laboratory.
+// Makes docs/faults.md, which lists the faults of the laboratory.
 import { catalogue, type Fault, kindsAt, presetsOf } from '../src/sandbox/lab/faults/catalogue.ts'
 import type { Kind } from '../src/sandbox/lab/faults/kind.ts'
 import { type Place, type PlaceWords, places } from '../src/sandbox/lab/faults/places.ts'

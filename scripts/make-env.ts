@@ -37,4 +37,4 @@ chmodSync('.env', 0o600)
 const names = new Intl.ListFormat('en-GB').format(missing.filter(name => name !== 'COOKIE_KEYS'))
 const what = missing.includes('COOKIE_KEYS') ? 'a fresh key for the cookies' : 'the missing settings'
 console.log(`${before === undefined ? 'Made .env with' : 'Added to .env:'} ${what}.`)
-if (names) console.log(`Put ${names} into it, then run: npm start`)
+if (names) console.log(`Put ${names} into .env, then run: npm start`)

@@ -13,7 +13,7 @@ interface Call {
   json?: object
   token?: string | undefined
   ifMatch?: string
-  /** The part that the example leaves out, because another example shows the same. */
+  /** The part that the example leaves out, because another example shows the same part. */
   leaveOut?: 'request' | 'body of the answer'
 }
 

@@ -1,7 +1,7 @@
-// Brings a starter to a newer version of the reference client: npm run upgrade -- ../newer-checkout The command makes
-// two starters in a temporary folder: one with the eject command of the old version, and one with the eject command of
-// the new version. Then git applies the difference between the two to this project, like a commit. Before git applies
-// the difference, the command changes nothing in this project.
+// Brings a starter to a newer version of the reference client: npm run upgrade -- ../newer-checkout
+// The command makes two starters in a temporary folder: one with the eject command of the old version, and one with the
+// eject command of the new version. Then git applies the difference between the two to this project, like a commit.
+// Before git applies the difference, the command changes nothing in this project.
 import { execSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
-// Runs a script whose tests share PostgreSQL and Chromium: node scripts/with-servers.ts scripts/test.ts The tests share
-// these two servers, because both take a long time to start. Each server starts when a test first asks for it, and
-// stops when the script ends.
+// Runs a script whose tests share PostgreSQL and Chromium: node scripts/with-servers.ts scripts/test.ts
+// The tests share these two servers, because both take a long time to start. Each server starts when a test first asks
+// for it, and stops when the script ends.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'

@@ -5,7 +5,7 @@ import type { Store } from '../../src/sandbox/store/store.ts'
 import { hashToken, makeAlphanumericToken } from '../../src/sandbox/tokens/opaque-token.ts'
 import { client, codeChallenge, state } from './login.ts'
 
-/** The number of applications of each user. They belong to a group of this user. */
+/** The number of applications of each user. These applications belong to a group of this user. */
 const listSize = 20
 
 /** Adds applications until there are `count`, including the seeded application. Each user has 20 applications. */

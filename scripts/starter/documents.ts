@@ -62,7 +62,7 @@ npm ci
 npm run setup
 \`\`\`
 
-Put \`LOGIN_URL\`, \`API_URL\`, \`CLIENT_ID\` and \`CLIENT_SECRET\` into \`.env\`, and:
+Put \`LOGIN_URL\`, \`API_URL\`, \`CLIENT_ID\` and \`CLIENT_SECRET\` into \`.env\`. Then run:
 
 \`\`\`sh
 npm run doctor

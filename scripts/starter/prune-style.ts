@@ -1,4 +1,4 @@
-// Removes from a style sheet the rules for classes that the starter's views and scripts do not use.
+// Removes rules from a style sheet: the rules for classes that the starter's views and scripts do not use.
 import { findUsedClasses } from '../used-classes.ts'
 
 /** Call this after the files have been removed. The result is still formatted as the project's formatter demands. */

@@ -34,7 +34,7 @@ t.test('npm run setup names exactly the settings that are still missing', async 
     .map(({ name }) => name)
   t.same(missing.toSorted(), needed.toSorted())
   t.match(output, 'LOGIN_URL, API_URL, CLIENT_ID')
-  t.match(output, /Put .* into it, then run: npm start/)
+  t.match(output, /Put .* into \.env, then run: npm start/)
   for (const name of needed) t.match(output, name)
 
   const address = 'https://platform.test'
