@@ -46,12 +46,12 @@ RUN node /build/keep-packages.ts src \
 
 FROM runtime AS sandbox
 COPY --from=sandbox-files /app /app
-# Mount points. A new volume gets the owner and the mode of the folder that it covers.
+# Mount points. A new volume gets the owner and the mode of the folder at its mount point.
 USER 0:0
 RUN install -d -m 0700 -o 1000 -g 1000 /app/data /secrets/client /secrets/sandbox /secrets/database /secrets/proxy
 USER 1000:1000
 # Each password hash is computed in one of four threads, and needs 19 MiB of memory. Without this setting, the C library
-# keeps this memory.
+# keeps this memory afterwards.
 ENV MALLOC_MMAP_THRESHOLD_=1048576
 EXPOSE 4000 4001 4002
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \

@@ -10,8 +10,8 @@ import { align, inTurn, middle, middleRatio, repeat, rounded } from '../numbers.
 import { atOnce, type Server, startMockServer, startOidcProvider, startSandbox } from './servers.ts'
 
 const { values: options } = parseArgs({ options: { quick: { type: 'boolean' } } })
-// oidc-provider's store holds 1,000 entries, and an exchange uses up to four of them. With more codes at the same time,
-// the store would drop some of its entries.
+// The store of oidc-provider has room for 1,000 entries, and an exchange needs up to four of them. With more codes at
+// the same time, the store would drop entries.
 const size = options.quick
   ? { warmUps: 1, rounds: 2, exchanges: 50, reads: 50, few: 100, many: 10_000 }
   : { warmUps: 10, rounds: 15, exchanges: 200, reads: 400, few: 100, many: 1_000_000 }

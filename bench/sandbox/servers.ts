@@ -81,7 +81,8 @@ export async function startOidcProvider(scope: string): Promise<Server> {
   return {
     child,
     async issueCodes(count) {
-      // The store of oidc-provider holds few records, so it drops the old access token when these codes are exchanged.
+      // The store of oidc-provider has room for few records, so it drops the old access token when these codes are
+      // exchanged.
       accessToken = undefined
       return JSON.parse(await call(`${url}/bench/codes?count=${count}`))
     },

@@ -139,8 +139,8 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
       requireHostHeader: false,
       ...boundPipelining(logger),
     },
-    // The server closes a connection on which no data has moved for this time, for example because the browser does not
-    // read the response. This timeout must be longer than the time limit of a request.
+    // The server closes a connection if nothing was sent or received for this time, for example because the browser
+    // does not read the response. This timeout must be longer than the time limit of a request.
     connectionTimeout: requestDeadlineMs + 10_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
@@ -159,8 +159,8 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
   app.setErrorHandler(handleError)
   app.setNotFoundHandler(createNotFoundHandler(app, routerOptions))
 
-  // Without this listener, Node itself answers an unknown value of the header Expect, and its 417 response does not
-  // have the security headers. A server may ignore such a value (RFC 9110 10.1.1).
+  // Without this listener, Node itself answers with 417 if the header Expect has an unknown value, and this response
+  // does not have the security headers. A server may ignore such a value (RFC 9110 10.1.1).
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   endConnectionsOnClose(app)
   options.observeRequests?.(app)

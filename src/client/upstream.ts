@@ -27,8 +27,8 @@ export type Call = {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   url: string
   /**
-   * Besides these headers, the call sends the request id and the trace of the browser's request, but no other header of
-   * the browser.
+   * The call also sends the request id and the trace context of the browser's request. It sends no other header of the
+   * browser.
    */
   headers?: Record<string, string>
   body?: string

@@ -57,8 +57,8 @@ export function toHiddenFields(stored: Application): { etag: string; seen: strin
 }
 
 /**
- * Removes the choices, and the hidden fields that record the values that the visitor has seen. So the client compares
- * all fields again at the next submission.
+ * Removes the choices, and the hidden fields that record which values the visitor has seen. So the client compares all
+ * fields again at the next submission.
  */
 export function withoutChoices(form: FormFields): FormFields {
   return { ...form, choosing: '', etag: '', seen: '' }

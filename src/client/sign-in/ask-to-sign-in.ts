@@ -13,7 +13,7 @@ import { hasSessionCookie } from './session/session-cookies.ts'
 
 type AskToSignInOptions = {
   portal: Portal
-  /** If the address of the request is not a local path, the login leads to the page with this path. */
+  /** The path of the page that a login leads to if the address of the request is not a local path. */
   home: string
 }
 

@@ -182,7 +182,10 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
     }
   }
 
-  /** If `connect` began the login, the product gets the tokens, only once for all requests that share this exchange. */
+  /**
+   * Exchanges the code. If `connect` began the login, the product then gets the tokens. It gets them only once, even if
+   * several requests share this exchange.
+   */
   async function exchangeAndConnect(callback: Callback, login: PendingLogin, request: FastifyRequest): Promise<Tokens> {
     const tokens = await portal.exchangeCode(callback, login.codeVerifier, callContext(request))
     if (login.connectsFor) await hooks.keepConnection(request, tokens, login.connectsFor)

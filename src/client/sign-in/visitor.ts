@@ -1,4 +1,4 @@
-// The types of a visitor, and the properties of a request that hold the visitor: `request.visitor` in the signed-in
+// The types of a visitor, and the properties of a request that contain the visitor: `request.visitor` in the signed-in
 // scope, and `request.visitorIfAny` everywhere.
 import type { Api } from './api.ts'
 

@@ -71,7 +71,7 @@ export function createNotices(sealer: Sealer, clock: () => Date) {
 
 /**
  * The cookie is deleted only after the page has been rendered. So if an error occurs, the value is not lost. The answer
- * to a HEAD request does not show the page, so it does not delete the cookie.
+ * to a HEAD request does not show the page, so this answer does not delete the cookie.
  */
 async function takeFrom(
   cookieName: string,
