@@ -73,7 +73,7 @@ HEALTHCHECK NONE
 ENTRYPOINT ["node", "bin/application.mjs"]
 CMD ["conformance", "--help"]
 LABEL org.opencontainers.image.title="Conformance suite" \
-      org.opencontainers.image.description="Tests a client against a sandbox of the platform, and reports its mistakes"
+      org.opencontainers.image.description="Tests a client against a sandbox of the platform, and reports the client's mistakes"
 
 # --- The client. It is the last target, so "docker build ." builds it.
 

@@ -1,4 +1,4 @@
-// Merges two changed versions of a JSON value that have a common ancestor, key by key.
+// Merges two versions of a JSON value key by key. Both versions have a common ancestor.
 import { isDeepStrictEqual } from 'node:util'
 
 export type Merged = { value: unknown; conflicts: string[] }

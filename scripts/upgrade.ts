@@ -82,7 +82,7 @@ function upgrade(folder: string): number {
 
 /**
  * Throws an error if there are uncommitted changes anywhere in the repository. The owner can undo an upgrade with `git
- * reset --hard`, and this command would delete such changes.
+ * reset --hard`, which would also delete the uncommitted changes.
  */
 function checkThisProject(): void {
   if (git('.', 'ls-files', recordFile).trim() === '')

@@ -70,7 +70,7 @@ t.test(
     const { child, output } = start('conformance', '--client', 'http://localhost:1', '--browser', 'chromium')
     const [code] = await once(child, 'close')
     t.equal(code, 2, output())
-    t.match(output(), 'Install it where you run this: npm install --no-save playwright-core')
+    t.match(output(), 'Install it in the folder where you run the command: npm install --no-save playwright-core')
   },
 )
 

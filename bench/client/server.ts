@@ -18,8 +18,8 @@ const scripts = {
 }
 
 /**
- * Only our client needs a cache of compiled code, because it consists of many TypeScript files. The other servers are
- * JavaScript or a single file.
+ * Only our client needs a cache of compiled code, because our client consists of many TypeScript files. The other
+ * servers are JavaScript or a single file.
  */
 const asByNpmStart = ['--import', pathOf('../../scripts/keep-compiled.ts')]
 
@@ -51,8 +51,8 @@ async function isThere(url: string): Promise<boolean> {
 }
 
 /**
- * Starts our client once, so that the timed starts find compiled code. Every `npm start` except the first also finds
- * it.
+ * Starts our client once, so that the timed starts find compiled code. In production, every `npm start` except the
+ * first finds compiled code.
  */
 export async function fillCompileCache(environment: Environment): Promise<void> {
   const child = startMeasuredChild(scripts.client, environment, asByNpmStart)

@@ -74,7 +74,7 @@ export async function startSandbox(
   }
 }
 
-/** With the scope `openid`, the token response contains an ID token. With `applications`, its access token is a JWT. */
+/** With the scope `openid`, the token response contains an ID token. With `applications`, the access token is a JWT. */
 export async function startOidcProvider(scope: string): Promise<Server> {
   const { child, url } = await startPeer('servers/oidc-provider.ts', { SCOPE: scope })
   let accessToken: Promise<string> | undefined

@@ -163,7 +163,7 @@ export function watchAnswers(known: Known) {
   }
 
   return {
-    /** Looks at the content of an answer that the client gives to a program other than a browser. */
+    /** Looks at the content of an answer that the client gives to a program that is not a browser. */
     noteContent(exchange: HttpExchange): void {
       if ('status' in exchange.response) noteContent(exchange)
     },

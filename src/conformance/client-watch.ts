@@ -65,8 +65,8 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
 
   return {
     /**
-     * Restarts the client if it was started with --start, and has ended or does not answer. Returns why the next check
-     * cannot begin, or undefined if the client is ready.
+     * Restarts a client that was started with --start, if this client has ended or does not answer. Returns why the
+     * next check cannot begin, or undefined if the client is ready.
      */
     async makeReady(): Promise<string | undefined> {
       let isThere = await isTrueSoon(isAnswering)

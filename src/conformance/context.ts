@@ -27,7 +27,7 @@ export interface Start {
   page: Page
 }
 
-/** Returns the login of a page that stopped before the redirect to the portal. */
+/** Returns the login that the browser began before it stopped at the redirect to the portal. */
 export function readStart(page: Page): Start {
   const url = new URL(page.stoppedAt!)
   return { url, state: url.searchParams.get('state') ?? undefined, page }

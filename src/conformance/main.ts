@@ -50,7 +50,7 @@ async function runAndReport(settings: Settings, picked: Check[]): Promise<number
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
   let [progress, roundAt] = [showProgress(picked.length, isTerminal, say), startedAt]
-  /** Writes the report of one round. Returns its exit code, and the checks that --watch repeats. */
+  /** Writes the report of one round. Returns the exit code of the round, and the checks that --watch repeats. */
   const report = (results: Result[]): { exitCode: number; toRepeat: Check[] } => {
     progress.end()
     say('\n')

@@ -1,6 +1,6 @@
 // GET and POST /applications/:id/edit: change an application. The form must not overwrite a value that it has not
 // shown. To prevent this, the API compares the ETag. If there is no ETag, the client compares the stored values with
-// those that the form showed.
+// the values that the form showed.
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { PublicError } from '../errors.ts'
 import { logEvent } from '../operations/request-log.ts'
@@ -133,7 +133,7 @@ function showChoices({ texts }: FastifyRequest, typed: FormFields, problem: Edit
 
 /**
  * Returns the stored values for the form. `oldName` and `isClientKnown` are hidden fields, so that a refused form still
- * has them.
+ * contains these values.
  */
 function toFormFields(stored: Application): FormFields {
   const { name, description, webPageUrl, iconUrl, privacyPolicyUrl, client } = stored

@@ -246,13 +246,15 @@ export const applicationsTexts = {
     currentStays: 'The current secret stays valid, so that you can replace it without an interruption.',
     oldStops:
       'Only the two newest secrets are valid. If there are already two secrets, the older secret stops working.',
-    /** Shown if the API returns when the valid secrets were created. */
+    /** Shown if the API returns the times at which the valid secrets were created. */
     previousStops: (age: string) =>
       `The previous secret, which was created ${age}, stops working. Only the two newest secrets are valid.`,
     /** Shown if there is a new secret that did not exist when the form was shown. */
     createdMeanwhile:
       'A client secret has been created since you opened this page, perhaps because you have already sent this form. Nothing was done this time. Before you send the form again, read below which secret stops working.',
-    /** Shown if the first attempt failed, and the API does not return when the valid secrets were created. */
+    /**
+     * Shown if the first attempt failed, and the API does not return the times at which the valid secrets were created.
+     */
     inDoubt:
       'Your first attempt may have created a client secret that you have not seen. Only the two newest secrets are valid. So if you send the form again, the client secret that the application uses may stop working.',
     noneStops: 'No secret stops working, because the application has only one secret so far.',

@@ -40,7 +40,8 @@ export function createVisitors(options: VisitorsOptions) {
     let renewal: Promise<void> | undefined
 
     async function renew() {
-      // This call does not use the cookies of the request, because their refresh token may already have been used.
+      // This call does not use the cookies of the request, because the refresh token in these cookies may already have
+      // been used.
       const renewed = await sessions.renew(cookiesAfterResponse(request), context)
       applyLoadedSession(renewed, request)
       if (!renewed.session) throw new SignInRequired()

@@ -77,7 +77,7 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
   /**
    * Begins a login whose tokens go to the product. The visitor must be signed in, and the user id must be known. At the
    * callback, the browser does not send the Strict cookies of the session. So the login cookie contains a hash of the
-   * user id, and the callback compares this hash with the user of the new tokens.
+   * user id, and the callback compares this hash with the hash of the user in the new tokens.
    */
   async function connect(request: FastifyRequest, reply: FastifyReply, { returnTo }: { returnTo: string }) {
     if (request.method === 'GET')
@@ -183,8 +183,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
   }
 
   /**
-   * Exchanges the code. If `connect` began the login, the product then gets the tokens. It gets them only once, even if
-   * several requests share this exchange.
+   * Exchanges the code. If `connect` began the login, the product then gets the tokens. If several requests share this
+   * exchange, the product gets the tokens only once.
    */
   async function exchangeAndConnect(callback: Callback, login: PendingLogin, request: FastifyRequest): Promise<Tokens> {
     const tokens = await portal.exchangeCode(callback, login.codeVerifier, callContext(request))

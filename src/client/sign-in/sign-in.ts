@@ -54,7 +54,7 @@ export type SignIn = {
   /** Returns the address of the portal's own sign-out page. Returns undefined if the portal has no such page. */
   findPortalSignOut: (request: FastifyRequest) => Promise<string | undefined>
   /**
-   * Returns a link with which the visitor can sign in again, for error pages. Returns undefined if the browser sent no
+   * Returns a link for error pages, with which the visitor can sign in again. Returns undefined if the browser sent no
    * session cookie.
    */
   signInAgainLink: (request: FastifyRequest, texts: Texts, returnTo?: string) => NextStep | undefined

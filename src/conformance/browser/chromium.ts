@@ -45,7 +45,7 @@ function loadPlaywright(): typeof Playwright {
     }
   }
   throw new NoChromium(
-    '--browser needs the package playwright-core. Install it where you run this: npm install --no-save playwright-core',
+    '--browser needs the package playwright-core. Install it in the folder where you run the command: npm install --no-save playwright-core',
   )
 }
 
