@@ -96,7 +96,7 @@ const docsOfTheClient = [
   'docs/design/dependencies.md',
 ]
 
-/** The documents that a starter with the sandbox keeps as well. */
+/** The documents that only a starter with the sandbox keeps. */
 const docsOfTheSandbox = [
   'docs/backup.md',
   'docs/clients-in-other-languages.md',

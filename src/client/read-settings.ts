@@ -87,7 +87,7 @@ export function createSettingsReader(
     const setting = find(name)
     if (!setting.isSecret) throw new Error(`${name} needs isSecret in the list of settings.`)
     const [given, path] = [environment[name]?.trim(), environment[`${name}_FILE`]?.trim()]
-    if (given && path) return new Secret(problem(`${name} and ${name}_FILE are both set: keep one.`))
+    if (given && path) return new Secret(problem(`${name} and ${name}_FILE are both set. Remove one of them.`))
     if (!path) return new Secret(given || (setting.default ?? problem(`${name} is missing. ${howToGet}`.trim())))
     try {
       return new Secret(readFile(path).trim() || problem(`${name}_FILE names an empty file.`))
@@ -124,7 +124,7 @@ export function createSettingsReader(
     if (url.username || url.password || /[?#]/.test(value))
       return problem(`${name} must have no user name, query or fragment.`)
     if (isPlainHttp(url) && !allowHttp)
-      return problem(`${name} must be https: plain http is for loopback addresses only.`)
+      return problem(`${name} must begin with https://, because http:// is only for loopback addresses.`)
     if (!allowPath && url.pathname !== '/') return problem(`${name} must be an origin, without a path: ${url.origin}`)
     return (url.origin + url.pathname).replace(/\/+$/, '')
   }

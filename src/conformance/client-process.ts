@@ -36,7 +36,7 @@ export interface ClientProcess extends ClientOutput {
   restart(changed?: ChangedSettings): Promise<void>
   /** The time from the first start of the client to its first answer. */
   firstStartMs?: number
-  /** Stops the client for good. After that, restart() rejects. */
+  /** Stops the client permanently. After that, restart() rejects. */
   stop(): Promise<void>
 }
 

@@ -26,7 +26,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 try {
   const settings = readSettings(process.argv.slice(2), process.env)
   const picked = pickChecks(settings.only)
-  if (picked.length === 0) throw new SettingsError([`--only picks none of ${checks.length} checks; see --list`])
+  if (picked.length === 0)
+    throw new SettingsError([`--only matches none of the ${checks.length} checks. --list prints all checks.`])
   if (settings.isHelp) say(usage)
   else if (settings.isList) say(listChecks(picked))
   else process.exitCode = await runAndReport(settings, picked)

@@ -309,7 +309,7 @@ t.test('CT-08: one error reports all problems with the settings of the client an
     'NOTES_MODERATORS must be at most two.',
     'NOTES_DATABASE is missing. Ask the operator.',
     'NOTES_PER_PAGE must be a whole number from 1 to 100.',
-    'NOTES_ARCHIVE must be https: plain http is for loopback addresses only.',
+    'NOTES_ARCHIVE must begin with https://, because http:// is only for loopback addresses.',
     'NOTES_ORDER must be newest or oldest.',
   ])
   const missing = t.throws(() => readConfig({}, product), ConfigError) as unknown as ConfigError

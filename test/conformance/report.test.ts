@@ -195,8 +195,8 @@ t.test(
         new RegExp(`^${heading}:\\n((?:  .*: .*\\n)+)  and (\\d+) more$`, 'm').exec(summary) ?? []
       t.equal(named.trimEnd().split('\n').length + Number(more), 60, heading)
     }
-    t.match(summary, 'Remove from the list: m\n')
-    t.match(summary, 'no check has this id: u\n')
+    t.match(summary, 'Remove them from the list: m\n')
+    t.match(summary, 'there is no check: u\n')
     t.match(summary, "Repeat one of them: npm run conformance -- --only '^failed-0$'\n")
     t.match(summary, /\n0 passed, 60 failed, 60 warned, 60 not applicable, 60 undecided\n$/)
     t.match(describeFailure(results[1]!, report.command), "Again: npm run conformance -- --only '^b$'")

@@ -100,8 +100,10 @@ function summaryOf(report: Report, most: number): string[] {
     ...listSome('Not run, and counted as undecided', notRunLines(results), most),
     ...listSome('Not applicable', countReasons(of('not applicable')), most),
   )
-  if (nowPassing.length > 0) lines.push(`Expected to fail, but passes. Remove from the list: ${nowPassing.join(', ')}`)
-  if (unknown.length > 0) lines.push(`Expected to fail, but no check has this id: ${unknown.join(', ')}`)
+  if (nowPassing.length > 0)
+    lines.push(`These known failures now pass. Remove them from the list: ${nowPassing.join(', ')}`)
+  if (unknown.length > 0)
+    lines.push(`The list of known failures contains ids for which there is no check: ${unknown.join(', ')}`)
   if (failed.length > 0) lines.push(`Repeat one of them: ${command} --only '^${failed[0]!.id}$'`)
   return [...lines, ...adviceLine(results), countLine(results, expected.keys())]
 }

@@ -133,8 +133,8 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   }
 
   /**
-   * Whether a response must not set the cookies `set`. This is the case if, in the meantime, the visitor has signed out
-   * (CK-13) or another request has renewed the session (CK-18). `sent` contains the cookies of the request. Each
+   * Whether a response must leave out the cookies `set`. This is the case if, in the meantime, the visitor has signed
+   * out (CK-13) or another request has renewed the session (CK-18). `sent` contains the cookies of the request. Each
    * replica knows only the sign-outs and renewals that it has handled itself.
    */
   function isOutdated(sent: Cookies, set: Cookie[]): boolean {
