@@ -104,8 +104,8 @@ export function createVisitors(options: VisitorsOptions) {
     try {
       return sessions.sealWithData(currentSession(), data)
     } catch (error) {
-      // The data does not fit into the cookie. So the session continues without the data, and each request loads the
-      // data again.
+      // The data does not fit into the cookie. So the session continues with a cookie that does not contain the data,
+      // and each request loads the data again.
       if (!(error instanceof LoginError)) throw error
       logEvent(request, 'session_data_too_long', { level: 'warn' })
       return []
