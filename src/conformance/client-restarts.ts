@@ -5,7 +5,8 @@
 // process keeps the port open during the restart, as in `uvicorn --reload`.
 //
 // Many servers close a connection that stays idle for some seconds. Other servers end only after every connection has
-// closed. For both reasons, the suite opens a new connection every second, and closes each connection after two seconds.
+// closed. For both reasons, the suite opens a new connection every second, and closes each connection after two
+// seconds.
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
