@@ -285,7 +285,9 @@ function readLab(env: Environment, problems: string[]): LabConfig | undefined {
   const port = readPort(env, 'LAB_PORT', 0, problems)
   const urls = (env.LAB_URL || loopbackOrigin(port)).split(',').map(url => url.trim())
   if (!urls.every(url => URL.canParse(url) && new URL(url).origin === url && isRedirectUri(`${url}/`)))
-    problems.push('LAB_URL must be origins, comma-separated: https, or http on a loopback address')
+    problems.push(
+      'LAB_URL must be a comma-separated list of origins. Each origin must use https, or http on a loopback address',
+    )
   const host = readHost(env, 'LAB_HOST', '127.0.0.1', problems)
   if (env.LAB_TOKEN) {
     if (!/^[\x21-\x7e]{22,}$/.test(env.LAB_TOKEN))
@@ -323,7 +325,9 @@ function readSeed(env: Environment, problems: string[]): Seed | undefined {
   for (const name of ['SEED_CLIENT_SECRET', 'SEED_USER_PASSWORD'])
     if (placeholder.test(env[name] ?? '')) problems.push(`${name} looks like a placeholder; set your own value`)
   if (!redirectUris.every(isRedirectUri))
-    problems.push('SEED_REDIRECT_URIS must be redirect URIs, comma-separated: https, or http on loopback')
+    problems.push(
+      'SEED_REDIRECT_URIS must be a comma-separated list. Each redirect URI must use https, or http on a loopback address',
+    )
   if (!(env.SEED_USER_EMAIL ?? '').includes('@')) problems.push('SEED_USER_EMAIL must be an e-mail address')
   if ((env.SEED_USER_PASSWORD ?? '').length < 8) problems.push('SEED_USER_PASSWORD must have at least 8 characters')
   return {

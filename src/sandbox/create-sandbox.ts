@@ -130,8 +130,8 @@ export async function createSandbox(options: SandboxOptions = {}) {
     },
 
     /**
-     * Signs the user in, and allows the client. `url` is the address to which the client has sent the browser. Returns
-     * the address to which the portal then redirects the browser.
+     * Signs the user in, and stores the user's consent for the client. `url` is the address to which the client has
+     * sent the browser. Returns the address to which the portal then redirects the browser.
      */
     async signIn(url: string | URL, { email = user.email } = {}): Promise<string> {
       const answer = await sandbox.lab!.inject({

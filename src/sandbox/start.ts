@@ -82,7 +82,7 @@ async function choosePorts(config: SandboxConfig): Promise<SandboxConfig> {
   ]).catch(error => {
     throw new CannotListen(config, error)
   })
-  // Hold each port until all ports are known. Otherwise the same port could be chosen twice.
+  // Keep each port open until all ports are chosen. Otherwise the same port could be chosen twice.
   await Promise.all(found.map(held => held?.release()))
   const [portalPort, apiPort, labPort] = found.map(held => held?.port) as [number, number, number]
   return {

@@ -78,7 +78,9 @@ const answers: Partial<Record<Reason, [statusCode: number, body: Body | ((detail
   'invited-too-often': [
     422,
     {
-      groupId: [`A person can invite another person at most ${invitationsADay} times in 24 hours. Try again tomorrow.`],
+      groupId: [
+        `A person can invite the same person at most ${invitationsADay} times in 24 hours. Try again tomorrow.`,
+      ],
     },
   ],
   'too-many-applications': [

@@ -49,7 +49,7 @@ export const clientFields = {
     type: 'string',
     minLength: 1,
     description:
-      'A comma-separated list. Each entry is an absolute https address without a fragment, of at most 2,048 characters. On a loopback address, http is also allowed.',
+      'A comma-separated list. Each entry is an absolute https address of at most 2,048 characters, without a fragment. On a loopback address, http is also allowed.',
     examples: ['http://localhost:3000/exchangeToken'],
   },
   defaultScopes: scopes,

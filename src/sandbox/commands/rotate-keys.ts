@@ -6,9 +6,9 @@ import { defineCommand, onStore, runCommand } from './run-command.ts'
 const usage = `npm run sandbox:rotate-keys [-- --remove-old]
 
 Gives the sandbox a new key for signing access tokens. You can use this command while the sandbox runs. If several
-instances run, one of them can refuse tokens with the new key for up to a second.
+instances run, one of them can refuse tokens that are signed with the new key, for up to a second.
 
-  --remove-old   removes all older keys, so that the API refuses every token that they signed
+  --remove-old   removes all older keys. The API then refuses all tokens that were signed with these keys
   --help         this text`
 
 export const rotateKeys = defineCommand({ usage, failure: 'The keys were not rotated' }, async (config, args) => {

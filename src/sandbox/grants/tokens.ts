@@ -39,8 +39,8 @@ export async function issueTokens(
 const graceMs = 10_000
 
 /**
- * Takes a refresh token, and issues its successor and a new access token (RFC 6749 6, RFC 9700 4.14.2). The caller has
- * already authenticated the client. If several requests send the token at the same time, all of them get the same
+ * Replaces a refresh token with its successor, and issues a new access token (RFC 6749 6, RFC 9700 4.14.2). The caller
+ * has already authenticated the client. If several requests send the token at the same time, all of them get the same
  * successor. Throws Refusal.
  */
 export async function renewTokens(

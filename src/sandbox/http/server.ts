@@ -65,7 +65,7 @@ interface ServerOptions {
    * address has a broken percent-encoding, or if the request has too many headers.
    */
   toBody: ToBody
-  /** If it is given, the log names this dialect for an address that cannot be read. */
+  /** If the address of a request cannot be read, the log line names this dialect. */
   dialect?: 'api' | 'call'
 }
 
@@ -74,7 +74,7 @@ export function createServer({ logger, toBody, dialect }: ServerOptions): Fastif
   const server = Fastify({
     // The log distinguishes users, but does not contain their ids (LG-04).
     loggerInstance: logger.child({}, { serializers: { user: hashUser, caller: hashUser } }),
-    // Do not let Fastify log requests: its lines contain the query string, which can contain codes and state values.
+    // Do not let Fastify log requests: the query string in its log lines can contain codes and state values.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: request => requestIdOf(request.headers['x-request-id']),
     // Fastify has not run any hooks for this request, so this function does what the hooks usually do.

@@ -72,7 +72,7 @@ export interface Lab {
   /** Returns the address of the page about the step with this id. The page exists only after the step was recorded. */
   urlOf(stepId: string): string
   /**
-   * Makes faults happen on a listener. Call the returned function before anything else is added to the
+   * Returns a function that makes faults happen on a listener. Call this function before anything else is added to the
    * listener.
    */
   addFaults(platform: PlatformAccess): (server: FastifyInstance, listener: Step['listener']) => void

@@ -1,4 +1,4 @@
-// Decides who is allowed to use the laboratory. The laboratory shows everything that a sandbox saw, so pages of other
+// Decides who is allowed to use the laboratory. The laboratory shows all requests to the sandbox, so pages of other
 // sites must not read or change anything.
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest, onRequestHookHandler } from 'fastify'
@@ -15,10 +15,10 @@ export const takesForms: { config: object } = { config: { takesForms: true } }
 
 /**
  * `urls` are the laboratory's public addresses. In the Host header, the guard accepts only loopback names and the hosts
- * of these addresses. A request with another name may come from an attacker's page with a host name that resolves to
- * this machine (DNS rebinding). A POST must be JSON, because an HTML form on another site cannot send JSON. An HTML
- * form cannot send a DELETE either. A route with `takesForms` accepts a form only if the browser says that the form
- * comes from a page of the laboratory.
+ * of these addresses. A request with another name may come from an attacker's page whose host name resolves to this
+ * machine (DNS rebinding). A POST must be JSON, because an HTML form on another site cannot send JSON. An HTML form
+ * cannot send a DELETE either. A route with `takesForms` accepts a form only if the browser says that the form comes
+ * from a page of the laboratory.
  */
 export function guardLab(urls: readonly string[], token: Secret | undefined): onRequestHookHandler {
   const hosts = new Set(urls.map(url => new URL(url).host))

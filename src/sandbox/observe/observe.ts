@@ -113,7 +113,7 @@ export function observeRequests(
     found.checks = []
     const url = observer?.urlOf?.(stepIdOf(request))
     if (url !== undefined) found.stepUrl = url
-    // If the connection was cut, there is no response, and Fastify does not call the onResponse hooks.
+    // If the connection ends early, there is no response, and Fastify does not call the onResponse hooks.
     reply.raw.once('close', () => emit(request, reply))
   }
 

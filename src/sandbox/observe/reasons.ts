@@ -41,7 +41,7 @@ export const reasons = {
   },
   'field-missing': {
     found: 'A required field is missing or empty.',
-    why: 'The required fields say which client, which login and which address the request belongs to.',
+    why: 'From the required fields, the platform knows the client, the login and the addresses to which it sends the browser back.',
     fix: 'Compare the fields that arrived with the required fields. Many OAuth libraries do not send state, cancel_url or client_id by themselves.',
     reference: 'rules start-parameters and CL-14',
   },
@@ -156,7 +156,7 @@ export const reasons = {
   'code-unknown': {
     found: 'The portal never issued this code.',
     why: 'Only a code that the portal issued can be exchanged.',
-    fix: 'Decode the code once from the address, and do not change it in any other way. Perhaps the code was cut off, or belongs to another sandbox.',
+    fix: 'When you read the code from the address, decode it once, and do not change it in any other way. Perhaps the code was cut off, or belongs to another sandbox.',
     reference: 'RFC 6749 4.1.3',
   },
   'code-used': {
@@ -257,7 +257,7 @@ export const reasons = {
   },
   'not-found': {
     found: 'Nothing exists at this address, or the caller does not have the right to see it.',
-    why: 'The answer must not show whether an id exists, if the caller does not have the right to see the record.',
+    why: 'A caller without the right to see a record must not learn whether the record exists.',
     fix: 'Check the address.',
     reference: 'the API’s own description',
   },

@@ -88,7 +88,10 @@ export function markFor(known: Mark | undefined, credentials: Credentials): Mark
   return { id: known?.id ?? randomUUID(), accounts: [account, ...others].slice(0, mostAccounts) }
 }
 
-/** Returns this browser's own count of failures for the account, or undefined if it has no mark for the account. */
+/**
+ * Returns this browser's own count of failures for the account, or undefined if the browser has no mark for the
+ * account.
+ */
 function findMarkBucket(mark: Mark | undefined, credentials: Credentials | undefined): Bucket | undefined {
   if (!mark || !credentials) return undefined
   const account = hashAccount(credentials)

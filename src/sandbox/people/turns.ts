@@ -36,7 +36,7 @@ export function createTurns(): <T>(source: string, work: () => Promise<T>) => Pr
     queues.set(source, own)
     waiting += 1
     return new Promise((resolve, reject) =>
-      own.push({ start: resolve, refuse: () => reject(new Busy('other sources also had to wait')) }),
+      own.push({ start: resolve, refuse: () => reject(new Busy('the place was needed for another source')) }),
     )
   }
 

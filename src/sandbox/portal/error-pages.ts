@@ -196,8 +196,9 @@ export function showErrorPages(
 
 /**
  * Anyone can register an application with any address. If the portal always redirected the browser, a link to the
- * portal could lead to any site (RFC 9700 4.11.2). Therefore the portal redirects the browser to this address only if
- * the visitor has allowed the application before. Otherwise the portal shows a page that links to the address.
+ * portal could lead to any site (RFC 9700 4.11.2). Therefore the portal redirects the browser to the application only
+ * if the visitor has allowed the application before. Otherwise the portal shows a page with a link to the application's
+ * address.
  */
 async function answerLoginRefusal(
   services: Pick<Services, 'addresses' | 'store' | 'clock'>,

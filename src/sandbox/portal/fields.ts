@@ -65,7 +65,7 @@ export function readFields<Fields>(request: FastifyRequest): SentFields<Fields> 
 
 /**
  * The keywords of a schema that a field can violate, and the reason for each keyword. Other keywords, such as `format`,
- * only describe a field. The domain code compares the value of this field with the stored value.
+ * only describe a field: the domain code compares the value of such a field with the stored value.
  */
 const reasons: Record<string, Reason> = {
   required: 'field-missing',

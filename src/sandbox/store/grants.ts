@@ -76,10 +76,10 @@ function isOfUserAndClient(userId: string, clientId: string | null): RawBuilder<
 }
 
 /**
- * Ends the oldest grants if this user has more live grants for this client than the limit. The limit also applies to
- * ended grants. The function deletes the ended grants above the limit, at most two in each call, so that logins cannot
- * fill the database. If `clientId` is null, the function does this for the access tokens from the portal's own page.
- * Call this in the transaction that inserted the new grant, because it runs two statements.
+ * Ends the oldest grants if this user has more live grants for this client than the limit. The same limit applies to
+ * the number of ended grants that are kept, so that logins cannot fill the database. Each call deletes at most two
+ * ended grants above the limit. If `clientId` is null, the function does this for the access tokens from the portal's
+ * own page. Call this in the transaction that inserted the new grant, because it runs two statements.
  */
 export async function endSurplusGrants(db: Db, userId: string, clientId: string | null, now: Date): Promise<void> {
   const nowMs = now.getTime()
@@ -92,8 +92,8 @@ export async function endSurplusGrants(db: Db, userId: string, clientId: string 
     )
   `.execute(db)
   // Leave expired families to the sweep, because their access tokens may still be valid. Delete at most two grants, to
-  // keep the transaction short. There is one call for each new grant. Each call can delete two ended grants, so their
-  // number falls to the limit, even if many grants have ended at the same time.
+  // keep the transaction short. Every new grant causes one call, and each call can delete two ended grants. The number
+  // of ended grants therefore falls to the limit, even if many grants have ended at the same time.
   const isEnded = sql`(revoked_at is not null or (redeemed_at is null and expires_at <= ${nowMs}))`
   await sql`
     delete from grants where id in (

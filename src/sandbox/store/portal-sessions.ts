@@ -102,7 +102,7 @@ export type Proof = { sessionHash: string } | { passwordHash: string }
 
 /**
  * Returns false if the proof is no longer valid. A valid proof stays locked until the transaction ends. If another
- * request ends the session or changes the password at the same time, that request waits for the transaction. It then
+ * request ends the session or changes the password at the same time, that request waits for the transaction, and then
  * ends everything that the transaction has created.
  */
 export async function lockProof(db: Db, userId: string, proof: Proof): Promise<boolean> {

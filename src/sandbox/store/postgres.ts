@@ -79,7 +79,8 @@ function connect(config: pg.PoolConfig, onLost: (error: Error) => void): Db {
     ...config,
     keepAlive: true,
     types: {
-      // By default, pg returns a bigint as text. Our times and counters are far below 2^53, so a number can hold them.
+      // By default, pg returns a bigint as text. Our times and counters are far below 2^53, so a JavaScript number
+      // represents them exactly.
       getTypeParser: (oid, format) => (oid === bigintOid ? Number : pg.types.getTypeParser(oid, format)),
     },
   })
@@ -97,8 +98,8 @@ function connect(config: pg.PoolConfig, onLost: (error: Error) => void): Db {
 }
 
 // After these faults, remove the connection from the pool. If a connection no longer answers, the next request would
-// wait for it until a time limit. If the server has become a read-only replica, a new connection may reach the new
-// primary server.
+// wait for an answer until its time limit. If the server has become a read-only replica, a new connection may reach the
+// new primary server.
 const hopeless: (StoreFault | undefined)[] = ['unreachable', 'read-only']
 
 function discardLost(pool: pg.Pool): PostgresPool {

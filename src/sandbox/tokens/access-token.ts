@@ -19,8 +19,8 @@ export interface AccessTokenClaims {
   iat: number
   exp: number
   /**
-   * A user's token has the form `grant.random_generation`: the id of its grant, a random part, and the family's
-   * generation in which the token was issued. The jti of an application's own token is the id of the token's record.
+   * A user's token has the form `grant.random_generation`: the id of its grant, a random part, and the generation of
+   * the family when the token was issued. The jti of an application's own token is the id of the token's record.
    */
   jti: string
   type: 'User' | 'App'
@@ -111,7 +111,8 @@ export async function verifyAccessToken(
 /**
  * Returns the claims of a token that we signed, or the reason why the token is not accepted. This function does not
  * check whether the token was revoked: only the store knows this. Only one algorithm and one type of token are
- * accepted. The header of the token only selects one of our own keys by its id (RFC 8725 3.1, 3.11).
+ * accepted. From the header of the token, only the id of the key is used, and it must be the id of one of our own keys
+ * (RFC 8725 3.1, 3.11).
  */
 export async function readAccessToken(
   keyRing: KeyRing,

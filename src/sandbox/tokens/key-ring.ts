@@ -1,5 +1,5 @@
-// Keeps the keys of the store in memory. The keys are read again after five seconds, and when a token contains the id
-// of an unknown key.
+// Keeps the keys of the store in memory. The keys are read again after five seconds, or earlier if a token contains the
+// id of an unknown key.
 import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { listKeys, type StoredKey } from '../store/keys.ts'
 import { UnusableDatabase } from '../store/migrate.ts'
@@ -36,7 +36,7 @@ export async function openKeyRing(store: Store, clock: () => Date): Promise<KeyR
   let signingKeys = Promise.resolve(toSigningKeys(stored))
   let readAtMs = clock().getTime()
   const sealing = stored.find(key => key.kind === 'sealing')
-  if (!sealing || (await signingKeys).length === 0) throw new Error('the store holds no keys')
+  if (!sealing || (await signingKeys).length === 0) throw new Error('the store does not contain all keys')
 
   /**
    * Reads the keys again if the last read was at least `olderThanMs` ago. Callers that come at the same time share one
@@ -65,7 +65,7 @@ export async function openKeyRing(store: Store, clock: () => Date): Promise<KeyR
     listSigningKeys: () => readKeys(minAgeMs),
     async currentSigningKey() {
       const [newest] = await readKeys(maxAgeMs)
-      if (!newest) throw new Error('the store holds no signing key')
+      if (!newest) throw new Error('the store contains no signing key')
       return newest
     },
     async findSigningKey(id) {

@@ -12,7 +12,7 @@ interface CallsPage {
   title: string
   brand?: string
   about: string
-  /** A link back to the page that links here, if there is one. */
+  /** A link back to the page from which developers come, if there is one. */
   home?: { href: string; label: string }
   /** The address at which a person gets an access token. */
   tokenUrl: string

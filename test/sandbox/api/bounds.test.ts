@@ -14,7 +14,7 @@ const tooManyApplications = tooMany(
   'A group has at most 100 applications. Remove an application, or use another group.',
 )
 const tooManyInvitations = tooMany('A group has at most 20 open invitations. Cancel an invitation first.')
-const invitedTooOften = tooMany('A person can invite another person at most 20 times in 24 hours. Try again tomorrow.')
+const invitedTooOften = tooMany('A person can invite the same person at most 20 times in 24 hours. Try again tomorrow.')
 const tooManyBytes = tooMany(
   'The fields of all applications of a group together take at most 256 KiB as JSON. Shorten some fields, or use another group.',
 )
@@ -77,7 +77,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `limit-invitations: one person can invite another person at most 20 times a day, counted over all groups (${database.name})`,
+    `limit-invitations: a person can invite the same person at most 20 times a day, counted over all groups (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { maker, friend, groupId } = await openTwo(sandbox)

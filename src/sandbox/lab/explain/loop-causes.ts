@@ -33,7 +33,10 @@ const changedKeys: LoopCause = {
     'Check whether the client makes new keys each time it starts, or whether two processes have different keys. Set the same keys for all processes.',
 }
 
-/** Returns the possible causes. The redirect URI excludes some causes. For example, a Secure cookie works at https. */
+/**
+ * Returns the possible causes. The redirect URI excludes some causes. For example, if the redirect URI is https, a
+ * Secure cookie is not the cause.
+ */
 export function causesOfLoop({ steps }: Pick<RecordedLogin, 'steps'>): LoopCause[] {
   const address = steps
     .map(({ request }) => firstOf(request.query, 'redirect_uri'))

@@ -133,7 +133,7 @@ function sayUnfinished({ outcome, step }: LoginStatus, login: Pick<RecordedLogin
   return { sentence: `${name}: ${doing}${since}`, fix, step, faulted }
 }
 
-/** Says why probably no client has used the code, and what to do. */
+/** Gives the probable reason why no client has used the code, and says what to do. */
 function explainUnusedCode(
   { response }: RecordedStep,
   { steps }: Pick<RecordedLogin, 'steps'>,

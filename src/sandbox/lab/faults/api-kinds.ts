@@ -101,7 +101,10 @@ const listKinds: Kinds = {
     options: { count: wholeNumberFrom(0, 10_000, { about: 'The number of applications.', unit: 'applications' }) },
     presets: { '5000': { does: 'There are 5,000 applications.', fixed: { count: 5000 } } },
   },
-  'not-a-list': change('ItemList is an object.', answer => ({ ...(answer as Members), ItemList: { first: {} } })),
+  'not-a-list': change('ItemList is an object instead of a list.', answer => ({
+    ...(answer as Members),
+    ItemList: { first: {} },
+  })),
 }
 
 /** Returns the fault kinds of a place in the application API, without the kinds that all places have. */

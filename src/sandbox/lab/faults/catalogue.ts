@@ -13,7 +13,7 @@ import { tokenKinds } from './token-kinds.ts'
 export interface Fault {
   /**
    * `<place>-<kind or preset>`. If a fault kind is possible both before and after the platform acts, the catalogue has
-   * two faults of this kind. The name of the later fault ends with `-after`.
+   * two faults of this kind. The name of the fault that happens after the platform acts ends with `-after`.
    */
   name: string
   place: Place

@@ -99,7 +99,8 @@ export function actAtEdge(
     when: When,
     back?: string,
   ): Promise<OrderedFault | undefined> {
-    // A request of the laboratory's call for signing in stays within the process, so it has no connection.
+    // The laboratory's sign-in call sends its requests to the portal within the process, so these requests have no
+    // connection.
     const hasConnection = request.raw.socket instanceof Socket
     const candidates = orderedFaults
       .waitingAt(at, when)

@@ -1,4 +1,4 @@
-// How long ago something happened, in words. views/sandbox/lab/ages.js keeps these words current on an open page.
+// How long ago something happened, in words. On an open page, views/sandbox/lab/ages.js updates these words.
 
 const units = [
   [24 * 3600, 'day'],

@@ -59,7 +59,7 @@ const kindWords: Record<RecordedStep['kind'], string> = {
   authorize: 'Begins the login',
   'sign-in': 'Signs in',
   'sign-up': 'Creates an account',
-  consent: 'Answers whether to allow the application',
+  consent: 'Allows or declines the application',
   exchange: 'Exchanges the code',
   refresh: 'Renews the tokens',
   revoke: 'Revokes a token',

@@ -1,5 +1,5 @@
-// While the laboratory records steps, this file counts which values several logins of a client have in common. A notice
-// then does not have to read all other logins.
+// Counts how many logins of a client have the same value, such as the same state. The counts are updated while the
+// laboratory records steps, so a notice does not have to read all other logins.
 
 import {
   challengeOf,
@@ -40,7 +40,7 @@ export interface OtherLogins {
   signedInAfter(userId: string, time: Date): boolean
   /**
    * The number of logins in a row that were completed without a call of the client between them. This login counts too.
-   * The result is 0 if fewer than three of these logins, including this one, were completed within a minute.
+   * The result is 0 if this login is not one of three that were completed within a minute.
    */
   timesInLoop(): number
 }
@@ -73,8 +73,8 @@ export function createLoginComparison() {
   const signIns = new Map<string, { byLogin: Map<string, SignIn>; newest?: SignIn[] | undefined }>()
   const userOfLogin = new Map<string, string>()
   /**
-   * All logins in which the portal issued tokens. The key names the client and the portal session. When a login gets a
-   * new step, the object of this login in the map also gets the step.
+   * All logins in which the portal issued tokens. The key names the client and the portal session. The map contains the
+   * login objects themselves, so it also shows the steps that a login gets later.
    */
   const completed = new Map<string, { byLogin: Map<string, Completed>; inTime?: Completed[] | undefined }>()
   const sessionOfLogin = new Map<string, string>()
@@ -184,8 +184,8 @@ export function createLoginComparison() {
       return {
         haveState: hash => have('state', hash),
         haveChallenge: hash => have('challenge', hash),
-        // Every login with this state also has its beginning. If the beginning occurs in more logins than the state,
-        // some logins have another state with the same beginning.
+        // Every login with this state also counts for the beginning of this state. If the beginning occurs in more
+        // logins than the state, some logins have another state with the same beginning.
         haveStateLike: ({ hash, beginning }) => count('beginning', beginning) > count('state', hash),
         signedInAfter: (userId, time) =>
           newestSignIns(userIn(login, userId) ?? '').some(

@@ -25,7 +25,8 @@ export function bitsOf(text: string): number {
 }
 
 /**
- * Estimates the bits from several values of the same origin. It looks only at the positions at which the values differ.
+ * Estimates the bits from several values that the same program has made. It looks only at the positions at which the
+ * values differ.
  */
 export function changingBitsOf(texts: string[]): number {
   const length = Math.min(...texts.map(text => text.length))

@@ -76,7 +76,8 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     const { provenClientId, claimedClientId } = step.about
     const knownBefore = login.clientId
     login.clientId ??= provenClientId ?? claimedClientId
-    // If the portal did not refuse the login request, the client that the request names exists.
+    // The portal refuses a login request if there is no client with its client id. So if the request was not refused,
+    // the client exists.
     const known = provenClientId ?? (step.start && !step.reason ? claimedClientId : undefined)
     if (known && known !== login.share) moveToShare(login, known)
     step.leftOutBefore = login.leftOut - leftOutSoFar(login)
@@ -236,8 +237,8 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     cursor: (): Cursor => ({ steps: stepsSoFar, logins: loginsSoFar }),
 
     /**
-     * Returns the changes since the cursor: the ids of the logins with a new step, and how many logins began after the
-     * cursor, but are already dropped. If the cursor is from an earlier run of the sandbox, everything is new.
+     * Returns the changes since the cursor: the ids of the logins with a new step, and how many logins have begun and
+     * were dropped since the cursor. If the cursor is from an earlier run of the sandbox, everything is new.
      */
     changesSince(cursor: Cursor): { changed: string[]; dropped: number; isRestarted: boolean; cursor: Cursor } {
       const isRestarted = cursor.steps > stepsSoFar || cursor.logins > loginsSoFar

@@ -71,7 +71,7 @@ export interface RecordedStep {
   request: {
     method: string
     path: string
-    /** The scheme of the Authorization header. The header itself contains only the hash of the rest. */
+    /** The scheme of the Authorization header. The recorded header contains only the hash of the credentials. */
     scheme: Scheme | undefined
     headers: Values
     query: Values

@@ -51,7 +51,11 @@ export const clientSchemas = {
       redirectUris: listOf(text),
       groupId: text,
       userId: { ...text, description: 'The id of the user who made the application.' },
-      person: { ...ref('Person'), description: 'The user with the password, if the call made a user.' },
+      person: {
+        ...ref('Person'),
+        description:
+          'The user that the call made, with the password. This field is missing if the call did not make a user.',
+      },
       tokens: listOf(object({ id: text, token: text })),
       lifetimes: ref('Lifetimes'),
       settings: {

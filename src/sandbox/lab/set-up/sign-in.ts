@@ -1,4 +1,4 @@
-// POST /lab/v1/sign-in: issues tokens for a person without a browser, or completes a login that a client began.
+// POST /lab/v1/sign-in: issues tokens for a person, or completes a login that a client began. Neither needs a browser.
 import { randomUUID } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
@@ -28,7 +28,7 @@ const signInBody = {
     }),
     url: storableText(1, 8192, {
       description:
-        'The portal address to which a client redirected the browser to begin a login. The answer contains the address to which the portal then redirects. The laboratory records this login, and faults can happen to it. Faults that delay or break a connection, such as start-reset, wait for a browser.',
+        'The portal address to which a client redirected the browser to begin a login. The answer contains the address to which the portal then redirects. The laboratory records this login, and faults can happen to it. Faults that delay or break a connection, such as start-reset, do not happen to this login. They wait for a request from a browser.',
     }),
   },
 } as const satisfies JSONSchema

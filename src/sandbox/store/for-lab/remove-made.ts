@@ -41,7 +41,7 @@ export async function removeMade(store: Store, suite: string | undefined, now: D
       if (await removePerson(store, id)) removed.people += 1
     }
   }
-  throw new Error('a suite makes things faster than they are removed')
+  throw new Error('a suite creates records faster than they can be removed')
 }
 
 type Made = ReturnType<typeof selectMade>

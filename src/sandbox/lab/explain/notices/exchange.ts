@@ -39,7 +39,7 @@ export const exchangeNotices: Notice[] = [
     ...asFor('state-differs'),
     find(login) {
       const started = new Set(stepsOf(login, 'authorize').map(step => stateOf(step)?.hash))
-      // A fault may have sent the client another state. The notice state-not-compared reports that case.
+      // A fault may have sent the client a wrong state. The notice state-not-compared reports this mistake.
       const isOrdered = login.steps.some(({ fault }) => fault?.name.startsWith('redirect-'))
       if (started.size === 0 || isOrdered) return []
       return stepsOf(login, 'exchange').filter(step => {

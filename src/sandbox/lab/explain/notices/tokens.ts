@@ -11,8 +11,8 @@ import { asFor, isServerCall, type Notice, refusedFor } from './notice.ts'
 const togetherMs = 1_000
 
 /**
- * The sandbox notes the end of a step a little later than the answer arrives at the client. If the sandbox is busy, the
- * client may have sent its next request before the sandbox notes the end.
+ * The sandbox notes the end of a step a little after the client has received the answer. If the sandbox is busy, the
+ * client may already have sent its next request at this time.
  */
 const endToleranceMs = 300
 
@@ -54,7 +54,7 @@ export const tokenNotices: Notice[] = [
         const given = login.steps.findLast(other => other.at < step.at && gaveTokens(other))
         const seconds = Number(given && firstOf(given.response.body, 'expires_in'))
         // Report the call only if the client could know that the token had expired: the time in expires_in had passed.
-        // A fault or a test can end a token earlier, or remove expires_in from the answer.
+        // A fault or a test can make a token expire earlier, or remove expires_in from the answer.
         return given !== undefined && seconds > 0 && step.at.getTime() - given.at.getTime() >= seconds * 1000
       }),
   },
@@ -75,7 +75,7 @@ export const tokenNotices: Notice[] = [
     id: 'token-in-query',
     severity: 'error',
     found: 'An access token was sent in the address of a call.',
-    why: 'Logs and browser histories contain addresses. Anyone who reads a log or a history with the token could act as the visitor.',
+    why: 'Logs and browser histories contain addresses. Anyone who finds the token there can act as the visitor.',
     fix: 'Send the access token in the header Authorization: Bearer.',
     reference: 'RFC 6750 2.3 and 5.3',
     find: ({ steps }) => steps.filter(({ request }) => request.query.access_token !== undefined),
