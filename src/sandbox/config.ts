@@ -76,7 +76,7 @@ export const settings = [
     name: 'LAB_TOKEN',
     default: '',
     about:
-      'A bearer token that every call to the laboratory must send, 22 characters or more. Required if PORTAL_URL or LAB_HOST is not loopback. Also as LAB_TOKEN_FILE.',
+      'A bearer token of 22 characters or more. Every call to the laboratory must send this token. Required if PORTAL_URL or LAB_HOST is not loopback. Also as LAB_TOKEN_FILE.',
   },
   { name: 'PRESTOP_DELAY', default: '0', about: 'How many seconds the sandbox still accepts requests after SIGTERM.' },
   { name: 'LOG_LEVEL', default: 'info', about: 'trace, debug, info, warn, error, fatal or silent.' },

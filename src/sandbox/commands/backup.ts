@@ -1,4 +1,4 @@
-// Copies the SQLite database, even if the sandbox is running: npm run sandbox:backup -- FILE
+// Copies the SQLite database. The sandbox can keep running: npm run sandbox:backup -- FILE
 import { parseArgs } from 'node:util'
 import { backUpSqlite } from '../store/back-up-sqlite.ts'
 import { defineCommand, NothingDone, runCommand, sqlitePathOf } from './run-command.ts'

@@ -1,4 +1,4 @@
-// Registers a client, even if the sandbox is running: npm run sandbox:register -- --redirect-uri URI
+// Registers a client. The sandbox can keep running: npm run sandbox:register -- --redirect-uri URI
 import { parseArgs } from 'node:util'
 import { toApiError } from '../api/api-error.ts'
 import { createApplication } from '../applications/applications.ts'

@@ -1,4 +1,4 @@
-// Gives the sandbox a new signing key, even if the sandbox is running: npm run sandbox:rotate-keys
+// Gives the sandbox a new signing key. The sandbox can keep running: npm run sandbox:rotate-keys
 import { parseArgs } from 'node:util'
 import { addSigningKey, removeOtherSigningKeys } from '../store/keys.ts'
 import { defineCommand, onStore, runCommand } from './run-command.ts'

@@ -1,4 +1,4 @@
-// Applies the SEED_ settings, even if the sandbox is running: npm run sandbox:seed -- --force
+// Applies the SEED_ settings. The sandbox can keep running: npm run sandbox:seed -- --force
 import { parseArgs } from 'node:util'
 import { createPasswords } from '../people/passwords.ts'
 import { seedStore } from '../seed/seed.ts'

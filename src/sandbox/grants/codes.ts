@@ -64,7 +64,7 @@ export async function issueAllowedCode(
   )
 }
 
-// If an exchange is repeated within this time, it counts as a retry: a browser may deliver one callback twice, and two
+// If an exchange is repeated within this time, it counts as a retry. A browser may deliver one callback twice, and two
 // replicas of the client may then exchange the same code.
 const graceMs = 10_000
 

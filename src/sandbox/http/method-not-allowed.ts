@@ -28,8 +28,8 @@ export function trackMethods(scope: FastifyInstance): (refuse: () => never) => v
         url: url.slice(scope.prefix.length) || '/',
         method: others,
         schema: { hide: true },
-        // The route that answers 405 gets the config of the path's first route, so that the laboratory records a
-        // request with the wrong method as a step of the same kind.
+        // The route that answers 405 gets the config of the path's first route. The laboratory then records a request
+        // with a wrong method as a step of the same kind.
         config,
         // Refuse the request before its body is read. The body does not change the answer.
         onRequest: async (_request, reply) => {

@@ -30,7 +30,7 @@ const refusals = {
   400: answer('The request cannot be read.', 'Error'),
   401: answer('LAB_TOKEN is set, and the request did not contain it.', 'Error'),
   403: answer(
-    'This answer has three possible causes: the laboratory does not accept the host name of the request, the request comes from a page of another site, or the request names a group that the user is not a member of.',
+    'The laboratory does not accept the host name of the request, or the request comes from a page of another site. A call with a groupId also gets this answer if the user is not a member of this group.',
     'Error',
   ),
   404: answer('The record does not exist, or neither the laboratory nor a seed made it.', 'Error'),

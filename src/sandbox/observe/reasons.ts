@@ -138,7 +138,7 @@ export const reasons = {
   'verifier-missing': {
     found: 'The login was started with a PKCE challenge, but the exchange has no verifier.',
     why: 'Only the client that started the login knows the verifier. Without the verifier, anybody who has the code could get tokens.',
-    fix: 'Keep the verifier with the state, and send it as code_verifier.',
+    fix: 'Keep the verifier together with the state, and send the verifier as code_verifier.',
     reference: 'RFC 7636 4.5',
   },
   'verifier-differs': {
@@ -168,7 +168,7 @@ export const reasons = {
   'code-expired': {
     found: 'The code has expired.',
     why: 'A code goes through the browser, where others may see it. The code is therefore valid only for a short time.',
-    fix: 'Exchange the code in the request that delivers it, before you do anything else.',
+    fix: 'Exchange the code as soon as your callback receives it, before you do anything else.',
     reference: 'RFC 6749 4.1.2',
   },
   'code-revoked': {
@@ -331,7 +331,7 @@ export const reasons = {
   'invited-already': {
     found: 'The user already has an open invitation to the group.',
     why: 'A user has at most one open invitation to a group.',
-    fix: 'Wait until the user answers the invitation, or cancel it first.',
+    fix: 'Wait until the user answers the invitation, or cancel the invitation first.',
     reference: 'rule groups-invite',
   },
   'last-member': {

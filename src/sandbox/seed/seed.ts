@@ -69,8 +69,8 @@ export async function seedStore(
   const password = seed.userPassword.reveal()
   for (;;) {
     // Hash the password before the transaction, because the transaction must be short. The store has only the slow hash
-    // of the password that was last applied. To find out whether the setting has changed, verify its password against
-    // this hash, as at a sign-in.
+    // of the password that was last applied. To find out whether the setting has changed, verify the password in the
+    // setting against this hash, as at a sign-in.
     const known = await findSeededUser(store.read, seed.userEmail)
     const isPasswordChanged = !known || !(await passwords.verify(password, known.passwordHash))
     const passwordHash = isPasswordChanged ? await passwords.hash(password) : known.passwordHash

@@ -15,8 +15,8 @@ const portionBytes = 32 * 1024
 export type ApplicationFields = Record<Exclude<FieldName, 'redirectUris'>, string> & { redirectUris: string[] }
 
 /**
- * Says which user made a record, and with which client's token. If `clientId` is null, the user made the record without
- * a client: with a token from the portal's own page, or without a token.
+ * The user who made a record, and the client whose token the request contained. If `clientId` is null, the user made
+ * the record without a client: with a token from the portal's own page, or without a token.
  */
 export interface Maker {
   userId: string

@@ -111,7 +111,7 @@ export async function verifyAccessToken(
 /**
  * Returns the claims of a token that we signed, or the reason why the token is not accepted. This function does not
  * check whether the token was revoked: only the store knows this. Only one algorithm and one type of token are
- * accepted. From the header of the token, only the id of the key is used, and it must be the id of one of our own keys
+ * accepted. From the header of the token, only the id of the key is used. This id must be the id of one of our own keys
  * (RFC 8725 3.1, 3.11).
  */
 export async function readAccessToken(

@@ -38,7 +38,7 @@ export function trackConnections() {
       }
     },
 
-    /** Ends all faults, so that they do not delay the stop of the sandbox. */
+    /** Ends all faults, so that the sandbox can stop without delay. */
     endAll(): void {
       for (const over of open) over.abort()
     },

@@ -188,7 +188,7 @@ export const faultSchemas: Record<string, Schema> = {
       dropsAt: {
         ...time,
         description:
-          'The time at which the fault is dropped, unless a request matches earlier. Present only while the fault waits.',
+          'The time at which the fault is dropped if no request matches before this time. Present only while the fault waits.',
       },
       overAt: { ...time, description: 'When the fault ended.' },
       message: text,

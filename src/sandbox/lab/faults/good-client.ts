@@ -107,7 +107,7 @@ const byKind: Record<string, string | ((happening: Happening) => string)> = {
   'endless-header': limitsSize,
   'slow-header': limitsTime,
   redirect:
-    'The client does not follow the redirect, because it would send its secret or its token to another address.',
+    'The client does not follow the redirect. Otherwise it would send its secret or its token to another address.',
   status: afterStatus,
   answer: 'The client trusts the status, but checks the body. It does not trust the content type.',
 

@@ -22,7 +22,7 @@ interface Sources {
 }
 
 /**
- * What the page shows. The address contains these values, so that the page shows the same after a visitor has sent a
+ * What the page shows. The address contains these values, so that the page looks the same after a visitor has sent a
  * form.
  */
 interface View {

@@ -1,5 +1,5 @@
-// Hides values that may be secret as soon as they arrive. A short keyed hash replaces each value, so that the
-// laboratory can recognise equal values.
+// Hides every value that may be secret, as soon as the laboratory gets the value. A short keyed hash replaces the
+// value, so that the laboratory can recognise equal values.
 import { hash as digest, randomBytes } from 'node:crypto'
 import { beginningOf, createAllowance } from './allowance.ts'
 import { bitsOf, isUuid } from './entropy.ts'
@@ -53,7 +53,7 @@ const dayMs = 24 * 60 * 60_000
 
 export type Hide = ReturnType<typeof createHide>
 
-/** Each process has a random key. After a restart, equal values therefore have other hashes than before. */
+/** Each process has a random key. After a restart, a value therefore has another hash than before. */
 export function createHide(bytes: Buffer = randomBytes(32)) {
   const key = bytes.toString('base64url')
   // The hash must be fast, because a step has about ten hidden values. HMAC is not needed, because a truncated hash
