@@ -254,7 +254,7 @@ function readTrustedProxies(env: Environment, problems: string[]): string[] {
     .filter(entry => entry !== '')
   if (!entries.every(isNetwork))
     problems.push(
-      'TRUSTED_PROXIES must be IP addresses or networks such as 10.1.0.0/16, comma-separated. A network of all addresses (/0) is not allowed',
+      'TRUSTED_PROXIES must be a comma-separated list of IP addresses or networks, such as 10.1.0.0/16. A network of all addresses (/0) is not allowed',
     )
   return entries
 }

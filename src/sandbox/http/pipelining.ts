@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 
 /**
  * The maximum number of requests of one connection that wait for their answers at the same time. HTTP allows several
- * (RFC 9112 9.3.2), but browsers and proxies wait for an answer before they send the next request.
+ * waiting requests (RFC 9112 9.3.2), but browsers and proxies wait for an answer before they send the next request.
  */
 const mostUnderWay = 8
 

@@ -33,7 +33,10 @@ const refusals = {
     'The laboratory does not accept the host name of the request, or the request comes from a page of another site. A call with a groupId also gets this answer if the user is not a member of this group.',
     'Error',
   ),
-  404: answer('The record does not exist, or neither the laboratory nor a seed made it.', 'Error'),
+  404: answer(
+    'The record does not exist. The set-up calls also send this answer if neither the laboratory nor a seed made the record.',
+    'Error',
+  ),
   413: answer(
     'The body is too large. The limit is 448 KiB for the call that orders a fault, and 32 KiB for all other calls.',
     'Error',

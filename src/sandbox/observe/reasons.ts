@@ -289,7 +289,7 @@ export const reasons = {
   'cross-site': {
     found: 'A page of another site made the browser send this request.',
     why: 'Another site must not act on behalf of a signed-in user.',
-    fix: 'Send visitors to the portal by a link or a redirect, and make calls from your server.',
+    fix: 'Send visitors to the portal with a link or a redirect, and send calls from your server.',
     reference: 'RFC 9700 4.7',
   },
   'cookies-missing': {

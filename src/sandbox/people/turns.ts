@@ -1,7 +1,7 @@
 // A queue for expensive work. It limits how many tasks run at the same time and how many wait. Each source gets an
 // equal share of the places for waiting tasks.
 
-// Each hash takes 19 MiB and one of libuv's four threads. The file system and DNS need the other threads.
+// Each hash uses 19 MiB of memory and one of libuv's four threads. The file system and DNS need the other threads.
 const maxAtOnce = 2
 const maxWaiting = 50
 

@@ -155,7 +155,10 @@ export function errorPageOf({ reason, details }: Refusal): ErrorPage | undefined
 
 const startAgain = 'startAgainAt'
 
-/** Sets the local path for the link on an error page for this request, so that the visitor can start again. */
+/**
+ * If the answer to this request is an error page, the page links to this local path, so that the visitor can start
+ * again.
+ */
 export function setStartAgain(request: FastifyRequest, path: string): void {
   request.setDecorator(startAgain, path)
 }

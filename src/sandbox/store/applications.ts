@@ -182,9 +182,9 @@ export async function removeApplicationOf(
 }
 
 /**
- * Deletes the rows of a removed application and its secrets. Also deletes the group, if it has no members and no other
- * applications. Returns false if the application was already deleted. Call this in a transaction, because it runs two
- * statements.
+ * Deletes the row of a removed application, and the rows of its secrets. Also deletes the group, if it has no members
+ * and no other applications. Returns false if the application was already deleted. Call this in a transaction, because
+ * it runs two statements.
  */
 export async function deleteApplication(db: Db, id: string): Promise<boolean> {
   const row = await db.deleteFrom('applications').where('id', '=', id).returning('group_id').executeTakeFirst()

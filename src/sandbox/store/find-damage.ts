@@ -18,7 +18,7 @@ export function findDamage(path: string): string | undefined {
 
 /**
  * Finds an incomplete record. The sandbox itself never leaves an incomplete record (F-34). Another program or a failing
- * disk can leave one.
+ * disk can cause an incomplete record.
  */
 function findHalf(database: DatabaseSync): string | undefined {
   // A new file has no tables. If another program made the file, the migration refuses it later.

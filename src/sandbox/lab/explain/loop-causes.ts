@@ -13,7 +13,7 @@ const strictCookie: LoopCause = {
     'Look at the answer of the callback. After 302 or 303, the browser does not send a Strict cookie, because the navigation began at another site. Instead of a redirect, answer with status 200 and a page that opens the next page by itself.',
 }
 const secureCookie: LoopCause = {
-  cause: 'The client uses http. But its session cookie is Secure, or has a name that begins with __Host- or __Secure-.',
+  cause: 'The client uses http, but its session cookie is Secure, or has a name that begins with __Host- or __Secure-.',
   check:
     'Look at the client’s cookies in the browser’s developer tools. If the session cookie is missing, use https, or use a browser that keeps Secure cookies at http://localhost.',
 }

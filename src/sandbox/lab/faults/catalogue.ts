@@ -13,7 +13,7 @@ import { tokenKinds } from './token-kinds.ts'
 export interface Fault {
   /**
    * `<place>-<kind or preset>`. If a fault kind is possible both before and after the platform acts, the catalogue has
-   * two faults of this kind. The name of the fault that happens after the platform acts ends with `-after`.
+   * two faults of this kind. The fault that happens after the platform acts has a name that ends with `-after`.
    */
   name: string
   place: Place
@@ -23,7 +23,7 @@ export interface Fault {
   does: string
   /** What a good client does after the fault, in one or two short sentences. */
   goodClient: string
-  /** The options that the name fixes, such as the status in `exchange-503`. */
+  /** The options that the name already sets, such as the status in `exchange-503`. */
   fixed: Record<string, unknown>
   /** The options that an order can set. */
   options: Options
@@ -45,7 +45,7 @@ export function kindsAt(place: Place): Kinds {
 }
 
 /**
- * Returns the presets of a kind, each with its name. The first preset has the name of the kind, and does not fix any
+ * Returns the presets of a kind, each with its name. The first preset has the name of the kind, and does not set any
  * option.
  */
 export function presetsOf(name: string, { does, presets }: Kind): [name: string, Preset][] {

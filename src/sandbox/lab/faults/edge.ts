@@ -1,4 +1,5 @@
-// Changes answers of the portal and the API in hooks around their handlers. The handlers know nothing about faults.
+// Changes the answers of the portal and the API. This happens in hooks around the handlers, so the handlers know
+// nothing about faults.
 import { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
@@ -180,7 +181,10 @@ function goNoFurther(): Promise<never> {
   return new Promise(() => {})
 }
 
-/** Sets the status and the headers of the fault's answer, and removes the platform's headers that no longer fit. */
+/**
+ * Sets the status and the headers of the fault's answer, and removes the platform's headers that do not fit this
+ * answer.
+ */
 function replace(reply: FastifyReply, { status, headers }: Answer): void {
   for (const name of ['content-length', 'content-type', 'location']) reply.removeHeader(name)
   reply.code(status).headers(headers)

@@ -148,7 +148,7 @@ export const faultSchemas: Record<string, Schema> = {
     does: text,
     goodClient: { ...text, description: 'What a good client does after the fault.' },
     acted: { ...only('before', 'after'), description: 'The same as `when`.' },
-    fixed: { ...anyFields, description: 'The options that the name fixes, such as the status in exchange-503.' },
+    fixed: { ...anyFields, description: 'The options that the name already sets, such as the status in exchange-503.' },
     options: {
       type: 'object',
       additionalProperties: object({

@@ -47,7 +47,7 @@ function afterLoss({ place, when }: Happening): string {
   if (place === 'refresh') return keepSession
   if (place === 'revoke') return 'The client signs the visitor out anyway, and waits only a short time for the answer.'
   if (place === 'metadata' || place === 'keys')
-    return 'The client continues with the copy that it read before, or tries again later.'
+    return 'The client continues with the document that it read before, or tries again later.'
   if (place === 'api')
     return 'The client repeats a GET at most once. It does not automatically repeat a request with another method, because the platform may already have carried out this request.'
   if (!isWrite) return 'The client tries again at most once. If this fails, it says that it cannot show the page now.'

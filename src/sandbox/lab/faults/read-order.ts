@@ -163,7 +163,9 @@ function isCount(value: unknown, least: number): boolean {
   return Number.isInteger(value) && (value as number) >= least && (value as number) <= mostTimes
 }
 
-/** Returns the options that the name fixes, the given options, and the defaults of all other options. */
+/**
+ * Returns the options that the name of the fault sets, the options in the order, and the defaults of all other options.
+ */
 function readOptions({ options, fixed }: Fault, given: unknown, problems: FieldMessages): Record<string, unknown> {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     problems.options = ['This must be an object.']

@@ -230,7 +230,7 @@ function portalSessionOf({ steps }: Login): string | undefined {
   return steps.findLast(({ about }) => about.portalSession !== undefined)?.about.portalSession
 }
 
-/** Names the user in this portal session. Undefined if the user or the session is unknown. */
+/** Returns the key of this user in this portal session. Undefined if the user or the session is unknown. */
 function userIn(login: Login, userId: string | undefined): string | undefined {
   const session = portalSessionOf(login)
   return userId === undefined || session === undefined ? undefined : markOf(login, 'user', `${userId} ${session}`)

@@ -16,7 +16,7 @@ export interface Removed {
   applications: string[]
 }
 
-// Each round after the first removes records that other requests made during the previous round.
+// The second round and all later rounds remove the records that other requests made during the previous round.
 const mostRounds = 10
 
 /**
