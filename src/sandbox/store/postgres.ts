@@ -148,7 +148,7 @@ async function listPostgresTables(db: Db): Promise<string[]> {
   return rows.map(row => row.name)
 }
 
-/** Takes a lock. Every other process waits here until the transaction ends. */
+/** Locks the migration. Every other process waits here until the transaction ends. */
 async function lockForMigration(db: Db): Promise<void> {
   await sql`select pg_advisory_xact_lock(7236431)`.execute(db)
 }

@@ -26,13 +26,13 @@ const replaceable = parameters.filter(name => name !== 'redirect_uri')
 export const redirectKinds: Kinds = {
   'parameter-missing': {
     ...change('A parameter is missing.', (query, { name }) => query.delete(String(name))),
-    ...about(parameters, 'missing', name => `There is no ${name}.`),
+    ...about(parameters, 'missing', name => `${name} is missing.`),
   },
   'parameter-other': {
-    ...change('A parameter has another value.', (query, { name }) =>
+    ...change('A parameter has a wrong value.', (query, { name }) =>
       query.set(`${name}`, name === 'iss' ? 'https://portal.example' : random()),
     ),
-    ...about(replaceable, 'other', name => `${name} has another value.`),
+    ...about(replaceable, 'other', name => `${name} has a wrong value.`),
   },
   'parameter-twice': {
     ...change('A parameter appears twice, with two values.', (query, { name }) => query.append(`${name}`, random())),

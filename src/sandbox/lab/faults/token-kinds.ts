@@ -53,10 +53,10 @@ export const tokenKinds: Kinds = {
     }),
     options: { member },
     presets: Object.fromEntries(
-      members.map(member => [`${hyphens(member)}-missing`, { does: `There is no ${member}.`, fixed: { member } }]),
+      members.map(member => [`${hyphens(member)}-missing`, { does: `${member} is missing.`, fixed: { member } }]),
     ),
   },
-  'state-other': change('state has another value.', tokens => ({
+  'state-other': change('state has a wrong value.', tokens => ({
     ...tokens,
     state: randomBytes(32).toString('base64url'),
   })),

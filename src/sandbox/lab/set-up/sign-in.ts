@@ -1,4 +1,5 @@
-// POST /lab/v1/sign-in: issues tokens for a person, or completes a login that a client began. Neither needs a browser.
+// POST /lab/v1/sign-in: issues tokens for a person, or completes a login that a client began. Both work without a
+// browser.
 import { randomUUID } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
