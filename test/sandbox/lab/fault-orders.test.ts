@@ -186,7 +186,7 @@ t.test(
       clientId: ['Send this parameter only once.'],
     })
     t.match(await refused('DELETE', 'faults', { clientId: 'mine' }), {
-      body: [/takes no body.*parameters of this call are clientId/],
+      body: [/does not read a body.*parameters of this call are clientId/],
     })
     t.equal((await call('GET', '/lab/v1/faults')).json().faults.length, 2, 'the refused calls must not remove a fault')
     t.same((await call('DELETE', '/lab/v1/faults?clientId=mine')).json(), { removed: 1 })
