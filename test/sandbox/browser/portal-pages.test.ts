@@ -55,7 +55,7 @@ t.test(
     await page.getByRole('link', { name: 'I have stored it' }).click()
     await page.getByRole('link', { name: 'Remove Weather' }).click()
     await page.getByRole('button', { name: 'Remove permanently' }).click()
-    await page.getByRole('heading', { name: 'Created by applications you no longer allow' }).waitFor()
+    await page.getByRole('heading', { name: 'Created by applications that you no longer allow' }).waitFor()
     t.equal(await page.getByRole('link', { name: 'Remove Weather' }).count(), 0)
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('heading', { name: 'You are signed out' }).waitFor()

@@ -299,11 +299,17 @@ t.test(
     await call('POST', '/lab/v1/faults', { fault: 'refresh-503', state: 'of-one-login' })
     await call('POST', '/lab/v1/faults', { fault: 'refresh-500', state: 'of-one-login', clientId: seeded.clientId })
     const confirmation = await get((await order('list-503', { skip: '3' })).headers.location!)
-    t.match(confirmation.body, /waits for the next matching request, after 3 requests\. /)
+    t.match(
+      confirmation.body,
+      /first lets 3 matching requests pass\. Then the fault waits for the next matching request\. /,
+    )
     await list(token)
     await list(token)
     const { body } = await get('/faults')
-    t.match(body, /list-503<\/code> for all clients: <strong>1 use remains<\/strong>, after 1 request\./)
+    t.match(
+      body,
+      /list-503<\/code> for all clients: <strong>1 use remains<\/strong>\. The fault first lets 1 matching request pass\./,
+    )
     t.match(body, /refresh-503<\/code> for one login: /)
     t.match(body, /refresh-500<\/code> for one login of <bdi>/)
   },

@@ -298,13 +298,13 @@ t.test('if a reset link was requested during a login, the visitor can continue t
   const start = await browser.get(startUrl())
   const link = /href="(\/forgot-password\?formToken=[^"]+)"/.exec(start.body)?.[1] ?? ''
   const form = await browser.get(link)
-  t.match(form.body, 'Back to sign in to <bdi>Reference client</bdi>')
+  t.match(form.body, 'Back to signing in to <bdi>Reference client</bdi>')
   const sent = await submitForm(browser, form, '/forgot-password', { email })
   await submitForm(openBrowser(sandbox), await browser.get(await readLink(sandbox)), '/reset-password', {
     password: newPassword,
   })
   const back =
-    /href="([^"]+)">Back to sign in to <bdi>Reference client/.exec(sent.body)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    /href="([^"]+)">Back to signing in to <bdi>Reference client/.exec(sent.body)?.[1]?.replaceAll('&amp;', '&') ?? ''
   const signInPage = await browser.get(back)
   const answer = await browser.submit(signInPage, { email, password: newPassword })
   const consent = await browser.get(locationOf(answer))

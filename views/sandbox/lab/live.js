@@ -210,7 +210,7 @@ function isHeld(element) {
 
 function patchKnown(old, next, wish) {
   const byId = new Map([...next.children].map(row => [row.id, row]))
-  // If the new page is full, a row that is missing in it has possibly moved to the next page.
+  // If the new page is full, a row that is missing there may have moved to the next page.
   const isComplete = next.children.length < mostRows
   for (const row of [...old.children]) {
     if (byId.has(row.id)) patch(row, byId.get(row.id), wish)
