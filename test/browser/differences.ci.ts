@@ -122,7 +122,7 @@ const questions: Record<string, (tab: Tab, sites: Sites) => Promise<string>> = {
     return `${siteOf('/callback')}, ${siteOf('/list')}`
   },
 
-  async 'Page that Back shows after the meta refresh'(tab, sites) {
+  async 'The page that the Back button shows after the meta refresh'(tab, sites) {
     makeLogin(sites)
     sites.client.pages['/callback'] = page(goOn)
     await logIn(tab, sites)
