@@ -17,7 +17,7 @@ export const clientSettings: Setting[] = [
   { name: 'API_URL', about: "The application API's address, without /apps/v1." },
   { name: 'CLIENT_ID', about: "This client's id. The platform shows this id when you register the application." },
   { name: 'CLIENT_SECRET', isSecret: true, about: "This client's secret." },
-  { name: 'COOKIE_KEYS', isSecret: true, about: `One or more keys, ${keyForm} The first key seals.` },
+  { name: 'COOKIE_KEYS', isSecret: true, about: `One or more keys, ${keyForm} The first key seals new cookies.` },
   { name: 'HOST', default: 'localhost', about: 'The address to listen on. localhost means every loopback address.' },
   { name: 'PORT', default: '3000', about: 'The port to listen on.' },
   { name: 'PUBLIC_URL', default: 'http://localhost:PORT', about: "This client's origin for browsers." },

@@ -196,7 +196,7 @@ function withFiles(environment: Environment, problems: string[]): Environment {
   for (const name of secretNames) {
     const path = env[`${name}_FILE`]
     if (!path) continue
-    if (env[name]) problems.push(`${name} and ${name}_FILE are both set; keep one`)
+    if (env[name]) problems.push(`${name} and ${name}_FILE are both set. Remove one of them`)
     try {
       env[name] = readFileSync(path, 'utf8').trim()
     } catch {

@@ -43,7 +43,9 @@ export function toHtml(report: Report): string {
 </style>
 <h1>Conformance of ${escapeHtml(client)}</h1>
 <p><strong>${countLine(results, expected.keys())}</strong></p>
-${adviceLine(results).map(text => `<p>${text}</p>`)}
+${adviceLine(results)
+  .map(text => `<p>${text}</p>`)
+  .join('')}
 <p>Suite ${escapeHtml(version)}, ${startedAt.toISOString().slice(0, 16).replace('T', ' ')} UTC, ${Math.round(durationMs / 1000)} seconds. Each check plays the
 roles of the browser and the platform, and judges the requests and answers of the client. A client that breaks a MUST fails, and a
 client that breaks a SHOULD gets a warning; with --strict both fail. Advice is counted separately. Each finding says why it matters, and which
