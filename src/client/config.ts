@@ -26,8 +26,8 @@ export const clientSettings: Setting[] = [
     default: 'PUBLIC_URL/cancelled',
     about: 'The page that the portal opens if a visitor declines. Its origin must be the origin of PUBLIC_URL.',
   },
-  { name: 'LOGIN_INTERNAL_URL', default: 'LOGIN_URL', about: "The portal's address for this server." },
-  { name: 'API_INTERNAL_URL', default: 'API_URL', about: "The API's address for this server." },
+  { name: 'LOGIN_INTERNAL_URL', default: 'LOGIN_URL', about: 'The address at which this server reaches the portal.' },
+  { name: 'API_INTERNAL_URL', default: 'API_URL', about: 'The address at which this server reaches the API.' },
   {
     name: 'MAX_CONNECTIONS',
     default: '1000',

@@ -49,7 +49,7 @@ export async function findObstacle(parts: ChecksOptions): Promise<Obstacle | und
       causes: causes.login,
       message: `${when}, the process of the client ended ${clientProcess.unexpectedEnds().at(-1)}.`,
       evidence: [...(obstacle?.evidence ?? []), ...(printed === undefined ? [] : [printed])],
-      fix: 'Find out why the process ended. The output of the client in the evidence may show the error.',
+      fix: 'Find out why the process ended. The evidence may contain output of the client that shows the error.',
       isCauseUnclear: false,
       isUnanswered: false,
     }

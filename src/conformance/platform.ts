@@ -122,8 +122,8 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     answers,
     people: [] as Person[],
     /**
-     * `isDone`: whether a check of the group `whole-run` has made each kind of call fail in this round. `isPrinted`:
-     * whether the client has printed all its output about these calls.
+     * `isDone`: whether `failOften` has run in this round, so that each kind of call has failed. `isPrinted`: whether
+     * the client has printed all its output about these calls.
      */
     failedOften: { isDone: false, isPrinted: false },
     /** The positions in `steps` and in the client's output at which the current round of checks begins. */

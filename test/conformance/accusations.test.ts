@@ -109,7 +109,7 @@ t.test('a client that logs a cookie fails the check `log-cookies`', async t => {
 })
 
 t.test(
-  'a client that logs paths passes the check `log-form-tokens`, although a hidden form field contains the same path',
+  'if a hidden form field contains a path, a client that logs this path still passes the check `log-form-tokens`',
   async t => {
     const forms = new Map<string, unknown>()
     const printsPath: Partial<Behaviour> = {
@@ -555,13 +555,10 @@ for (const [name, from, id] of [
   ['metadata-chooses-hosts', 'the metadata', 'metadata-endpoints-elsewhere'],
   ['created-id-is-an-address', 'an answer of the API', 'create-id-elsewhere'],
 ] as const)
-  t.test(
-    `a client that redirects to a host from ${from} fails the check about this answer, but not run-own-redirects`,
-    async t => {
-      const found = await judge(mistakes.find(one => one.name === name)!.change, id, 'run-own-redirects')
-      t.match(found, { [id]: { verdict: 'failed' }, 'run-own-redirects': { verdict: 'passed' } })
-    },
-  )
+  t.test(`a client that redirects to a host named in ${from} fails ${id}, but passes run-own-redirects`, async t => {
+    const found = await judge(mistakes.find(one => one.name === name)!.change, id, 'run-own-redirects')
+    t.match(found, { [id]: { verdict: 'failed' }, 'run-own-redirects': { verdict: 'passed' } })
+  })
 
 t.test('run-own-redirects accuses a client only if a request to the client has named the site', t => {
   const client = 'http://localhost:3000'

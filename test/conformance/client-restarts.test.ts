@@ -129,7 +129,7 @@ t.test('after the client has stopped, the suite waits until the client answers a
   await t.resolves(watch.restarted)
 })
 
-t.test('while the client runs, the suite replaces its connection, and notices no restart', async t => {
+t.test('the suite keeps opening and closing connections while the client runs, and notices no restart', async t => {
   const client = await startClient(t)
   const watch = await client.watch()
   await until(() => watch.isRestarted || client.connections > 6)

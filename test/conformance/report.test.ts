@@ -475,7 +475,7 @@ t.test('the summary has a separate line with the number of advice rules that the
   t.match(toHtml({ ...report, results: found }), 'Advice: 1 followed, 1 not followed')
 })
 
-t.test('with --strict, a broken SHOULD and ignored advice count as failures, like a broken MUST', async t => {
+t.test('with --strict, a broken SHOULD or ignored advice counts as a failure, like a broken MUST', async t => {
   const settings = readSettings(['--strict'])
   const found = await runAll(broken, { settings })
   t.same(verdictsOf(found), { must: 'failed', should: 'failed', advice: 'failed' })
@@ -486,7 +486,7 @@ t.test('with --strict, a broken SHOULD and ignored advice count as failures, lik
   t.notMatch(lines.join('\n'), 'Advice:')
 })
 
-t.test('if a check of advice is undecided, the exit code does not change', async t => {
+t.test('an undecided check for a piece of advice changes the exit code only with --strict', async t => {
   const open = async () => {
     throw new Undecided('nobody knows')
   }

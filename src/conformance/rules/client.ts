@@ -562,7 +562,7 @@ export const applications = {
   'form-of-its-visitor': decision('The client accepts a form only from the visitor who opened it.'),
   'PG-17': decision('A form has the same limits as the API, and the server of the client checks these limits.'),
   'PG-23': decision(
-    'Before the client uses an id from its own address in an address of the API, it checks and encodes the id.',
+    'If an address of the client contains an id, the client checks and encodes the id before using it in an API address.',
   ),
   'group-by-hand': should(
     decision('If the client cannot list the groups of the visitor, the form has a field for the id of a group.'),

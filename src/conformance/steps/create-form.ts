@@ -71,7 +71,7 @@ function fill({ controls }: Form, person: Person, name: string): Values {
   return { ...Object.fromEntries(typed), ...groupIn(controls, person) }
 }
 
-/** Returns the first control without choices whose name matches a pattern. Earlier patterns have precedence. */
+/** Returns the first control that has no choices and a matching name. Earlier patterns have precedence. */
 function typedField(controls: Control[], ...patterns: RegExp[]): Control | undefined {
   const typed = controls.filter(({ button, choices }) => !button && !choices)
   return patterns.map(pattern => typed.find(({ name }) => pattern.test(name))).find(field => field)

@@ -75,7 +75,7 @@ function toLabError(error: unknown): LabError {
     : new LabError(500, 'Internal Server Error')
 }
 
-// Describes what is wrong with a call, from the errors that Ajv found with the schema of the call.
+// Turns the errors that Ajv found when it checked a call against its schema into messages about the call.
 
 const mostUnknown = 10
 

@@ -16,7 +16,7 @@ const tagLength = 32
  */
 export const longestPassword = 1000
 
-/** The name of the source if the caller names none, for example when the sandbox seeds a user. */
+/** The default for `source`, for example when the sandbox seeds a user. */
 const ownWork = 'sandbox'
 
 export type Passwords = ReturnType<typeof createPasswords>

@@ -96,7 +96,7 @@ t.test(
 )
 
 t.test(
-  'PG-15: a replica that does not know the form finds the application in the list, and offers a new client secret',
+  'PG-15: if a form was already sent to another replica, a replica that has no record of it finds the created application in the list, and offers a new client secret',
   async t => {
     const test = await openForm(t)
     const { browser, platform, form, clock } = test

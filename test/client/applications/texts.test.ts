@@ -1,4 +1,4 @@
-// Tests that the pages for applications contain only words from the texts and from the API.
+// Tests that every word of the pages for applications comes from the product's texts or from the API.
 import t, { type Test } from 'tap'
 import { applications } from '../../../src/client/applications/applications.ts'
 import { applicationsTexts } from '../../../src/client/applications/texts.ts'
@@ -65,7 +65,7 @@ async function start(t: Test) {
 const client = { redirectUris: ['https://a.test/', 'https://b.test/'], defaultRedirectUri: 'https://a.test/' }
 const full = { name: 'Weather', description: 'Rain', webPageUrl: 'https://a.test/' }
 
-t.test('lists, details and notices contain only words from the texts and from the API', async t => {
+t.test('every word of the lists, details and notices comes from the product’s texts or from the API', async t => {
   const { api, shows, open, platform, browser } = await start(t)
   shows('an empty list', await open('/applications'))
   for (let index = 0; index < 60; index++) api.records.set(`app-${index}`, applicationRecord(`app-${index}`, full))
@@ -85,7 +85,7 @@ t.test('lists, details and notices contain only words from the texts and from th
   shows('forbidden', await open('/applications/app-1'))
 })
 
-t.test('forms and their error messages contain only words from the texts and from the API', async t => {
+t.test('every word of the forms and their error messages comes from the product’s texts or from the API', async t => {
   const { api, shows, open, platform, browser } = await start(t)
   const path = '/applications'
   const shown = await open('/applications/new')
@@ -137,26 +137,29 @@ t.test('forms and their error messages contain only words from the texts and fro
   shows('undecided', await browser.post(address, undecided))
 })
 
-t.test('the pages for this site’s own application contain only words from the texts and from the API', async t => {
-  const { api, shows, open, browser, platform } = await start(t)
-  api.records.set(clientId, applicationRecord(clientId, { name: 'Weather' }, { client }))
-  const get = () => ({ body: api.records.get(clientId) })
-  platform.answer(`GET /apps/v1/${clientId}`, get())
-  platform.answer(`POST /apps/v1/${clientId}/refreshSecret`, { status: 201, body: { clientSecret: 'secret' } })
-  platform.answer(`DELETE /apps/v1/${clientId}`, { status: 204, body: '' })
-  const here = `/applications/${clientId}`
-  shows('details', await open(here))
-  for (const action of ['secret', 'delete']) {
-    const path = `${here}/${action}`
-    const page = await open(path)
-    shows(action, page)
-    const form = readForm(page, path)
-    shows(`${action}, a wrong name`, await browser.post(path, { ...form, confirmation: 'Place' }))
-    const stranger = browser.copy()
-    stranger.cookies.clear()
-    shows(`${action}, a long draft`, await stranger.post(path, { ...form, confirmation: 'x '.repeat(3_000) }))
-    const done = await browser.post(path, { ...form, confirmation: 'Weather' })
-    t.equal(done.statusCode, 303)
-    shows(`${action}, done`, await open(`${done.headers.location}`))
-  }
-})
+t.test(
+  'every word of the pages for this site’s own application comes from the product’s texts or from the API',
+  async t => {
+    const { api, shows, open, browser, platform } = await start(t)
+    api.records.set(clientId, applicationRecord(clientId, { name: 'Weather' }, { client }))
+    const get = () => ({ body: api.records.get(clientId) })
+    platform.answer(`GET /apps/v1/${clientId}`, get())
+    platform.answer(`POST /apps/v1/${clientId}/refreshSecret`, { status: 201, body: { clientSecret: 'secret' } })
+    platform.answer(`DELETE /apps/v1/${clientId}`, { status: 204, body: '' })
+    const here = `/applications/${clientId}`
+    shows('details', await open(here))
+    for (const action of ['secret', 'delete']) {
+      const path = `${here}/${action}`
+      const page = await open(path)
+      shows(action, page)
+      const form = readForm(page, path)
+      shows(`${action}, a wrong name`, await browser.post(path, { ...form, confirmation: 'Place' }))
+      const stranger = browser.copy()
+      stranger.cookies.clear()
+      shows(`${action}, a long draft`, await stranger.post(path, { ...form, confirmation: 'x '.repeat(3_000) }))
+      const done = await browser.post(path, { ...form, confirmation: 'Weather' })
+      t.equal(done.statusCode, 303)
+      shows(`${action}, done`, await open(`${done.headers.location}`))
+    }
+  },
+)

@@ -147,17 +147,20 @@ t.test(
   },
 )
 
-t.test('a link from another site leads to a page that automatically opens the linked page', async t => {
-  const { browser, client, clock } = await buildTestClient(t, { scripts })
-  await signIn(browser)
-  const bounce = await browser.get('/page', { site: 'cross-site' })
-  t.equal(bounce.statusCode, 200)
-  t.equal(refreshTarget(bounce), '/page')
-  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
-  const stranger = new TestBrowser(client, publicUrl, clock.read)
-  t.equal(refreshTarget(await stranger.get('/page', { site: 'cross-site' })), '/page')
-  t.equal((await stranger.get('/page', { site: 'same-origin' })).statusCode, 302)
-})
+t.test(
+  'if a visitor follows a link from another site, the client first sends a short page, which automatically opens the requested page',
+  async t => {
+    const { browser, client, clock } = await buildTestClient(t, { scripts })
+    await signIn(browser)
+    const bounce = await browser.get('/page', { site: 'cross-site' })
+    t.equal(bounce.statusCode, 200)
+    t.equal(refreshTarget(bounce), '/page')
+    t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
+    const stranger = new TestBrowser(client, publicUrl, clock.read)
+    t.equal(refreshTarget(await stranger.get('/page', { site: 'cross-site' })), '/page')
+    t.equal((await stranger.get('/page', { site: 'same-origin' })).statusCode, 302)
+  },
+)
 
 t.test('the cookie that marks a finished login is short-lived, HttpOnly, Secure and Lax', async t => {
   const { browser } = await buildTestClient(t)

@@ -89,7 +89,7 @@ t.test('session data is kept when the session is renewed before it ends', async 
   t.equal(timesLoaded(), 1)
 })
 
-t.test('session data is kept when the session is renewed because the API refused the access token', async t => {
+t.test('if the API refuses the access token, the client renews the session and keeps the session data', async t => {
   const { browser, platform, timesLoaded, read, renewals } = await start(t)
   await signIn(browser)
   platform.answer('GET /things', (_request, response) => {

@@ -1,5 +1,5 @@
-// Tests a form with one field: the client shows the form, does what the form asks or refuses the form, and keeps the
-// typed text while the visitor signs in again.
+// Tests a form with one field: the client shows the form, and then carries it out or refuses it. If the visitor has to
+// sign in again, the client keeps the typed text.
 
 import t from 'tap'
 import { FieldError, PublicError } from '../../../src/client/errors.ts'

@@ -9,7 +9,7 @@ import { LoginError } from './login-error.ts'
 export type Registration = {
   /** The portal's public address, for browsers. This address is also the portal's issuer identifier (RFC 8414). */
   loginUrl: string
-  /** The portal's address for this server. */
+  /** The address at which this server reaches the portal. */
   loginInternalUrl: string
   clientId: string
   clientSecret: Secret

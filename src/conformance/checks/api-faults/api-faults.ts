@@ -361,7 +361,7 @@ export const apiFaults: CheckDefinition[] = [
     fix: 'Check only the JSON members that you show, and ignore all other members.',
     needs,
     async run(context) {
-      // An empty list has no application that could have unknown JSON members.
+      // The visitor needs an application: the fault adds its unknown JSON members to the applications in the list.
       const { page, empty, full } = await compareUnder(context, 'list-unknown-members')
       expect(
         page.status === full.status,

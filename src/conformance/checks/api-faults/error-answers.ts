@@ -24,7 +24,7 @@ const noListCall = 'the client does not ask the API for the list of applications
 
 const isCreation = ({ request: { method, url } }: LabStep) => method === 'POST' && /^\/apps\/v1(\?|$)/.test(url)
 
-/** Returns an error answer of the API. Its message makes it longer than 60 bytes. */
+/** Returns an error answer of the API. At one byte per second, its body takes more than a minute to arrive. */
 const errorAnswer = (status: number) => ({
   status,
   type: json,

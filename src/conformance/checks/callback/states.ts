@@ -206,7 +206,7 @@ async function expectStateUsedUp(context: CheckContext, ways: string[], origin: 
     const page = await followCallback(context, browser, context.url(pathname + search, origin))
     expect(
       (await context.codeExchanges()).length === before,
-      `${when}, the client exchanged another code for a callback with the same state.`,
+      `${when}, the client accepted a second callback with the same state, and exchanged its code.`,
       page,
     )
   }
@@ -401,7 +401,7 @@ export const states: CheckDefinition[] = [
       const page = await followCallback(context, browser, await context.authorize(start))
       expect(
         (await context.codeExchanges()).length === before,
-        'The client exchanged another code for a callback with the state of the finished login.',
+        'After a callback with the state of the finished login and a new code, the client exchanged this code.',
         page,
       )
     },
@@ -474,7 +474,7 @@ export const states: CheckDefinition[] = [
       const page = await followCallback(context, browser, await context.authorize(start))
       expect(
         (await context.codeExchanges()).length === 1,
-        'The client exchanged another code for a callback with the state of the finished login.',
+        'After a callback with the state of the finished login and a new code, the client exchanged this code.',
         page,
       )
     },
@@ -495,7 +495,7 @@ export const states: CheckDefinition[] = [
       const page = await followCallback(context, browser, context.url(pathname + search, context.settings.replica))
       expect(
         (await context.codeExchanges()).length === 1,
-        'The client exchanged another code for a callback with the state of the finished login.',
+        'After a callback with the state of the finished login and a new code, the client exchanged this code.',
         page,
       )
       await expectStateUsedUp(context, ['error', 'exchange', 'tokens'], context.settings.replica)

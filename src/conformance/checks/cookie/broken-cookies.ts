@@ -169,7 +169,7 @@ export const brokenCookies: CheckDefinition[] = [
     id: 'cookie-size-limit',
     title: 'The client sets no cookie that is longer than 4,096 bytes, not even by a few bytes',
     rule: 'CK-03',
-    why: 'Browsers count the name and the value of a cookie together. A client that counts only the value, or only the token before it is sealed, can set a cookie that is slightly too long. Browsers silently drop this cookie, and the login has no effect.',
+    why: 'Browsers count the name and the value of a cookie together. A client that checks the length of the value without the name, or the length of the token before sealing, can set a cookie that is slightly too long. Browsers silently drop this cookie, and the login has no effect.',
     fix: 'Before you set the cookie, check that its name and its sealed value together have at most 4,096 bytes.',
     async run(context) {
       const [short, long] = [1500, 2400]

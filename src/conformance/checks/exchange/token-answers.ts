@@ -66,7 +66,7 @@ const similarStates: [id: string, what: string, make: (state: string) => unknown
   ['space', 'has a space at its end', state => `${state} `],
   ['line-break', 'has a line break at its end', state => `${state}\n`],
   ['list', 'is a list that contains the right state', state => [state]],
-  ['true', 'is true', () => true],
+  ['true', 'is true instead of a string', () => true],
   ['zero', 'is the number 0', () => 0],
 ]
 
@@ -111,7 +111,7 @@ const lifetimes: [id: string, what: string, value?: unknown][] = [
   ['null', 'is null'],
   ['words', 'is a word'],
   ['text', 'is a number in quotes'],
-  ['true', 'is true'],
+  ['true', 'is true instead of a number'],
   ['negative', 'is negative'],
   ['zero', 'is zero'],
   ['fraction', 'is half a second'],

@@ -341,7 +341,7 @@ export const creating: CheckDefinition[] = [
       'If the platform has ended the session before a form arrives, the visitor sees the typed text again, or a message that the form was not processed',
     rule: 'PG-14',
     why: 'The cookies are still there, but the API and the portal refuse the tokens. If the client then only redirects to the login path, the visitor believes that the application was created.',
-    fix: 'If the API refuses the token and the renewal fails, answer the form in the same way as a form without a session. Show the form again with a message, or keep it until the visitor has signed in.',
+    fix: 'If the API refuses the token and the renewal fails, answer the form in the same way as a form without a session. Show the filled-in form again with a message. Or keep the form until the visitor has signed in, and then show it again.',
     needs,
     async run(context) {
       const typed = `Typed before the platform ended the session ${Date.now()}`

@@ -344,7 +344,7 @@ const lifetimes: [fault: string, what: string, options?: Record<string, unknown>
   ['null', 'is null'],
   ['words', 'is a word'],
   ['text', 'is a number in quotes'],
-  ['true', 'is true'],
+  ['true', 'is true instead of a number'],
   ['negative', 'is negative'],
   ['zero', 'is zero'],
   ['fraction', 'is half a second'],

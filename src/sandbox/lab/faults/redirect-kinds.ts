@@ -89,8 +89,8 @@ function hyphens(name: string): string {
 }
 
 /**
- * Makes a kind that changes the address of the redirect. The address is in a header. For a login without a browser, it
- * is in the body.
+ * Makes a kind of fault that changes the address of the redirect. The address is in a header. For a login without a
+ * browser, it is in the body.
  */
 function change(does: string, to: Change): Kind {
   return {

@@ -198,8 +198,8 @@ export function createLoginComparison() {
 }
 
 /**
- * If a client calls the API, renews or signs out, the browser must have received the session. The call that asks who
- * signed in does not prove this, because a client makes this call in the callback, before the browser gets the session.
+ * If a client calls the API, renews or signs out, the browser must have received the session. A step of the kind `me`
+ * does not prove this, because the client asks who signed in during the callback, before the browser gets the session.
  * After a fault a client should start the login again, so a login with a fault does not count as part of a loop.
  */
 function isUsed({ steps, leftOut }: Login): boolean {

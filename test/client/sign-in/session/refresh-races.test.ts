@@ -120,7 +120,7 @@ t.test('RF-04: a late renewal on another replica does not delete the new session
 })
 
 t.test(
-  'RF-04: if the renewal of a tab is refused, the tab still shows its page as long as the access token is valid',
+  'RF-04: if the portal refuses the renewal in one tab, this tab shows its page until the access token expires',
   async t => {
     const test = await buildSignedIn(t)
     const { browser, platform, clock } = test
