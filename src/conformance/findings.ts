@@ -103,11 +103,14 @@ export function isCallFor(step: LabStep, userId: string): boolean {
 /** Whether a visitor waits for this call of the client. Calls for metadata and revocations do not count. */
 export const isPlatformCall = ({ kind }: LabStep): boolean => ['api', 'me', 'exchange', 'refresh'].includes(kind)
 
-/** Describes a page without the query of its address. The evidence contains the whole address. */
-export function describePage({ url, status, trail }: Page): string {
-  const last = trail.at(-1)?.response
+/**
+ * Describes a page without the query of its address. The evidence contains the whole address. If the browser stopped
+ * the navigation, for example because of a Content-Security-Policy, the description contains the reason.
+ */
+export function describePage({ url, status, error }: Pick<Page, 'url' | 'status' | 'error'>): string {
   const address = url.replace(/\?.*$/s, '')
-  return last && 'error' in last ? `nothing (${last.error}) at ${address}` : `status ${status} at ${address}`
+  if (error === undefined) return `status ${status} at ${address}`
+  return status === 0 ? `nothing (${error}) at ${address}` : `status ${status} at ${address} (${error})`
 }
 
 function describe(what: Evidence): string[] {

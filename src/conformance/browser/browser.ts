@@ -310,7 +310,8 @@ function redirect(navigation: Navigation, { request, response }: HttpExchange): 
   const url = new URL(address, from)
   if (!/^https?:$/.test(url.protocol)) return `the answer redirects to ${url.protocol}`
   if (url.hash === '') url.hash = from.hash
-  if (navigation.form?.maySendForm(url, true) === false) return `form-action of the page forbids ${url.href}`
+  if (navigation.form?.maySendForm(url, true) === false)
+    return `the Content-Security-Policy of the page with the form forbids a redirect to ${url.origin}${url.pathname}, because form-action does not allow this address`
   const isKept = response.status >= 307 || navigation.method === 'GET' || navigation.method === 'HEAD'
   const becomesGet = !isKept && (response.status === 303 || navigation.method === 'POST')
   const policy = readReferrerPolicy(response.headers.get('referrer-policy'))

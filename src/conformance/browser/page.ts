@@ -8,6 +8,8 @@ export interface Link {
   url: string
   text: string
   rel: string[]
+  /** True if the link opens another tab. */
+  opensTab: boolean
   /** Set if the link has a referrer policy of its own. */
   policy: ReferrerPolicy | undefined
 }
@@ -72,7 +74,9 @@ function readLink(element: Element, base: string): Link[] {
   if (url === undefined || !/^https?:/.test(url)) return []
   const rel = (attribute(element, 'rel') ?? '').toLowerCase().split(/\s+/).filter(Boolean)
   const policy = rel.includes('noreferrer') ? 'no-referrer' : readReferrerPolicy(attribute(element, 'referrerpolicy'))
-  return [{ url, text: textOf(element), rel, policy }]
+  const target = (attribute(element, 'target') ?? '').toLowerCase()
+  const opensTab = !['', '_self', '_parent', '_top'].includes(target)
+  return [{ url, text: textOf(element), rel, opensTab, policy }]
 }
 
 /** Reads a refresh such as `0; url=/next`, in every format that browsers accept (HTML, 4.2.5.3). */

@@ -9,15 +9,8 @@ import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectServed, expectWithFix, fail, setCookiesOf } from '../../findings.ts'
 import { filledFields, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
-import {
-  attackersForm,
-  created,
-  type OpenForm,
-  openCreateForm,
-  secretOf,
-  submitCreate,
-} from '../../steps/create-form.ts'
-import { isOrdinary } from '../../steps/every-form.ts'
+import { attackersForm, created, openCreateForm, secretOf, submitCreate } from '../../steps/create-form.ts'
+import { expectTold, sendAfterEndedSession, sendWithoutSession } from '../../steps/ended-sessions.ts'
 import { credentialSecrets } from '../../steps/leaks.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
 import { readableTextsIn, readSetCookie } from '../../steps/set-cookies.ts'
@@ -327,12 +320,7 @@ export const creating: CheckDefinition[] = [
     async run(context) {
       const typed = `Typed before the session ended ${Date.now()}`
       const open = await openCreateForm(context, typed)
-      for (const { name } of open.browser.cookies.list(context.settings.client)) open.browser.cookies.delete(name)
-      const page = await open.browser.submit(open.page, open.form, open.values)
-      expectServed(page, `The form was answered with ${describePage(page)}.`)
-      if ((await created(context, open.person)).length > 0)
-        throw new NotApplicable('the form created an application. The check `create-no-session` reports this')
-      await expectTold(context, open, page, typed)
+      await expectTold(context, open.browser, await sendWithoutSession(context, open), typed, open.page.url)
     },
   },
   {
@@ -346,19 +334,7 @@ export const creating: CheckDefinition[] = [
     async run(context) {
       const typed = `Typed before the platform ended the session ${Date.now()}`
       const open = await openCreateForm(context, typed)
-      await context.order('create-401', { times: 20 })
-      await context.order('refresh-400', { times: 20, options: { error: 'invalid_grant' } })
-      const page = await open.browser.submit(open.page, open.form, open.values)
-      await context.platform.settle()
-      const isMet = context.timesMet('create-401') > 0
-      await context.dropFaults()
-      if (!isMet) throw new NotApplicable('the form creates no application. Another check reports this')
-      expectServed(page, `The form was answered with ${describePage(page)}.`)
-      if ((await created(context, open.person)).length > 0)
-        throw new NotApplicable(
-          'the form created an application. The check `create-session-ended-at-portal` reports this',
-        )
-      await expectTold(context, open, page, typed)
+      await expectTold(context, open.browser, await sendAfterEndedSession(context, open), typed, open.page.url)
     },
   },
   {
@@ -554,27 +530,4 @@ function adviceForForm(context: CheckContext, page: Page, calls: LabStep[]): str
   if (page.status >= 400)
     return `The client refused its own form with status ${page.status}. See the request in the evidence, and find out which check of the client refused it: Origin, Sec-Fetch-Site, a hidden token, or the fields.`
   return 'The client accepted the form, but did not call POST /apps/v1. Make this call before you answer the form.'
-}
-
-/**
- * Fails unless the answer to a form without a session keeps the typed text or says that the form was not processed.
- */
-async function expectTold(context: CheckContext, open: OpenForm, page: Page, typed: string): Promise<void> {
-  // If the browser was not sent to the portal, the answer itself must say that the form was not processed.
-  const isThroughPortal = page.trail.some(({ request }) => request.url.startsWith(context.platform.portalUrl))
-  if (!isThroughPortal) {
-    const isSilent =
-      page.status < 400 && !page.body.includes(typed) && (await isOrdinary(context, page, context.browser()))
-    expect(!isSilent, `The form was answered with ${describePage(page)}, which says nothing about the form.`, page)
-    return
-  }
-  if (page.url.startsWith(context.platform.portalUrl))
-    throw new Undecided('The portal asked for the password again, so the suite cannot follow the login.')
-  const later = await open.browser.newTab().visit(context.url(context.settings.create))
-  const hasForm = [page, later].some(one => one.forms.some(({ fields }) => fields.some(([, text]) => text === typed)))
-  expect(
-    hasForm || !(await isOrdinary(context, page, open.browser)),
-    `After the form, the client signed the visitor in and showed ${describePage(page)}. This page says nothing about the form, and the typed text is lost.`,
-    page,
-  )
 }

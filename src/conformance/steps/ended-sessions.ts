@@ -1,0 +1,100 @@
+// Sends forms after the session has ended, signs in again, and finds out whether the typed text is lost.
+import type { Browser, Going, Page } from '../browser/browser.ts'
+import type { Link } from '../browser/page.ts'
+import { NotApplicable, Undecided } from '../check.ts'
+import type { CheckContext } from '../context.ts'
+import { describePage, expect, expectServed, failWithFix } from '../findings.ts'
+import { created, type OpenForm } from './create-form.ts'
+import { isOrdinary } from './every-form.ts'
+import { isSame } from './sign-out.ts'
+
+/** Deletes the cookies of the client, as a browser does when they expire. */
+export function expireCookies({ settings }: CheckContext, browser: Browser): void {
+  for (const { name } of browser.cookies.list(settings.client)) browser.cookies.delete(name)
+}
+
+/** Sends the form after the cookies of the client have expired. Ends the check if the form creates an application. */
+export async function sendWithoutSession(context: CheckContext, open: OpenForm, going: Going = {}): Promise<Page> {
+  expireCookies(context, open.browser)
+  const page = await open.browser.submit(open.page, open.form, open.values, going)
+  expectServed(page, `The form was answered with ${describePage(page)}.`)
+  if ((await created(context, open.person)).length > 0)
+    throw new NotApplicable('the form created an application. The check `create-no-session` reports this')
+  return page
+}
+
+/**
+ * Sends the form after the platform has ended the session: the API and the portal refuse the tokens. Ends the check if
+ * the form creates an application.
+ */
+export async function sendAfterEndedSession(context: CheckContext, open: OpenForm): Promise<Page> {
+  await context.order('create-401', { times: 20 })
+  await context.order('refresh-400', { times: 20, options: { error: 'invalid_grant' } })
+  const page = await open.browser.submit(open.page, open.form, open.values)
+  await context.platform.settle()
+  const isMet = context.timesMet('create-401') > 0
+  await context.dropFaults()
+  if (!isMet) throw new NotApplicable('the form creates no application. Another check reports this')
+  expectServed(page, `The form was answered with ${describePage(page)}.`)
+  if ((await created(context, open.person)).length > 0)
+    throw new NotApplicable('the form created an application. The check `create-session-ended-at-portal` reports this')
+  return page
+}
+
+/** Whether a field of a form on the page contains exactly this text. */
+export const isInForm = ({ forms }: Page, typed: string): boolean =>
+  forms.some(({ fields }) => fields.some(([, text]) => text === typed))
+
+/** The links of the page that lead to the login path of the client. */
+export const signInLinks = ({ settings, url }: CheckContext, { links }: Page): Link[] =>
+  links.filter(link => isSame(link.url, url(settings.login)))
+
+/**
+ * Signs in as a visitor does after the client has answered a form: if the answer redirects to the portal, the browser
+ * follows the redirect. Otherwise the visitor follows `link`, or opens the login path. The visitor still has a session
+ * at the portal. `answer`: opened by this tab, and stopped before the portal.
+ */
+export async function signInAfter(context: CheckContext, tab: Browser, answer: Page, link?: Link): Promise<Page> {
+  const landed = answer.stoppedAt
+    ? await tab.goOn(answer)
+    : await tab.visit(link ?? context.url(context.settings.login), link && { from: answer })
+  if (context.isPortal(new URL(landed.url)))
+    throw new Undecided('The portal asked for the password again, so the suite cannot follow the login.')
+  return landed
+}
+
+/**
+ * Fails unless the answer to a form without a session keeps the typed text or says that the form was not processed.
+ * `formPage`: the address of the page that contains the form.
+ */
+export async function expectTold(
+  context: CheckContext,
+  browser: Browser,
+  page: Page,
+  typed: string,
+  formPage: string,
+): Promise<void> {
+  // The browser stays on the page with the form, and the visitor sees no answer.
+  if (page.error?.includes('Content-Security-Policy'))
+    failWithFix(
+      'Answer the form with a page. Or allow the address in form-action: browsers apply form-action also to the redirects that follow a form.',
+      `The form was answered with ${describePage(page)}. The visitor sees no answer to the form.`,
+      page,
+    )
+  // If the browser was not sent to the portal, the answer itself must say that the form was not processed.
+  const isThroughPortal = page.trail.some(({ request }) => context.isPortal(new URL(request.url)))
+  if (!isThroughPortal) {
+    const isSilent =
+      page.status < 400 && !page.body.includes(typed) && (await isOrdinary(context, page, context.browser()))
+    expect(!isSilent, `The form was answered with ${describePage(page)}, which says nothing about the form.`, page)
+    return
+  }
+  if (context.isPortal(new URL(page.url)))
+    throw new Undecided('The portal asked for the password again, so the suite cannot follow the login.')
+  const later = await browser.newTab().visit(formPage)
+  expect(
+    [page, later].some(one => isInForm(one, typed)) || !(await isOrdinary(context, page, browser)),
+    `After the form, the client signed the visitor in and showed ${describePage(page)}. This page says nothing about the form, and the typed text is lost.`,
+    page,
+  )
+}
