@@ -10,6 +10,7 @@ import type { Result } from '../../src/conformance/result.ts'
 import { type Behaviour, correct } from './clients/behaviour.ts'
 import { answerWith, bodyWith, exchangeWith, headersWith, readable } from './clients/changes.ts'
 import { buildClient } from './clients/client.ts'
+import { withDrafts } from './clients/drafts.ts'
 import { metadataReader } from './clients/mistakes/metadata.ts'
 import { mistakes } from './clients/mistakes.ts'
 import { buildOtherClient, otherClientOptions } from './clients/other-client.ts'
@@ -45,6 +46,39 @@ t.test('if the API refuses a form, the advice in `fix` does not mention the refe
   t.match(result, { verdict: 'failed', fix: 'The API refused the call with status 422' })
   t.notMatch(result?.fix, 'no-referrer')
 })
+
+t.test(
+  "if the Content-Security-Policy stops a form's redirect to the portal, the reason and the fix say so",
+  async t => {
+    const { change } = mistakes.find(({ name }) => name === 'form-without-a-session-leads-to-the-login')!
+    const { 'create-no-session-says-so': result } = await judge(change, 'create-no-session-says-so')
+    t.match(result, {
+      verdict: 'failed',
+      reason: /the Content-Security-Policy of the page with the form forbids a redirect to/,
+      fix: /form-action/,
+    })
+  },
+)
+
+const pageWithLinkBack = (_answer: Answer, form: string) => ({
+  status: 200,
+  headers: { 'content-type': 'text/html; charset=utf-8' },
+  body: `<p>Your session has ended. We keep what you typed.</p><a href="/login">Sign in</a> <a href="/login?returnTo=${form}">Sign in, and back to the form</a>`,
+})
+
+for (const [what, change] of [
+  ['redirects to the login path', withDrafts()],
+  ['answers with a page that links back to the form', withDrafts({ afterKeeping: pageWithLinkBack })],
+] as const)
+  t.test(`if a client keeps a form in a cookie during a login, and ${what}, no check of the draft fails`, async t => {
+    const results = await judge(
+      change,
+      ...['create-no-session', 'create-no-session-says-so', 'create-ended-session-says-so', 'next-visitor-draft'],
+      ...['create-no-session-long', 'create-ended-session-long', 'edit-no-session-long', 'forms-no-session-says-so'],
+      ...['create-draft-once', 'create-sign-in-leads-back', 'edit-overtaken-draft', 'forms-no-session'],
+    )
+    for (const { id, verdict, reason } of Object.values(results)) t.equal(verdict, 'passed', `${id}: ${reason}`)
+  })
 
 t.test('if the API refuses every creation, no check says that the API has created an application', async t => {
   const { 'create-once-after-failure': result } = await judge(

@@ -548,6 +548,12 @@ export const applications = {
   'PG-14': decision(
     'When a form arrives after the session has ended, the client creates nothing and tells the visitor that nothing was created.',
   ),
+  'draft-once': should(decision('If the client keeps a form during a login, it shows the typed text only once.')),
+  'sign-in-leads-back': should(
+    decision(
+      'If a form arrives after the session has ended and the client keeps the typed text, the sign-in link leads back to this text, or opens in a new tab.',
+    ),
+  ),
   'PG-16': decision('When a visitor reloads the page after a successful form, nothing is created or changed again.'),
   // Only a SHOULD: a client that shows a new secret in the answer to the form need not keep this secret anywhere.
   'redirect-after-form': should(decision('The client answers a successful form with a redirect, not with a page.')),

@@ -86,6 +86,32 @@ export function isOfClient({ settings, url }: CheckContext, address: string): bo
   return !others.some(path => isSame(address, url(path)))
 }
 
+/** Changes the name of the application at the API, as another member of the group does. */
+export async function changeName(context: CheckContext, application: OwnApplication, name: string): Promise<void> {
+  await changeAtApi(context, application, { name })
+}
+
+/** Changes the application at the API, as another member of the group does. */
+export async function changeAtApi(
+  { platform }: CheckContext,
+  { person, id }: OwnApplication,
+  fields: { name: string; description?: string },
+): Promise<void> {
+  const data = { ...fields, redirectUris: redirectUri }
+  const { statusCode } = await platform.callApi(await platform.tokenOf(person), 'PUT', `/apps/v1/${id}`, data)
+  if (statusCode !== 200) throw new Error('The API refused the change.')
+}
+
+/** Returns the name that the application has at the API. */
+export async function readName(context: CheckContext, application: OwnApplication): Promise<string> {
+  return (await readAtApi(context, application)).name
+}
+
+export async function readAtApi({ platform }: CheckContext, { person, id }: OwnApplication) {
+  const answer = await platform.callApi(await platform.tokenOf(person), 'GET', `/apps/v1/${id}`)
+  return answer.json<{ data: { name: string; description: string } }>().data
+}
+
 /**
  * Finds the form that changes the application. This form contains the redirect URIs of the application. Ends the check
  * if no page has such a form.

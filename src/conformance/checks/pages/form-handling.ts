@@ -10,11 +10,15 @@ import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectWithFix, fail, isPlatformCall } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
 import {
+  changeAtApi,
+  changeName,
   nameField,
   type OwnApplication,
   openEditForm,
   openPagesAbout,
   openWithApplication,
+  readAtApi,
+  readName,
   typedInto,
 } from '../../steps/application-pages.ts'
 import { makeGroup } from '../../steps/applications.ts'
@@ -460,17 +464,17 @@ export const formHandling: CheckDefinition[] = [
       if (field === undefined) throw new NotApplicable('the form for changes has no field for the description')
       const save = (from: Page, one: Form, name: string) =>
         application.browser.newTab().submit(from, one, { [nameField(one)]: name })
-      await change(context, application, { name: 'Weather of conformance', description: others })
+      await changeAtApi(context, application, { name: 'Weather of conformance', description: others })
       await leaveOutEtag(context, application)
       const late = await save(page, form, 'Late change of an old form')
       await context.platform.settle()
-      const stored = await readData(context, application)
+      const stored = await readAtApi(context, application)
       await leaveOutEtag(context, application)
       // A new form must still work. Otherwise the client may have refused the old form for another reason.
       const fresh = await openEditForm(context, application)
       await save(fresh.page, fresh.form, 'Changed by a new form')
       await context.platform.settle()
-      if ((await readData(context, application)).name !== 'Changed by a new form')
+      if ((await readAtApi(context, application)).name !== 'Changed by a new form')
         throw new NotApplicable('the form for changes saves nothing if the API sends no ETag')
       expect(
         stored.name === 'Weather of conformance' && stored.description === others,
@@ -582,21 +586,6 @@ async function expectLongAddresses(context: CheckContext, browser: Browser, pers
   )
 }
 
-async function changeName(context: CheckContext, application: OwnApplication, name: string): Promise<void> {
-  await change(context, application, { name })
-}
-
-async function change(
-  context: CheckContext,
-  { person, id }: OwnApplication,
-  fields: { name: string; description?: string },
-): Promise<void> {
-  const token = await context.platform.tokenOf(person)
-  const data = { ...fields, redirectUris: 'https://made.example/callback' }
-  const { statusCode } = await context.platform.callApi(token, 'PUT', `/apps/v1/${id}`, data)
-  if (statusCode !== 200) throw new Error('The API refused the change.')
-}
-
 /**
  * From now on, the API answers the client's reads of this application with the present values of the application, and
  * without an ETag.
@@ -607,14 +596,4 @@ async function leaveOutEtag(context: CheckContext, { person, id }: OwnApplicatio
   const { body } = await context.platform.callApi(token, 'GET', `/apps/v1/${id}`)
   const type = 'application/json; charset=utf-8'
   await context.order('get-answer', { times: 'always', options: { status: 200, body, type } })
-}
-
-async function readName(context: CheckContext, application: OwnApplication): Promise<string> {
-  return (await readData(context, application)).name
-}
-
-async function readData(context: CheckContext, { person, id }: OwnApplication) {
-  const token = await context.platform.tokenOf(person)
-  const answer = await context.platform.callApi(token, 'GET', `/apps/v1/${id}`)
-  return answer.json<{ data: { name: string; description: string } }>().data
 }

@@ -16,6 +16,7 @@ import { readSetCookie } from '../../steps/set-cookies.ts'
 import { tokensOf } from '../../tokens.ts'
 import { changing } from './changing.ts'
 import { creating } from './creating.ts'
+import { drafts } from './drafts.ts'
 import { errorHeaders } from './error-headers.ts'
 import { everyForm } from './every-form.ts'
 import { everyPage } from './every-page.ts'
@@ -423,6 +424,7 @@ export const pages: CheckDefinition[] = [
     },
   },
   ...creating,
+  ...drafts,
   ...changing,
   ...typedValues,
   ...slowValues,

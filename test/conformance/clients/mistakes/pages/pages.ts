@@ -8,6 +8,7 @@ import { page, signOutForm } from '../../pages.ts'
 import { cookieOf } from '../../requests.ts'
 import { changing } from './changing.ts'
 import { creating } from './creating.ts'
+import { drafts } from './drafts.ts'
 import { errorHeaders } from './error-headers.ts'
 import { everyForm } from './every-form.ts'
 import { everyPage } from './every-page.ts'
@@ -193,6 +194,7 @@ export const pages: Mistake[] = [
   }),
   ...pageTexts,
   ...creating,
+  ...drafts,
   ...changing,
   ...typedValues,
   ...slowValues,
