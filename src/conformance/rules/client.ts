@@ -721,6 +721,11 @@ export const failures = {
   'DO-14': decision(
     'A page causes at most two calls to the platform, including a renewal. A form causes at most two calls to the API, and a renewal if a renewal is due. A login makes one exchange and at most two other calls to the portal. The page about the platform lists the exceptions.',
   ),
+  'missing-values': should(
+    decision(
+      'If a value is missing from an answer of the platform, or has the wrong type, no page shows a word such as `undefined`, `null` or `NaN` in its place.',
+    ),
+  ),
   'unknown-members': decision('The client ignores unknown fields in an answer of the API.'),
   'stays-up': decision('The client answers every request with a page and keeps running.'),
 } satisfies Record<string, Rule>

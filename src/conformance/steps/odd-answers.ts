@@ -21,9 +21,13 @@ const answer = (what: string, status: number, body: string): OddAnswer => ({
 })
 
 /** Retry-After can be a number of seconds or a date (RFC 9110, 10.2.3), and some servers send other texts. */
-const pauses: OddAnswer[] = ['Wed, 21 Oct 2037 07:28:00 GMT', 'soon', '-5', '1.5', '99999999999999999999'].map(
-  retryAfter => ({ what: `the Retry-After ${retryAfter}`, kind: '503', options: { retryAfter } }),
-)
+export const oddPauses = ['Wed, 21 Oct 2037 07:28:00 GMT', 'soon', '-5', '1.5', '99999999999999999999']
+
+const pauses: OddAnswer[] = oddPauses.map(retryAfter => ({
+  what: `the Retry-After ${retryAfter}`,
+  kind: '503',
+  options: { retryAfter },
+}))
 
 /** Answers that replace the portal's errors. None of them says that a refresh token is invalid. */
 export const oddPortalAnswers: OddAnswer[] = [

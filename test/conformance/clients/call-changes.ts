@@ -131,3 +131,23 @@ export async function askPortal(visit: Visit, form: URLSearchParams): Promise<Re
   if (status !== 200) throw new Refusal(502, `The portal said: ${answer.error_description}`)
   return answer
 }
+
+/** If a call that `isMet` selects fails with a Retry-After, the page shows this value as a number of seconds. */
+export function showsPauseAsNumber(isMet: (call: Call) => boolean): Partial<Behaviour> {
+  const pauses = new WeakMap<Visit['setCookies'], string>()
+  return {
+    send(visit, request) {
+      if (!isMet(request)) return correct.send(visit, request)
+      const readBody: Behaviour['readBody'] = (response, most) => {
+        const pause = response.headers.get('retry-after')
+        if (pause !== null) pauses.set(visit.setCookies, pause)
+        return correct.readBody(response, most)
+      }
+      return correct.send({ ...visit, behaviour: { ...visit.behaviour, readBody } }, request)
+    },
+    wordsFor(error, visit) {
+      const pause = pauses.get(visit.setCookies)
+      return pause === undefined ? correct.wordsFor(error, visit) : `Please try again in ${Number(pause)} seconds.`
+    },
+  }
+}

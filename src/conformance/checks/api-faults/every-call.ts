@@ -26,7 +26,8 @@ import {
 } from '../../steps/every-form.ts'
 import { expectOwnHeaders, foreignHeaders } from '../../steps/foreign-headers.ts'
 import { expectAnswer, shownIn, visitUnder } from '../../steps/list-page.ts'
-import { shownText, showsInside } from '../../steps/page-content.ts'
+import { missingValueOn } from '../../steps/missing-values.ts'
+import { showsInside } from '../../steps/page-content.ts'
 import { redirectAway } from '../../steps/redirect-trap.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
 
@@ -150,19 +151,12 @@ const forbidden = {
   fix: 'Renew the tokens or offer the login only after a 401 answer. After a 403 answer, show a page that says that the visitor lacks the permission.',
 } as const
 
-/** Words that programs write in place of a missing value. */
-const missingValues = /(?<![\w-])(undefined|null|None|nil|NaN|\[object Object\])(?![\w-])/
-
-/** Fails if the page shows one of these words, but no page from `usual` shows the same word. */
+/** Fails if the page shows a word such as `undefined`, but no page from `usual` shows the same word. */
 async function expectNothingInvented(page: Page, usual: () => Promise<Page[]>): Promise<void> {
-  const wordIn = (one: Page) =>
-    missingValues.exec(
-      [shownText(one), ...one.forms.flatMap(({ fields }) => fields.map(([, value]) => value))].join('\n'),
-    )?.[1]
-  const word = wordIn(page)
+  const word = missingValueOn(page)
   if (word === undefined) return
   const usualPages = await usual()
-  if (usualPages.some(one => one.status >= 400 || wordIn(one) === word)) return
+  if (usualPages.some(one => one.status >= 400 || missingValueOn(one) === word)) return
   fail(`The page shows “${word}” in place of a value that is missing from the API's answer.`, page)
 }
 

@@ -9,6 +9,7 @@ import { sendBytes } from '../../raw-connection.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { isCreation, openCreateForm, openFormIn } from '../../steps/create-form.ts'
 import { compareUnder, expectAnswer, expectFittingAnswer, listCalls, visitUnder } from '../../steps/list-page.ts'
+import { oddPausePage } from '../../steps/missing-values.ts'
 import { oddApiAnswers } from '../../steps/odd-answers.ts'
 import { requestText } from '../../steps/raw.ts'
 import { expectBack } from '../../steps/renewals.ts'
@@ -153,6 +154,28 @@ export const manyFailures: CheckDefinition[] = [
       }
     },
   },
+  oddPausePage({
+    place: 'list',
+    call: 'the call for the list',
+    needs,
+    async meet(context, failure, options) {
+      return (await visitUnder(context, `list-${failure}`, options)).page
+    },
+  }),
+  oddPausePage({
+    place: 'create',
+    call: 'the call that creates an application',
+    needs: ['page', 'create'],
+    async meet(context, failure, options) {
+      const { browser, page, form, values } = await openCreateForm(context)
+      await context.order(`create-${failure}`, { times: 5, options })
+      const answer = await browser.submit(page, form, values)
+      await context.platform.settle()
+      if (context.timesMet(`create-${failure}`) === 0)
+        throw new NotApplicable('the form creates no application. Another check reports this')
+      return answer
+    },
+  }),
   {
     id: 'list-failed-few-calls',
     title: 'When the call for the list fails, the client repeats it at most once for one request of the visitor',

@@ -6,6 +6,7 @@ import { describePage, expect } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { failurePages } from '../../steps/failure-pages.ts'
 import { expectCallEnds } from '../../steps/hanging-calls.ts'
+import { oddPausePage } from '../../steps/missing-values.ts'
 import { oddPortalAnswers } from '../../steps/odd-answers.ts'
 import { isBareFailure, runsScript } from '../../steps/page-content.ts'
 import { rareRedirects, redirectAway, requestAtTrap } from '../../steps/redirect-trap.ts'
@@ -229,6 +230,13 @@ export const portalFaults: CheckDefinition[] = [
       await expectAlive(context)
     },
   },
+  oddPausePage({
+    place: 'exchange',
+    call: 'the exchange',
+    async meet(context, failure, options) {
+      return (await loginUnder(context, `exchange-${failure}`, options)).page
+    },
+  }),
   ...retries,
   ...slowErrors,
   {

@@ -4,6 +4,7 @@ import { type CheckDefinition, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { oddPausePage } from '../../steps/missing-values.ts'
 import { oddPortalAnswers } from '../../steps/odd-answers.ts'
 import { isBareFailure } from '../../steps/page-content.ts'
 import { expectBack, renewNow, renewUnder } from '../../steps/renewals.ts'
@@ -224,6 +225,16 @@ export const failures: CheckDefinition[] = [
       }
     },
   },
+  oddPausePage({
+    place: 'refresh',
+    call: 'a renewal',
+    needs,
+    async meet(context, failure, options) {
+      const { browser, person } = await context.signedIn()
+      await context.platform.endAccessTokens(person)
+      return (await renewNow(context, { browser, person }, `refresh-${failure}`, options, 1)).page
+    },
+  }),
   {
     id: 'refresh-failed-page',
     title: 'If a renewal fails, the visitor gets a page of the client',

@@ -1,6 +1,6 @@
 // Clients that wrongly handle a wrong, slow or missing answer of the portal to the exchange.
 import { type Behaviour, correct } from '../behaviour.ts'
-import { askPortal, crashing, deadlineOfHeaders, unlimited } from '../call-changes.ts'
+import { askPortal, crashing, deadlineOfHeaders, showsPauseAsNumber, unlimited } from '../call-changes.ts'
 import { notCaught } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { type Call, call, isRecord } from '../platform.ts'
@@ -150,6 +150,11 @@ export const portalFaults: Mistake[] = [
     crashing(({ url }, answer, status) => {
       if (url.endsWith('/api/exchangeToken') && status >= 400) (answer as PortalError).error.toUpperCase()
     }),
+  ),
+  mistake(
+    'pause-of-the-exchange-is-a-number',
+    'exchange-retry-after-odd',
+    showsPauseAsNumber(({ body }) => body?.includes('grant_type=authorization_code') ?? false),
   ),
   mistake(
     'exchange-tried-again',

@@ -1,9 +1,10 @@
 // Clients that renew a session wrongly: with a wrong request, too often, or without keeping the new tokens.
 import { type Behaviour, correct } from '../behaviour.ts'
+import { showsPauseAsNumber } from '../call-changes.ts'
 import { contentOf, crashingRenewal, hashOf, renewing } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { callPortal, isRecord } from '../platform.ts'
-import { isApplication, isCallback } from '../requests.ts'
+import { isApplication, isCallback, isRenewal } from '../requests.ts'
 import { PlatformError, Refusal, type Tokens, type Visit } from '../visit.ts'
 
 /** Whether a 401 answer causes this renewal. In that case, the session has not yet expired by the clock. */
@@ -388,6 +389,7 @@ export const renewal: Mistake[] = [
       return correct.renew({ ...visit, behaviour }, refreshToken)
     },
   }),
+  mistake('pause-of-a-renewal-is-a-number', 'refresh-retry-after-odd', showsPauseAsNumber(isRenewal)),
   mistake('failed-renewal-is-a-bare-failure', 'refresh-failed-page', {
     ...crashingRenewal,
     async aroundRequest(_visit, next) {

@@ -1,6 +1,6 @@
 // Clients that handle the usual failures of the API, but not rare statuses, many failed calls, or calls that hang.
 import { type Behaviour, correct } from '../../behaviour.ts'
-import { crashing } from '../../call-changes.ts'
+import { crashing, showsPauseAsNumber } from '../../call-changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import type { Call } from '../../platform.ts'
 import { isCreation, isList, isOfApi, isRenewal } from '../../requests.ts'
@@ -80,6 +80,8 @@ export const manyFailures: Mistake[] = [
       if (isOfApi(request) && status >= 400) textsIn(answer)
     }),
   ),
+  mistake('pause-of-the-list-is-a-number', 'list-retry-after-odd', showsPauseAsNumber(isList)),
+  mistake('pause-of-a-creation-is-a-number', 'create-retry-after-odd', showsPauseAsNumber(isCreation)),
   mistake(
     'list-asked-for-four-times',
     'list-failed-few-calls',
