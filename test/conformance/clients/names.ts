@@ -37,12 +37,18 @@ export const withNameInMemory = (
   }),
 })
 
+interface Person {
+  firstName?: unknown
+  lastName?: unknown
+}
+
 /**
  * Makes a client that shows the name of the visitor on the page with the list. `read` returns the name after an
- * exchange.
+ * exchange. `nameOf` makes the name from the answer of the portal.
  */
 export function withNameInCookie(
   read: (visit: Visit, ask: () => Promise<string>) => Promise<string | undefined>,
+  nameOf = ({ firstName }: Person): string => String(firstName),
 ): Partial<Behaviour> {
   const cookie = '__Host-name'
   return {
@@ -55,7 +61,7 @@ export function withNameInCookie(
           signal: AbortSignal.timeout(1000),
         })
         if (answer.status !== 200) throw new PlatformError(answer.status)
-        return String(((await answer.json()) as { firstName?: unknown }).firstName)
+        return nameOf((await answer.json()) as Person)
       }
       const name = await read(visit, ask)
       if (name !== undefined)

@@ -1,11 +1,13 @@
 // Checks how the client asks the portal for the visitor's name. The name is only for display, so a failure of this
 // request must not break a login or a page.
+import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, setCookiesOf, waitedMs } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { expectOwnHeaders, foreignHeaders, foreignHeadersRule } from '../../steps/foreign-headers.ts'
 import { expectAnswer } from '../../steps/list-page.ts'
+import { expectNoMissingValue } from '../../steps/missing-values.ts'
 import { runsScript } from '../../steps/page-content.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
 import { visitPage } from '../../steps/sessions.ts'
@@ -32,6 +34,20 @@ const failures: [fault: string, options?: Record<string, unknown>][] = [
   ...['{}', '[]', '"name"', '{"firstName":null,"lastName":null}', '{"firstName":5,"lastName":{"a":1}}'].map(
     (body): [string, Record<string, unknown>] => ['me-answer', { status: 200, body, type: json }],
   ),
+]
+
+/** Answers with no name, or with only a part of a name. */
+const incomplete: [fault: string, options?: Record<string, unknown>][] = [
+  ['me-403'],
+  ['me-500'],
+  ['me-not-an-object'],
+  ...[
+    '{}',
+    '{"firstName":"Ada"}',
+    '{"lastName":"Lovelace"}',
+    '{"firstName":null,"lastName":null}',
+    '{"firstName":"Ada","lastName":{"a":1}}',
+  ].map((body): [string, Record<string, unknown>] => ['me-answer', { status: 200, body, type: json }]),
 ]
 
 /** Names that some clients cannot write into a cookie, a header or a database. */
@@ -102,6 +118,28 @@ export const name: CheckDefinition[] = [
           page,
           ...steps,
         )
+      }
+    },
+  },
+  {
+    id: 'name-incomplete',
+    title:
+      'If the portal does not send the name of the visitor, or sends only a part of it, no page shows a word such as “undefined” in its place',
+    rule: 'missing-values',
+    why: 'A client that joins the first and the last name without a check greets the visitor as “undefined undefined”.',
+    fix: 'Use only the parts of the name that are texts. If there are none, show the id of the visitor, or nothing.',
+    needs,
+    longestMs: 90_000,
+    async run(context) {
+      await needsName(context)
+      const usual = await visitAll(context, (await context.signedIn()).browser)
+      for (const [fault, options = {}] of incomplete) {
+        const { browser, callback } = await beginLogin(context)
+        await context.order(fault, { times: 'always', options })
+        const landed = await followCallback(context, browser, callback)
+        const pages = [landed, ...(await visitAll(context, browser))]
+        await context.dropFaults()
+        for (const page of pages) expectNoMissingValue(page, usual, `With ${describeFault(fault, options)}`)
       }
     },
   },
@@ -393,6 +431,14 @@ export const name: CheckDefinition[] = [
     },
   },
 ]
+
+/** Opens the page behind the login, the start page and the page with the form for a new application. */
+async function visitAll({ settings, url }: CheckContext, browser: Browser): Promise<Page[]> {
+  const pages = []
+  for (const path of new Set([settings.page, '/', settings.create]))
+    if (path !== '') pages.push(await browser.newTab().visit(url(path)))
+  return pages
+}
 
 /** The options of a fault that gives the visitor of the check this name. */
 async function personAs(context: CheckContext, firstName: string, lastName: string): Promise<Record<string, unknown>> {

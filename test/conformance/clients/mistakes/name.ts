@@ -82,6 +82,14 @@ export const name: Mistake[] = [
     return (person as { firstName: string }).firstName.trim()
   }),
   atLogin('login-fails-without-the-name', 'name-failures-login', readName),
+  mistake(
+    'parts-of-the-name-joined',
+    'name-incomplete',
+    withNameInCookie(
+      (_, ask) => ask().catch(() => undefined),
+      ({ firstName, lastName }) => `${firstName} ${lastName}`,
+    ),
+  ),
   inCookie('name-in-a-cookie-unencoded', 'name-odd', text => text),
   inCookie('long-name-in-a-cookie', 'name-long-cookie', encodeURIComponent),
   atLogin('login-refused-because-of-a-long-name', 'name-long', async (visit, session) => {
