@@ -103,3 +103,9 @@ export function shownIn(page: Page, without = ''): string {
     .replace(/\s+/g, ' ')
     .trim()
 }
+
+/** Whether each word of the text also occurs in the other text. */
+export function addsNoWord(text: string, other: string): boolean {
+  const known = new Set(other.split(' '))
+  return text.split(' ').every(word => known.has(word))
+}

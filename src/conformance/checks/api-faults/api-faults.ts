@@ -21,6 +21,7 @@ import { rareRedirects, redirectAway, requestAtTrap } from '../../steps/redirect
 import { errorAnswers } from './error-answers.ts'
 import { everyCallRows } from './every-call.ts'
 import { manyFailures } from './many-failures.ts'
+import { refusedForms } from './refused-forms.ts'
 
 const needs = ['page' as const]
 
@@ -495,6 +496,7 @@ export const apiFaults: CheckDefinition[] = [
   ...everyCallRows,
   ...errorAnswers,
   ...manyFailures,
+  ...refusedForms,
 ]
 
 /** Returns a check that judges all calls that the client makes while a visitor uses pages and forms. */

@@ -25,7 +25,7 @@ import {
   sendFormsUnder,
 } from '../../steps/every-form.ts'
 import { expectOwnHeaders, foreignHeaders } from '../../steps/foreign-headers.ts'
-import { expectAnswer, shownIn, visitUnder } from '../../steps/list-page.ts'
+import { addsNoWord, expectAnswer, shownIn, visitUnder } from '../../steps/list-page.ts'
 import { missingValueOn } from '../../steps/missing-values.ts'
 import { showsInside } from '../../steps/page-content.ts'
 import { redirectAway } from '../../steps/redirect-trap.ts'
@@ -244,12 +244,6 @@ const isAbout = (page: Page, id: string, name: string) =>
 
 const hasFormsOf = (page: Page, known: Page) =>
   page.url === known.url && formAddresses(known).every(action => formAddresses(page).includes(action))
-
-/** Whether each word of the text also occurs in the other text. */
-function addsNoWord(text: string, other: string): boolean {
-  const known = new Set(other.split(' '))
-  return text.split(' ').every(word => known.has(word))
-}
 
 const noGroups = 'the form does not ask the API for groups'
 export const noCreation = 'the form creates no application. Another check reports this'

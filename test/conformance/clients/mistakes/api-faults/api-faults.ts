@@ -10,6 +10,7 @@ import { PlatformError, type Visit } from '../../visit.ts'
 import { errorAnswers } from './error-answers.ts'
 import { everyCall } from './every-call.ts'
 import { manyFailures } from './many-failures.ts'
+import { refusedForms } from './refused-forms.ts'
 
 type Item = { '@id': string; data: { name: string; webPageUrl: string } }
 
@@ -318,4 +319,5 @@ export const apiFaults: Mistake[] = [
   ...everyCall,
   ...errorAnswers,
   ...manyFailures,
+  ...refusedForms,
 ]
