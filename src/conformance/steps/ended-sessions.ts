@@ -41,9 +41,9 @@ export async function sendAfterEndedSession(context: CheckContext, open: OpenFor
   return page
 }
 
-/** Whether a field of a form on the page contains exactly this text. */
+/** Whether a field of a form on the page contains this text, and no other text. */
 export const isInForm = ({ forms }: Page, typed: string): boolean =>
-  forms.some(({ fields }) => fields.some(([, text]) => text === typed))
+  forms.some(({ fields }) => fields.some(([, text]) => text.trim() === typed))
 
 /** The links of the page that lead to the login path of the client. */
 export const signInLinks = ({ settings, url }: CheckContext, { links }: Page): Link[] =>

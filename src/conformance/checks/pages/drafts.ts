@@ -42,7 +42,8 @@ const longText = (start: string) =>
 /** Values that are too long for a cookie: a long redirect URI, and a long description if the form has this field. */
 function longValues({ controls }: Form): Values {
   const typed = controls.filter(({ type, choices }) => type !== 'hidden' && type !== 'button' && !choices)
-  const redirect = typed.find(({ name }) => /redirect_?uri/i.test(name))
+  const redirect =
+    typed.find(({ name }) => /^redirect_?uris?$/i.test(name)) ?? typed.find(({ name }) => /redirect_?uri/i.test(name))
   const description = typed.find(({ name }) => /desc/i.test(name))
   return {
     ...(redirect && { [redirect.name]: longText('https://long.example/') }),
