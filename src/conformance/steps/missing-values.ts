@@ -44,7 +44,7 @@ export function oddPausePage({ place, call, needs, meet }: Failing): CheckDefini
     id: `${place}-retry-after-odd`,
     title: `If ${call} fails with a Retry-After that is a date or another text, the page shows no word such as “NaN”`,
     rule: 'missing-values',
-    why: 'Retry-After can be a number of seconds or a date (RFC 9110, 10.2.3), and a proxy can send any text. A client that reads every value as a number tells the visitor to try again in “NaN seconds”.',
+    why: 'Retry-After can be a number of seconds or a date, and a proxy can send any text. A client that reads every value as a number tells the visitor to try again in “NaN seconds”.',
     fix: 'Read Retry-After as a number of seconds or as a date. If it is neither, say that the visitor can try again later, without a time.',
     ...(needs && { needs }),
     longestMs: 90_000,
