@@ -196,6 +196,8 @@ export const correct = {
   // ---- The session
   sessionCookie: '__Host-session',
   refreshCookie: '__Host-refresh',
+  /** Contains hashes of the tokens that the platform has refused permanently. */
+  refusedCookie: '__Host-refused',
   sessionAttributes: (seconds: number): string => `Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=${seconds}`,
   refreshAttributes: (seconds: number): string => `Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=${seconds}`,
   refreshSeconds: 30 * 86_400,
@@ -248,9 +250,25 @@ export const correct = {
   },
   readSession(visit: Visit): Session | undefined {
     const sessions = openAll(visit, visit.behaviour.sessionCookie, visit.behaviour.unseal).filter(isRecord)
-    return (sessions as Session[]).find(session => session.expiresAt > Date.now())
+    return (sessions as Session[]).find(
+      ({ accessToken, expiresAt }) => expiresAt > Date.now() && !isRefused(visit, accessToken),
+    )
   },
-  readRefresh: (visit: Visit): string | undefined => readGrant(visit)?.refreshToken,
+  readRefresh(visit: Visit): string | undefined {
+    const grant = readGrant(visit)
+    return grant && !isRefused(visit, grant.refreshToken) ? grant.refreshToken : undefined
+  },
+  /**
+   * Ends the session whose refresh token the portal has refused permanently. Does not delete the cookies of the
+   * session: if another instance has just replaced this token, the browser already has the new cookies. Instead, the
+   * client remembers the refused tokens in another cookie, and ignores them from now on.
+   */
+  endRefusedSession(visit: Visit, refreshToken: string): void {
+    const { behaviour, setCookies } = visit
+    const accessToken = behaviour.readSession(visit)?.accessToken
+    const hashes = [refreshToken, accessToken].filter(token => token !== undefined).map(hashOf)
+    setCookies.push(`${behaviour.refusedCookie}=${hashes.join('.')}; ${behaviour.sessionAttributes(600)}`)
+  },
   dropSession({ behaviour, setCookies }: Visit): void {
     setCookies.push(`${behaviour.sessionCookie}=; ${behaviour.sessionAttributes(0)}`)
     setCookies.push(`${behaviour.refreshCookie}=; ${behaviour.refreshAttributes(0)}`)
@@ -462,6 +480,11 @@ export const correct = {
  */
 function registrationOf({ settings }: Visit): string {
   return `${settings.loginUrl} ${settings.clientId} ${settings.redirectUri}`
+}
+
+/** Whether the platform has refused this token permanently. */
+function isRefused({ cookies, behaviour }: Visit, token: string): boolean {
+  return cookies.some(([name, hashes]) => name === behaviour.refusedCookie && hashes.split('.').includes(hashOf(token)))
 }
 
 /** Returns the refresh token of the visitor, and the time at which it expires. */

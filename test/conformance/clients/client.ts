@@ -21,6 +21,8 @@ import { type Answer, PlatformError, Refusal, type Session, type Settings, type 
 
 type Handler = (visit: Visit) => Promise<Answer>
 
+const sessionEnded = 'Your session has ended. Please sign in again.'
+
 /** Returns a server that does not listen yet. */
 export function buildClient(settings: Settings, behaviour: Behaviour = correct): Server {
   const memory: Visit['memory'] = new Map()
@@ -173,7 +175,7 @@ async function renewSession(visit: Visit): Promise<Session | undefined> {
     if (!(error instanceof PlatformError)) throw error
     if (!behaviour.isPermanentRefusal(error))
       throw new Refusal(503, 'Your session cannot be renewed just now. Please try again.')
-    behaviour.dropSession(visit)
+    behaviour.endRefusedSession(visit, refreshToken)
     return undefined
   }
 }
@@ -192,12 +194,14 @@ async function ask(visit: Visit, session: Session, method: string, path: string,
   let [status, answer] = await callApi(visit, session, method, path, content)
   for (let renewals = 0; status === 401 && renewals < behaviour.mostRenewals; renewals++) {
     const renewed = await renewSession(visit)
+    // If there is a refresh token, the portal has refused it, and renewSession has ended the session.
+    if (!renewed && behaviour.readRefresh(visit)) throw new Refusal(401, sessionEnded)
     if (!renewed) break
     ;[status, answer] = await callApi(visit, renewed, method, path, content)
   }
   if (status === 401) {
     behaviour.dropSession(visit)
-    throw new Refusal(401, 'Your session has ended. Please sign in again.')
+    throw new Refusal(401, sessionEnded)
   }
   if (status === 403) throw new Refusal(403, 'The platform does not allow you to do that.')
   if (status === 404) throw new Refusal(404, 'There is no such application.')

@@ -37,6 +37,10 @@ export const sessionsAtServer = {
     return session && session.expiresAt > Date.now() ? session : undefined
   },
   readRefresh: visit => storedSession(visit)?.refreshToken,
+  endRefusedSession(visit, refreshToken) {
+    // Perhaps another request has just renewed the session with this refresh token. Then the session continues.
+    if (storedSession(visit)?.refreshToken === refreshToken) visit.behaviour.dropSession(visit)
+  },
   dropSession(visit) {
     visit.memory.delete(keyOf(visit))
     visit.setCookies.push(`${idCookie}=; ${correct.refreshAttributes(0)}`)

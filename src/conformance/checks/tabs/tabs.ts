@@ -5,7 +5,16 @@ import { type Browser, noRedirects } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import { type CheckContext, readStart, type Start } from '../../context.ts'
-import { describePage, expect, expectServed, expectSignedIn, fail, failWithFix, statusOf } from '../../findings.ts'
+import {
+  describePage,
+  expect,
+  expectServed,
+  expectSignedIn,
+  fail,
+  failWithFix,
+  setCookiesOf,
+  statusOf,
+} from '../../findings.ts'
 import { otherLoopback } from '../../other-site.ts'
 import type { Person } from '../../platform.ts'
 import { filledFields, openPagesAbout, openWithApplication, ownForm, sendForm } from '../../steps/application-pages.ts'
@@ -16,7 +25,7 @@ import { endIfScripted } from '../../steps/page-content.ts'
 import { isCall } from '../../steps/renewals.ts'
 import { endToken, expiredSession, renewalIn, visitPage } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
-import { fieldsOf } from '../../tokens.ts'
+import { fieldsOf, isRenewal, tokensOf } from '../../tokens.ts'
 
 /** Begins two logins in one browser, and returns the callbacks of both logins. */
 async function beginTwo(context: CheckContext) {
@@ -745,6 +754,39 @@ export const tabs: CheckDefinition[] = [
       )
       renewalIn(context, { page: pages.find(({ status }) => status === 0) ?? pages[0]!, steps })
       expect(await context.isSignedIn(browser), 'Nobody is signed in after these requests.')
+    },
+  },
+  {
+    id: 'replica-refresh-refused',
+    title:
+      'If one instance renews a session, and the portal then refuses the renewal of another instance, the visitor stays signed in',
+    rule: 'RF-04',
+    why: 'The browser sends two requests at once, and two instances renew with the same refresh token. If the portal accepts only the first renewal, the second instance gets invalid_grant. If its answer deletes the session cookies, the browser loses the new cookies of the first instance. The sandbox usually accepts both renewals, so in this check it refuses the second one.',
+    fix: 'After invalid_grant, delete only the cookie of the refused refresh token, not a newer one. If the name of the cookie contains a hash of the token, you can delete the cookie by its name. If the cookies have fixed names, do not delete them: set another cookie with a hash of the refused token, and from then on ignore a refresh token with this hash. If the server keeps the session, end it only if it still has the refused token.',
+    needs: ['replica', 'page'],
+    async run(context) {
+      const { browser } = await expiredSession(context)
+      const second = browser.copy()
+      const { page: path, replica } = context.settings
+      const renewal = renewalIn(context, await visitPage(context, browser))
+      if (!tokensOf(renewal)) throw new NotApplicable('the portal refused the renewal. Another check reports this')
+      await context.order('refresh-401', { options: { error: 'invalid_grant' } })
+      const { result: late, steps } = await context.during(() =>
+        context.visitUntilPortal(second, context.url(path, replica)),
+      )
+      await context.dropFaults()
+      const refused = steps.find(isRenewal)
+      if (refused?.response.status !== 401)
+        throw new NotApplicable('the second instance does not send the refresh token that has been replaced')
+      // The browser gets the answer of the second instance last.
+      for (const line of late.trail.flatMap(setCookiesOf)) browser.cookies.set(context.url('/'), line)
+      expect(
+        await context.isSignedIn(browser),
+        'After the answer of the second instance, the visitor is no longer signed in.',
+        late,
+        renewal,
+        refused,
+      )
     },
   },
   {

@@ -445,6 +445,7 @@ export const startingALogin: Mistake[] = [
   }),
   mistake('no-new-login-while-there-is-a-session-cookie', 'start-after-session-ended', {
     dropSession: () => {},
+    endRefusedSession: () => {},
     endSession: visit => correct.dropSession(visit),
     ...answerWith((answer, visit) =>
       visit.url.pathname === '/login' && correct.readSession(visit)

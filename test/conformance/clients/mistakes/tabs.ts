@@ -391,6 +391,9 @@ export const tabs: Mistake[] = [
       return correct.askToSignIn(visit)
     },
   }),
+  mistake('cookies-deleted-after-each-refused-renewal', 'replica-refresh-refused', {
+    endRefusedSession: visit => visit.behaviour.dropSession(visit),
+  }),
   mistake('refresh-token-in-the-memory-of-one-instance', 'replica-renews', refreshTokenInMemory),
   mistake('refresh-token-lost-by-a-restart', 'restart-session', refreshTokenInMemory),
   mistake('login-of-other-settings-finished', 'restart-other-settings', {
