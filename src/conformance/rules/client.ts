@@ -471,6 +471,16 @@ export const renewal = {
   'refresh-cookie-end': decision(
     'A renewal does not extend the lifetime of the cookie that contains the refresh token.',
   ),
+  'way-out-after-failed-renewal': should(
+    decision(
+      'If a renewal fails for a while, the visitor can sign in again or sign out: the error page offers one of them, and the login path leads to the portal.',
+    ),
+  ),
+  'way-out-after-refusal': should(
+    decision(
+      'If the API refuses every access token of a session, the visitor can sign in again: the client offers the login, and the login path leads to the portal.',
+    ),
+  ),
   'token-ends-early': decision(
     'After a 401 answer from the API, the client renews once or offers the login, even if the access token should still be valid according to expires_in.',
   ),

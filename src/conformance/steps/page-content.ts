@@ -157,6 +157,11 @@ export function endIfScripted(page: Page, { browser }: { browser: string | undef
 /** The default error pages of servers and frameworks. */
 const bareFailures = /^$|internal server error|^server error|^error 500\b|whitelabel error page/i
 
+/** Whether the client answered with a web page and an error status. */
+export function isErrorPage({ status, headers }: Page): boolean {
+  return status >= 400 && /html/i.test(headers.get('content-type') ?? '')
+}
+
 /** Whether the page is the answer of a framework to an uncaught error. Such a page has no link and no explanation. */
 export function isBareFailure(page: Page): boolean {
   if (page.status !== 500 || page.links.length > 0 || page.forms.length > 0) return false

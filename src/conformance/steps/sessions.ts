@@ -185,7 +185,12 @@ export function renewalIn(context: CheckContext, { page, steps }: { page: Page; 
 }
 
 /** Whether the browser came to the portal, or got an answer that refuses the visitor or offers to sign in. */
-export function asksToSignIn({ settings, platform, url }: CheckContext, { stoppedAt, ...page }: Page): boolean {
+export function asksToSignIn(context: CheckContext, page: Page): boolean {
+  return [401, 403].includes(page.status) || offersLogin(context, page)
+}
+
+/** Whether the browser came to the portal, or got a page with a link or a form that leads to the login. */
+export function offersLogin({ settings, platform, url }: CheckContext, { stoppedAt, ...page }: Page): boolean {
   const login = new URL(url(settings.login))
   const isLogin = (address: string) => {
     if (!URL.canParse(address)) return false
@@ -194,7 +199,6 @@ export function asksToSignIn({ settings, platform, url }: CheckContext, { stoppe
   }
   return (
     stoppedAt !== undefined ||
-    [401, 403].includes(page.status) ||
     page.trail.some(({ request }) => isLogin(request.url)) ||
     page.links.some(link => isLogin(link.url)) ||
     page.forms.some(({ action }) => isLogin(action))

@@ -401,7 +401,7 @@ async function renewsTwice(context: CheckContext): Promise<boolean> {
 }
 
 /** Ends the check if the portal refused the renewal. */
-function grantedIn(renewal: LabStep): LabStep {
+export function grantedIn(renewal: LabStep): LabStep {
   if (renewal.response.status !== 200 || !tokensOf(renewal))
     throw new NotApplicable('the portal refused the renewal. Another check reports this')
   return renewal
@@ -412,7 +412,7 @@ function grantedIn(renewal: LabStep): LabStep {
  * that has lost the new token may still remember the renewal. The portal also accepts the old refresh token for ten
  * seconds.
  */
-async function expectNewToken(context: CheckContext, browser: Browser, renewal: LabStep): Promise<void> {
+export async function expectNewToken(context: CheckContext, browser: Browser, renewal: LabStep): Promise<void> {
   const old = new Set(
     context
       .arrived('exchange', 'refresh')
@@ -437,7 +437,7 @@ async function expectNewToken(context: CheckContext, browser: Browser, renewal: 
  * Makes a visit in which the client renews the session, and the API then answers with the fault. `open` returns a
  * session whose access token no longer works. Returns the browser.
  */
-async function renewedThenRefused(
+export async function renewedThenRefused(
   context: CheckContext,
   open: () => Promise<{ browser: Browser }>,
   fault: string,

@@ -11,11 +11,13 @@ import { expiredSession, renewalIn, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf } from '../../steps/set-cookies.ts'
 import { signOut } from '../../steps/sign-out.ts'
 import { isRenewal, tokensOf } from '../../tokens.ts'
+import { deliveredWithErrors } from './delivered-with-errors.ts'
 import { failures } from './failures.ts'
 import { forForms } from './for-forms.ts'
 import { newTokens } from './new-tokens.ts'
 import { parallel } from './parallel.ts'
 import { request } from './request.ts'
+import { waysOut } from './ways-out.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
@@ -200,9 +202,11 @@ export const renewal: CheckDefinition[] = [
   },
   ...request,
   ...newTokens,
+  ...deliveredWithErrors,
   ...parallel,
   ...failures,
   ...forForms,
+  ...waysOut,
 ]
 
 /** Says how to fix a client whose API calls all failed at a visit. The advice depends on the result of the renewal. */

@@ -1,10 +1,11 @@
 // Clients that renew a session wrongly: with a wrong request, too often, or without keeping the new tokens.
 import { type Behaviour, correct } from '../behaviour.ts'
 import { showsPauseAsNumber } from '../call-changes.ts'
-import { contentOf, crashingRenewal, hashOf, renewing } from '../changes.ts'
+import { answerWith, contentOf, crashingRenewal, hashOf, renewing } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
+import { page, signOutForm } from '../pages.ts'
 import { callPortal, isRecord } from '../platform.ts'
-import { isApplication, isCallback, isRenewal } from '../requests.ts'
+import { isApplication, isCallback, isLogin, isRenewal } from '../requests.ts'
 import { PlatformError, Refusal, type Tokens, type Visit } from '../visit.ts'
 
 /** Whether a 401 answer causes this renewal. In that case, the session has not yet expired by the clock. */
@@ -56,6 +57,15 @@ const dropsNew: Partial<Behaviour> = {
     return correct.keepSession(visit, isCallback(visit) ? tokens : { ...tokens, refreshToken: undefined })
   },
 }
+
+/** Loses the cookies that a renewal has set if the answer has this status. */
+const losesCookiesWith = (status: number): Partial<Behaviour> => ({
+  async aroundRequest(visit, next) {
+    const answer = await next()
+    if (answer.status === status) visit.setCookies = visit.setCookies.filter(line => line.includes('Max-Age=0'))
+    return answer
+  },
+})
 
 export const renewal: Mistake[] = [
   mistake('no-renewal', 'refresh-works', { readRefresh: () => undefined }),
@@ -116,6 +126,19 @@ export const renewal: Mistake[] = [
   mistake('renewed-cookies-lost-with-an-error', 'refresh-delivered-with-error', {
     wordsFor(error, visit) {
       if (!isCallback(visit)) visit.setCookies.length = 0
+      return correct.wordsFor(error, visit)
+    },
+  }),
+  ...(
+    [
+      [404, 'refresh-delivered-with-not-found'],
+      [422, 'refresh-delivered-with-refused-form'],
+      [409, 'refresh-delivered-with-overtaken-form'],
+    ] as const
+  ).map(([status, check]) => mistake(`renewed-cookies-lost-with-status-${status}`, check, losesCookiesWith(status))),
+  mistake('renewed-cookies-lost-if-the-api-is-busy', 'refresh-delivered-with-busy-api', {
+    wordsFor(error, visit) {
+      if (error instanceof PlatformError && error.upstream === 429) visit.setCookies.length = 0
       return correct.wordsFor(error, visit)
     },
   }),
@@ -446,6 +469,41 @@ export const renewal: Mistake[] = [
       visit.memory.set(name, renewal)
       return renewal.finally(() => visit.memory.delete(name))
     },
+  }),
+  mistake(
+    'page-after-a-failed-renewal-without-links',
+    'refresh-failed-way-out',
+    answerWith(answer => (answer.status === 503 ? { ...answer, body: '<h1>Please try again later.</h1>' } : answer)),
+  ),
+  mistake(
+    'page-after-a-failed-renewal-without-sign-out',
+    'refresh-failed-sign-out',
+    answerWith(answer =>
+      answer.status === 503 && answer.body ? { ...answer, body: answer.body.replace(signOutForm, '') } : answer,
+    ),
+  ),
+  mistake('login-path-loads-the-session', 'refresh-failed-login', {
+    async aroundRequest(visit, next) {
+      const token = isLogin(visit) && !correct.readSession(visit) && correct.readRefresh(visit)
+      if (!token) return next()
+      try {
+        correct.keepSession(visit, await correct.renew(visit, token))
+      } catch {
+        return page(visit, 503, 'Please try again later', '<a href="/login">Sign in</a>')
+      }
+      return next()
+    },
+  }),
+  mistake(
+    'page-after-refused-tokens-without-a-login-link',
+    'refused-tokens-way-out',
+    answerWith(answer => (answer.status === 401 ? { ...answer, body: '<h1>Please try again later.</h1>' } : answer)),
+  ),
+  mistake('refused-session-leads-away-from-the-login', 'refused-tokens-way-out', {
+    dropSession: visit => (visit.url.pathname === '/logout' ? correct.dropSession(visit) : undefined),
+    ...answerWith((answer, visit) =>
+      isLogin(visit) && correct.readSession(visit) ? { status: 302, headers: { location: '/applications' } } : answer,
+    ),
   }),
   ...[
     ['/applications', 'POST'],

@@ -1,0 +1,172 @@
+// Checks that the client stores the new tokens of a renewal even if its answer to the visitor is an error page or a
+// refused form.
+import { type Browser, noRedirects, type Page } from '../../browser/browser.ts'
+import { type CheckDefinition, NotApplicable } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { describePage, expect } from '../../findings.ts'
+import {
+  nameField,
+  openEditForm,
+  openPagesAbout,
+  openWithApplication,
+  redirectUri,
+} from '../../steps/application-pages.ts'
+import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { type OpenForm, openFormIn } from '../../steps/create-form.ts'
+import { expectNoRenewal, forgetRenewal, isCall } from '../../steps/renewals.ts'
+import { endToken, expiredSession, shortLifeValue, visitPage } from '../../steps/sessions.ts'
+import { isRenewal, tokensOf } from '../../tokens.ts'
+import { expectNewToken, grantedIn, renewedThenRefused } from './new-tokens.ts'
+
+const needs: CheckDefinition['needs'] = ['page']
+
+const why =
+  'For an error, many frameworks answer with a new page, without the cookies that the code has already set. If the client then loses the new refresh token, it sends the old refresh token again. The portal then revokes all tokens, and the session ends.'
+const fix =
+  'After every renewal, set the new cookies in the answer to the browser, whatever the status of this answer is. For example, set them in a hook that runs for every answer.'
+
+/** A path that no client has. */
+const unknownPath = '/not-there-conformance'
+
+/** Faults with which the API refuses a new application. */
+const refusedForms = ['create-404', 'create-409', 'create-422']
+
+/** Expects that the next page makes a call with the new tokens, and does not renew the session again. */
+async function expectStored(context: CheckContext, browser: Browser, renewed: Page): Promise<void> {
+  const { page, steps } = await visitPage(context, browser)
+  expectNoRenewal(context, steps, renewed)
+  expect(
+    steps.some(isCall),
+    `On the next page, the visitor is not signed in. The client answered with ${describePage(page)}.`,
+    renewed,
+    page,
+    ...steps,
+  )
+}
+
+export const deliveredWithErrors: CheckDefinition[] = [
+  {
+    id: 'refresh-delivered-with-not-found',
+    title: 'The client stores the new tokens of a renewal even if the visitor has opened a page that does not exist',
+    rule: 'RF-09',
+    why,
+    fix,
+    needs,
+    longestMs: 90_000,
+    async run(context) {
+      const application = await openWithApplication(context)
+      const { person, id } = application
+      const about = (await openPagesAbout(context, application)).slice(1, 4).map(({ url }) => url)
+      const below = `${context.url(context.settings.page)}${unknownPath}`
+      const sessions = []
+      for (const url of [...about, below, context.url(unknownPath)]) {
+        const { browser, callback } = await beginLogin(context)
+        const drop = await context.order('exchange-expires-in', shortLifeValue)
+        await followCallback(context, browser, callback)
+        await drop()
+        sessions.push({ browser, url })
+      }
+      const token = await context.platform.tokenOf(person)
+      await context.platform.callApi(token, 'DELETE', `/apps/v1/${id}`)
+      await endToken(context, person)
+      const renewed = []
+      for (const { browser, url } of sessions) {
+        const { result: opened, steps } = await context.during(() => context.visitUntilPortal(browser, url))
+        const renewal = steps.find(isRenewal)
+        if (renewal && tokensOf(renewal)) renewed.push({ browser, opened })
+      }
+      if (renewed.length === 0) throw new NotApplicable('no page that does not exist renews the session')
+      await forgetRenewal(context)
+      for (const { browser, opened } of renewed) await expectStored(context, browser, opened)
+    },
+  },
+  {
+    id: 'refresh-delivered-with-busy-api',
+    title: 'The client stores the new tokens of a renewal even if the API then answers with 429 or 503',
+    rule: 'RF-09',
+    why,
+    fix,
+    needs,
+    longestMs: 120_000,
+    async run(context) {
+      const browsers = []
+      for (const fault of ['list-429', 'list-503']) {
+        // The sessions belong to two people, because expiredSession ends all access tokens of a person.
+        const person = await context.otherPerson()
+        browsers.push(await renewedThenRefused(context, () => expiredSession(context, person), fault))
+        await context.dropFaults()
+      }
+      await forgetRenewal(context)
+      for (const browser of browsers) {
+        const { page, steps } = await visitPage(context, browser)
+        expectNoRenewal(context, steps)
+        expect(
+          steps.some(isCall),
+          `On the next page, the visitor is not signed in. The client answered with ${describePage(page)}.`,
+          page,
+          ...steps,
+        )
+      }
+    },
+  },
+  {
+    id: 'refresh-delivered-with-refused-form',
+    title:
+      'If the client renews the session for a form, and the API then refuses the form with 404, 409 or 422, the client stores the new tokens',
+    rule: 'RF-09',
+    why,
+    fix,
+    needs: ['page', 'create'],
+    longestMs: 90_000,
+    async run(context) {
+      const person = await context.person()
+      const forms: { open: OpenForm; fault: string; state: string | undefined }[] = []
+      for (const fault of refusedForms) {
+        const { browser, start, callback } = await beginLogin(context)
+        await followCallback(context, browser, callback)
+        forms.push({ open: await openFormIn(context, browser, person), fault, state: start.state })
+      }
+      await context.platform.endAccessTokens(person)
+      let judged = 0
+      for (const { open, fault, state } of forms) {
+        // The fault does not affect the first call: the API answers this call with 401, because the token has ended.
+        await context.order(fault, { times: 'always', state })
+        const { steps } = await context.during(() =>
+          open.browser.submit(open.page, open.form, open.values, noRedirects),
+        )
+        const isMet = context.timesMet(fault) > 0
+        await context.dropFaults()
+        const renewal = steps.find(isRenewal)
+        if (!renewal || !isMet) continue
+        judged++
+        await expectNewToken(context, open.browser, grantedIn(renewal))
+      }
+      if (judged === 0) throw new NotApplicable('the client does not renew for the form')
+    },
+  },
+  {
+    id: 'refresh-delivered-with-overtaken-form',
+    title:
+      'If the client renews the session for the form for changes, and somebody else has changed the application, the client stores the new tokens',
+    rule: 'RF-09',
+    why,
+    fix,
+    needs,
+    async run(context) {
+      const application = await openWithApplication(context)
+      const { browser, person, id } = application
+      const { page, form } = await openEditForm(context, application)
+      const token = await context.platform.tokenOf(person)
+      const { data } = (await context.platform.callApi(token, 'GET', `/apps/v1/${id}`)).json<{ data: object }>()
+      const changed = { ...data, redirectUris: redirectUri, name: 'Changed by somebody else' }
+      await context.platform.callApi(token, 'PUT', `/apps/v1/${id}`, changed)
+      await context.platform.endAccessTokens(person)
+      const typed = { [nameField(form)]: 'Changed by conformance' }
+      const { result: answer, steps } = await context.during(() => browser.submit(page, form, typed, noRedirects))
+      const renewal = steps.find(isRenewal)
+      if (!renewal)
+        throw new NotApplicable(`the client does not renew for the form, and answers with ${describePage(answer)}`)
+      await expectNewToken(context, browser, grantedIn(renewal))
+    },
+  },
+]
