@@ -8,9 +8,10 @@ import { checks } from '../../src/conformance/checks.ts'
 import { waitedMs } from '../../src/conformance/findings.ts'
 import type { Result } from '../../src/conformance/result.ts'
 import { type Behaviour, correct } from './clients/behaviour.ts'
-import { answerWith, bodyWith, exchangeWith, headersWith, readable } from './clients/changes.ts'
+import { answerWith, bodyWith, exchangeWith, headersWith, laxSession, readable } from './clients/changes.ts'
 import { buildClient } from './clients/client.ts'
 import { withDrafts } from './clients/drafts.ts'
+import { manyRefreshCookies } from './clients/many-refresh-cookies.ts'
 import { metadataReader } from './clients/mistakes/metadata.ts'
 import { mistakes } from './clients/mistakes.ts'
 import { buildOtherClient, otherClientOptions } from './clients/other-client.ts'
@@ -466,6 +467,37 @@ t.test(
     t.match(result, { verdict: 'not applicable', reason: 'a copy of the cookies works after a sign-out' })
   },
 )
+
+t.test(
+  'if a refresh cookie has the hash of its token in its name, a client may delete the cookie of a refused token by this name',
+  async t => {
+    const newest = (names: string[]) => names.at(-1)
+    const hashed = manyRefreshCookies(newest, names => names)
+    const found = await judge(
+      {
+        ...hashed,
+        endRefusedSession({ cookies, setCookies }) {
+          const name = newest(cookies.map(([name]) => name).filter(name => name.startsWith(correct.refreshCookie)))
+          if (name) setCookies.push(`${name}=; ${correct.refreshAttributes(0)}`)
+        },
+      },
+      'replica-refresh-refused',
+      'tabs-other-visitor-expired',
+      'logout-after-two-logins',
+    )
+    for (const { id, verdict, reason } of Object.values(found)) t.equal(verdict, 'passed', `${id}: ${reason}`)
+  },
+)
+
+t.test('if all session cookies are Lax, the checks of renewals and logins pass', async t => {
+  const found = await judge(laxSession, 'refresh-not-from-other-site', 'refresh-failed-login')
+  for (const { id, verdict, reason } of Object.values(found)) t.equal(verdict, 'passed', `${id}: ${reason}`)
+})
+
+t.test('if the server keeps the sessions, no instance can lose the race for a renewal', async t => {
+  const { 'replica-refresh-refused': result } = await judge(sessionsAtServer, 'replica-refresh-refused')
+  t.match(result, { verdict: 'not applicable', reason: 'does not send the refresh token' })
+})
 
 t.test(
   'if a client never renews a session and keeps its sessions at the server, three checks about signing out do not apply',

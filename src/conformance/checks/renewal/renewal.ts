@@ -200,6 +200,24 @@ export const renewal: CheckDefinition[] = [
       }
     },
   },
+  {
+    id: 'refresh-not-from-other-site',
+    title: 'While the access token is valid, a link from another site does not cause a renewal',
+    rule: 'RF-10',
+    why: 'Browsers do not send Strict cookies with a link from another site. If only the session cookie is Strict, the client sees a refresh token without a session, and renews a valid access token. Each link in an e-mail then makes the visitor wait, and replaces the tokens that other tabs are using.',
+    fix: 'Give the session cookie and the refresh cookie the same SameSite value. With Strict, answer a navigation from another site without a session cookie once with a meta refresh to the same path, and only then look at the refresh token.',
+    needs,
+    async run(context) {
+      const { browser } = await context.signedIn()
+      const { otherSite } = context.platform
+      const from = await browser.visit(otherSite.url(otherSite.page('<a href="/">Go</a>')))
+      const { result: page, steps } = await context.during(() =>
+        browser.newTab().visit(context.url(context.settings.page), { from, ...context.beforePortal }),
+      )
+      const renewals = steps.filter(isRenewal)
+      expect(renewals.length === 0, 'The client renewed a valid access token.', page, ...renewals)
+    },
+  },
   ...request,
   ...newTokens,
   ...deliveredWithErrors,

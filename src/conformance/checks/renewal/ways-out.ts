@@ -1,7 +1,8 @@
 // Checks that a visitor can sign in again or sign out although the tokens of the session do not work.
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
-import type { CheckContext } from '../../context.ts'
+import { type CheckContext, readStart } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
+import { followCallback } from '../../steps/callback.ts'
 import { endIfScripted, isErrorPage } from '../../steps/page-content.ts'
 import { renewUnder } from '../../steps/renewals.ts'
 import { offersLogin, visitPage } from '../../steps/sessions.ts'
@@ -56,22 +57,29 @@ export const waysOut: CheckDefinition[] = [
   },
   {
     id: 'refresh-failed-login',
-    title: 'If a renewal fails for a while, the login path leads to the portal',
+    title: 'If a renewal fails for a while, the visitor can sign in again',
     rule: 'way-out-after-failed-renewal',
-    why: 'Some clients load the session before every request. If loading the session fails, such a client also shows the error at the login path, and the visitor cannot sign in again.',
-    fix: 'Begin a login without loading the session. The login path needs no token.',
+    why: 'Some clients load the session before every request. If loading the session fails, such a client also shows the error at the login path or at the callback, and the visitor cannot sign in again.',
+    fix: 'Handle the login path and the callback without loading the session. Neither of them needs the tokens of an earlier session.',
     needs,
     async run(context) {
       for (const fault of forNow) {
         const { browser } = await renewUnder(context, fault, {}, 'always')
         const page = await context.visitUntilPortal(browser, context.settings.login)
-        await context.dropFaults()
         if (page.stoppedAt === undefined) endIfScripted(page, context.settings)
         expect(
           page.stoppedAt !== undefined,
           `With the fault ${fault}, the login path led to ${describePage(page)}, and not to the portal.`,
           page,
         )
+        // The fault belongs to the first login, so it does not affect the new session.
+        const landed = await followCallback(context, browser, await context.authorize(readStart(page)))
+        expect(
+          await context.isSignedIn(browser),
+          `With the fault ${fault}, a new login ended with ${describePage(landed)}, and the visitor is not signed in.`,
+          landed,
+        )
+        await context.dropFaults()
       }
     },
   },

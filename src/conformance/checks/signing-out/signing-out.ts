@@ -75,6 +75,31 @@ export const signingOut: CheckDefinition[] = [
     },
   },
   {
+    id: 'logout-after-two-logins',
+    title:
+      'If two visitors have signed in one after the other with the same browser, no one is signed in after a sign-out',
+    rule: 'CL-20',
+    why: 'Browsers do not send SameSite=Strict cookies with a callback, so the second login may leave cookies of the first visitor in the browser. If the sign-out deletes only the cookies of the second visitor, the next page uses the refresh token of the first visitor.',
+    fix: 'At the first page after a login, delete all cookies that do not belong to the new session. At sign-out, delete every session cookie and every refresh cookie that the request contains.',
+    needs,
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      const other = await context.otherPerson()
+      const callback = await context.authorize(await context.startLogin(browser), other)
+      const landed = await followCallback(context, browser, callback)
+      if (!(await context.isSignedIn(browser, { person: other })))
+        throw new NotApplicable('the second visitor is not signed in. Another check reports this')
+      const page = await signOut(context, browser, landed)
+      if (await context.isSignedIn(browser, { person: other }))
+        throw new NotApplicable('signing out does not work. Another check reports this')
+      expect(
+        !(await context.isSignedIn(browser, { person })),
+        'After the second visitor has signed out, the first visitor is signed in again.',
+        page,
+      )
+    },
+  },
+  {
     id: 'logout-not-by-get',
     title: 'A GET request to the sign-out path does not sign the visitor out',
     rule: 'PG-04',

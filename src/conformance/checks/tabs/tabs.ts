@@ -23,7 +23,7 @@ import { beginLogin, errorCallback, followCallback, requireExchange, requireSign
 import { created, type OpenForm, openCreateForm, openFormIn, secretOf, submitCreate } from '../../steps/create-form.ts'
 import { endIfScripted } from '../../steps/page-content.ts'
 import { isCall } from '../../steps/renewals.ts'
-import { endToken, expiredSession, renewalIn, visitPage } from '../../steps/sessions.ts'
+import { endToken, expiredSession, renewalIn, shortLifeValue, visitPage } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 import { fieldsOf, isRenewal, tokensOf } from '../../tokens.ts'
 
@@ -336,6 +336,32 @@ export const tabs: CheckDefinition[] = [
         !(await context.isSignedIn(browser, { person })),
         'After the access token of the second visitor has expired, the first visitor is signed in again.',
         page,
+      )
+    },
+  },
+  {
+    id: 'tabs-other-visitor-expired',
+    title:
+      'If a second visitor signs in with the same browser, the renewal of the session does not sign in the first visitor',
+    rule: 'CL-20',
+    why: 'Browsers do not send SameSite=Strict cookies with a callback, so the client cannot see the cookies of the first visitor in this request. If these cookies have names of their own, they stay in the browser, and the next renewal can use the refresh token of the first visitor.',
+    fix: 'Keep in the session which refresh token belongs to it, or use the newest refresh cookie. At the first page after a login, delete all refresh cookies that do not belong to the session.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      const other = await context.otherPerson()
+      const callback = await context.authorize(await context.startLogin(browser), other)
+      await context.order('exchange-expires-in', shortLifeValue)
+      await followCallback(context, browser, callback)
+      await endToken(context, other)
+      const { page, steps } = await visitPage(context, browser)
+      const renewal = renewalIn(context, { page, steps })
+      expect(
+        !steps.some(step => isCall(step) && step.about.userId === person.id) &&
+          !(await context.isSignedIn(browser, { person })),
+        'After the access token of the second visitor has expired, the first visitor is signed in again.',
+        page,
+        renewal,
       )
     },
   },

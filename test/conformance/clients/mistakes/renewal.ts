@@ -1,7 +1,7 @@
 // Clients that renew a session wrongly: with a wrong request, too often, or without keeping the new tokens.
 import { type Behaviour, correct } from '../behaviour.ts'
 import { showsPauseAsNumber } from '../call-changes.ts'
-import { answerWith, contentOf, crashingRenewal, hashOf, renewing } from '../changes.ts'
+import { answerWith, contentOf, crashingRenewal, hashOf, laxSession, renewing } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { page, signOutForm } from '../pages.ts'
 import { callPortal, isRecord } from '../platform.ts'
@@ -64,6 +64,20 @@ const losesCookiesWith = (status: number): Partial<Behaviour> => ({
     const answer = await next()
     if (answer.status === status) visit.setCookies = visit.setCookies.filter(line => line.includes('Max-Age=0'))
     return answer
+  },
+})
+
+/** Renews an expired session before the client handles one of these requests. Shows an error if the renewal fails. */
+const loadsSessionAt = (isMeant: (visit: Visit) => boolean): Partial<Behaviour> => ({
+  async aroundRequest(visit, next) {
+    const token = isMeant(visit) && !correct.readSession(visit) && correct.readRefresh(visit)
+    if (!token) return next()
+    try {
+      correct.keepSession(visit, await correct.renew(visit, token))
+    } catch {
+      return page(visit, 503, 'Please try again later', '<a href="/login">Sign in</a>')
+    }
+    return next()
   },
 })
 
@@ -470,41 +484,6 @@ export const renewal: Mistake[] = [
       return renewal.finally(() => visit.memory.delete(name))
     },
   }),
-  mistake(
-    'page-after-a-failed-renewal-without-links',
-    'refresh-failed-way-out',
-    answerWith(answer => (answer.status === 503 ? { ...answer, body: '<h1>Please try again later.</h1>' } : answer)),
-  ),
-  mistake(
-    'page-after-a-failed-renewal-without-sign-out',
-    'refresh-failed-sign-out',
-    answerWith(answer =>
-      answer.status === 503 && answer.body ? { ...answer, body: answer.body.replace(signOutForm, '') } : answer,
-    ),
-  ),
-  mistake('login-path-loads-the-session', 'refresh-failed-login', {
-    async aroundRequest(visit, next) {
-      const token = isLogin(visit) && !correct.readSession(visit) && correct.readRefresh(visit)
-      if (!token) return next()
-      try {
-        correct.keepSession(visit, await correct.renew(visit, token))
-      } catch {
-        return page(visit, 503, 'Please try again later', '<a href="/login">Sign in</a>')
-      }
-      return next()
-    },
-  }),
-  mistake(
-    'page-after-refused-tokens-without-a-login-link',
-    'refused-tokens-way-out',
-    answerWith(answer => (answer.status === 401 ? { ...answer, body: '<h1>Please try again later.</h1>' } : answer)),
-  ),
-  mistake('refused-session-leads-away-from-the-login', 'refused-tokens-way-out', {
-    dropSession: visit => (visit.url.pathname === '/logout' ? correct.dropSession(visit) : undefined),
-    ...answerWith((answer, visit) =>
-      isLogin(visit) && correct.readSession(visit) ? { status: 302, headers: { location: '/applications' } } : answer,
-    ),
-  }),
   ...[
     ['/applications', 'POST'],
     ['/login', 'GET'],
@@ -518,4 +497,32 @@ export const renewal: Mistake[] = [
       },
     }),
   ),
+  mistake('session-strict-but-refresh-token-lax', 'refresh-not-from-other-site', {
+    refreshAttributes: seconds => correct.refreshAttributes(seconds).replace('Strict', 'Lax'),
+  }),
+  mistake(
+    'page-after-a-failed-renewal-without-links',
+    'refresh-failed-way-out',
+    answerWith(answer => (answer.status === 503 ? { ...answer, body: '<h1>Please try again later.</h1>' } : answer)),
+  ),
+  mistake(
+    'page-after-a-failed-renewal-without-sign-out',
+    'refresh-failed-sign-out',
+    answerWith(answer =>
+      answer.status === 503 && answer.body ? { ...answer, body: answer.body.replace(signOutForm, '') } : answer,
+    ),
+  ),
+  mistake('login-path-loads-the-session', 'refresh-failed-login', loadsSessionAt(isLogin)),
+  mistake('callback-loads-the-session', 'refresh-failed-login', { ...laxSession, ...loadsSessionAt(isCallback) }),
+  mistake(
+    'page-after-refused-tokens-without-a-login-link',
+    'refused-tokens-way-out',
+    answerWith(answer => (answer.status === 401 ? { ...answer, body: '<h1>Please try again later.</h1>' } : answer)),
+  ),
+  mistake('refused-session-leads-away-from-the-login', 'refused-tokens-way-out', {
+    dropSession: visit => (visit.url.pathname === '/logout' ? correct.dropSession(visit) : undefined),
+    ...answerWith((answer, visit) =>
+      isLogin(visit) && correct.readSession(visit) ? { status: 302, headers: { location: '/applications' } } : answer,
+    ),
+  }),
 ]

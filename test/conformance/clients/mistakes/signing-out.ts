@@ -2,6 +2,7 @@
 import { type Behaviour, correct } from '../behaviour.ts'
 import { passingBack } from '../call-changes.ts'
 import { bodyWith, contentOf, hashOf, headersWith, laxSession, loginDeletion } from '../changes.ts'
+import { manyRefreshCookies } from '../many-refresh-cookies.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { isRecord } from '../platform.ts'
 import { cookieOf, isApplication, isCallback } from '../requests.ts'
@@ -46,6 +47,14 @@ export const signingOut: Mistake[] = [
       for (const name of [correct.sessionCookie, correct.refreshCookie]) setCookies.push(`${name}=; Path=/; Max-Age=0`)
     },
   }),
+  mistake(
+    'refresh-cookie-of-the-earlier-visitor-left-at-sign-out',
+    'logout-after-two-logins',
+    manyRefreshCookies(
+      names => names.at(-1),
+      names => names.slice(-1),
+    ),
+  ),
   mistake('sign-out-by-get', 'logout-not-by-get', { signOutMethods: ['GET', 'POST'] }),
   mistake(
     'method-from-the-query',

@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type Behaviour, correct } from '../behaviour.ts'
 import { sendWith } from '../call-changes.ts'
 import { beginsAtPage, exchangeWith, loginsOf, startWith } from '../changes.ts'
+import { manyRefreshCookies } from '../many-refresh-cookies.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { readName, withNameInMemory } from '../names.ts'
 import { goOn, page } from '../pages.ts'
@@ -199,6 +200,14 @@ export const tabs: Mistake[] = [
       return session
     },
   }),
+  mistake(
+    'oldest-refresh-cookie-used',
+    'tabs-other-visitor-expired',
+    manyRefreshCookies(
+      names => names[0],
+      names => names,
+    ),
+  ),
   mistake('resent-callback-is-a-crash', 'tabs-callback-again', {
     findLogin(visit, state) {
       const login = correct.findLogin(visit, state)
