@@ -434,6 +434,11 @@ export const renewal = {
   'RF-04': decision(
     'When two replicas renew at the same time, the replica whose renewal is refused does not delete the cookies that the other replica has set.',
   ),
+  'lost-renewal': should(
+    decision(
+      'If the portal refuses the renewal of one instance because another instance has just renewed the session, the visitor stays signed in.',
+    ),
+  ),
   'RF-05': decision(
     'A renewal that the portal refuses with invalid_grant ends the session. After any other failure of a renewal, the session continues, except in the cases of `refused-for-good` and `no-renewals`.',
   ),

@@ -786,7 +786,7 @@ export const tabs: CheckDefinition[] = [
     id: 'replica-refresh-refused',
     title:
       'If one instance renews a session, and the portal then refuses the renewal of another instance, the visitor stays signed in',
-    rule: 'RF-04',
+    rule: 'lost-renewal',
     why: 'The browser sends two requests at once, and two instances renew with the same refresh token. If the portal accepts only the first renewal, the second instance gets invalid_grant. If its answer deletes the session cookies, the browser loses the new cookies of the first instance. The sandbox usually accepts both renewals, so in this check it refuses the second one.',
     fix: 'After invalid_grant, delete only the cookie of the refused refresh token, not a newer one. If the name of the cookie contains a hash of the token, you can delete the cookie by its name. If the cookies have fixed names, do not delete them: set another cookie with a hash of the refused token, and from then on ignore a refresh token with this hash. If the server keeps the session, end it only if it still has the refused token.',
     needs: ['replica', 'page'],
