@@ -348,6 +348,17 @@ export const correct = {
   isUseOf: (form: Record<string, unknown>, use: string): boolean => form.use === use,
   /** Returns true if nobody has changed the application since the visitor opened the form. */
   isUnchanged: (shown: string, stored: string): boolean => shown === stored,
+  /** The values that the form for changes shows. A faulty client also shows values that the API does not return. */
+  knownValues: (values: URLSearchParams): URLSearchParams => values,
+  /**
+   * Returns the values that the client sends to the API. `shown`: the values that the form showed when it was opened.
+   * If the form could not show a value and the visitor typed nothing, the client leaves out the field, so that the API
+   * keeps the stored value.
+   */
+  changedValues(typed: URLSearchParams, shown: string): URLSearchParams {
+    const known = new URLSearchParams(shown)
+    return new URLSearchParams([...typed].filter(([name, value]) => value !== '' || known.has(name)))
+  },
   asksBeforeRemoving: true as boolean,
   /** The value that a field gets when the client shows a form again. */
   keptValue: (_name: string, value: string): string => value,

@@ -237,14 +237,20 @@ const details: Handler = async visit => {
   return applicationPage(visit, id, application?.name ?? '(no name)', newForm(visit, session.visitor, `secret ${id}`))
 }
 
-/** Reads an application from the API. Returns the values for the fields of the edit form. */
+/**
+ * Reads an application from the API. Returns the values for the fields of the edit form, without the fields that the
+ * API does not return.
+ */
 async function valuesOf(visit: Visit, session: Session, path: string): Promise<URLSearchParams> {
   const application = await ask(visit, session, 'GET', path)
   const { data, client } = isRecord(application) ? application : {}
   const all = { ...(isRecord(data) && data), ...(isRecord(client) && client) }
-  return new URLSearchParams(
-    Object.fromEntries(fields.map(name => [name, typeof all[name] === 'string' ? all[name] : ''])),
-  )
+  const values = new URLSearchParams()
+  for (const name of fields) {
+    const value = all[name]
+    if (typeof value === 'string') values.set(name, value)
+  }
+  return visit.behaviour.knownValues(values)
 }
 
 /**
@@ -270,10 +276,10 @@ function edit(id: string): [string[], Handler] {
     if (!behaviour.isUnchanged(`${form.shown}`, stored)) {
       const token = newForm(visit, session.visitor, `edit ${id}`, stored)
       const problem = 'Somebody else has changed this application. Nothing was saved.'
-      return editPage(visit, 409, id, { token, groups: [], values, problem })
+      return editPage(visit, 409, id, { token, groups: [], values, problem, stored: new URLSearchParams(stored) })
     }
     try {
-      await ask(visit, session, 'PUT', path, envelope(values))
+      await ask(visit, session, 'PUT', path, envelope(behaviour.changedValues(values, `${form.shown}`)))
     } catch (error) {
       if (!(error instanceof Refusal) || error.status !== 422) throw error
       const token = newForm(visit, session.visitor, `edit ${id}`, stored)

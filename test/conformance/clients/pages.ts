@@ -3,7 +3,14 @@ import type { Answer, Visit } from './visit.ts'
 
 export type Application = { id: string; name: string; webPageUrl: string }
 export type Group = { id: string; name: string }
-export type FormView = { token: string; groups: Group[]; values: URLSearchParams; problem: string }
+/** `stored`: the values that the API has now, if they are not the values in the form. */
+export type FormView = {
+  token: string
+  groups: Group[]
+  values: URLSearchParams
+  problem: string
+  stored?: URLSearchParams
+}
 
 export const fields = [
   'name',
@@ -102,14 +109,22 @@ function actionForm({ behaviour }: Visit, action: string, token: string, button:
   return `<form method="post" action="${action}">${hidden}<button>${button}</button></form>`
 }
 
-export function editPage(visit: Visit, status: number, id: string, { token, values, problem }: FormView): Answer {
+export function editPage(visit: Visit, status: number, id: string, view: FormView): Answer {
+  const { token, values, problem, stored } = view
   const { html } = visit.behaviour
   const main = [
     problem && `<p role="alert">${html(problem)}</p>`,
+    stored ? storedValues(visit, values, stored) : '',
     `<form method="post" action="/applications/${encodeURIComponent(id)}/edit">`,
     `<input type="hidden" name="form" value="${html(token)}">`,
     ...inputsOf(visit, values),
     `<button>Save</button></form>${signOutForm}`,
   ]
   return page(visit, status, 'Edit the application', main.join(''))
+}
+
+/** Lists the fields whose stored value is not the typed value. */
+function storedValues({ behaviour }: Visit, typed: URLSearchParams, stored: URLSearchParams): string {
+  const differing = [...stored].filter(([name, value]) => value !== typed.get(name))
+  return `<ul>${differing.map(([name, value]) => `<li>${name} is now: ${behaviour.html(value)}</li>`).join('')}</ul>`
 }
