@@ -579,6 +579,19 @@ export const applications = {
   'edit-overtaken': decision(
     'A form changes an application only if nobody has changed this application since the form was opened. Otherwise the client changes nothing.',
   ),
+  'overtaken-values-shown': should(
+    decision(
+      'If the client refuses a form because the application has changed, the page shows the typed values and the values that the API has now.',
+    ),
+  ),
+  'unshown-values-kept': decision(
+    'If the API leaves out a value of an application, the form for changes does not change this value, unless the visitor types a new value.',
+  ),
+  'emptied-fields': should(
+    decision(
+      'If a visitor empties an optional field in the form for changes, this field is empty at the API, or the client refuses the form.',
+    ),
+  ),
   'own-forms': decision('The client accepts its own form from a browser that sends Origin but no Sec-Fetch-Site.'),
   'form-of-its-visitor': decision('The client accepts a form only from the visitor who opened it.'),
   'PG-17': decision('A form has the same limits as the API, and the server of the client checks these limits.'),

@@ -10,14 +10,11 @@ import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectWithFix, fail, isPlatformCall } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
 import {
-  changeAtApi,
   changeName,
   nameField,
-  type OwnApplication,
   openEditForm,
   openPagesAbout,
   openWithApplication,
-  readAtApi,
   readName,
   typedInto,
 } from '../../steps/application-pages.ts'
@@ -448,42 +445,6 @@ export const formHandling: CheckDefinition[] = [
     },
   },
   {
-    id: 'edit-overtaken-without-etag',
-    title:
-      'If the API sends no ETag, the form for changes does not overwrite a description that somebody else changed after the visitor had opened the form',
-    rule: 'edit-overtaken',
-    why: 'Another installation of the platform may send no ETag. A client that relies only on If-Match, or compares only some fields, then overwrites the changes of other people, and nobody notices.',
-    fix: 'If an application came without an ETag, keep the values of all fields in the form, or a hash of them. Read the application again before you change it, and compare all these fields.',
-    needs: ['page'],
-    async run(context) {
-      const application = await openWithApplication(context, { description: 'Described by conformance' })
-      await leaveOutEtag(context, application)
-      const others = 'Described by somebody else'
-      const { page, form } = await openEditForm(context, application)
-      const field = form.controls.find(({ name, type }) => /desc/i.test(name) && type !== 'hidden')?.name
-      if (field === undefined) throw new NotApplicable('the form for changes has no field for the description')
-      const save = (from: Page, one: Form, name: string) =>
-        application.browser.newTab().submit(from, one, { [nameField(one)]: name })
-      await changeAtApi(context, application, { name: 'Weather of conformance', description: others })
-      await leaveOutEtag(context, application)
-      const late = await save(page, form, 'Late change of an old form')
-      await context.platform.settle()
-      const stored = await readAtApi(context, application)
-      await leaveOutEtag(context, application)
-      // A new form must still work. Otherwise the client may have refused the old form for another reason.
-      const fresh = await openEditForm(context, application)
-      await save(fresh.page, fresh.form, 'Changed by a new form')
-      await context.platform.settle()
-      if ((await readAtApi(context, application)).name !== 'Changed by a new form')
-        throw new NotApplicable('the form for changes saves nothing if the API sends no ETag')
-      expect(
-        stored.name === 'Weather of conformance' && stored.description === others,
-        `The API sent no ETag. Somebody else changed the description, and the older form then saved the name “${stored.name}” and the description “${stored.description}”.`,
-        late,
-      )
-    },
-  },
-  {
     id: 'edit-refused-kept',
     title: 'When the API refuses a change, the client shows the form again with the typed values',
     rule: 'form-kept',
@@ -584,16 +545,4 @@ async function expectLongAddresses(context: CheckContext, browser: Browser, pers
     `The visitor typed three redirect URIs with 1,500 characters each, and got ${describePage(page)}. The client did not call the API. The API accepts 2,048 characters for each address.`,
     page,
   )
-}
-
-/**
- * From now on, the API answers the client's reads of this application with the present values of the application, and
- * without an ETag.
- */
-async function leaveOutEtag(context: CheckContext, { person, id }: OwnApplication): Promise<void> {
-  await context.dropFaults()
-  const token = await context.platform.tokenOf(person)
-  const { body } = await context.platform.callApi(token, 'GET', `/apps/v1/${id}`)
-  const type = 'application/json; charset=utf-8'
-  await context.order('get-answer', { times: 'always', options: { status: 200, body, type } })
 }

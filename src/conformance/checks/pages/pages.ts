@@ -28,6 +28,7 @@ import { otherHost } from './other-host.ts'
 import { otherPlaces } from './other-places.ts'
 import { ownAddress } from './own-address.ts'
 import { pageTexts } from './page-texts.ts'
+import { savedValues } from './saved-values.ts'
 import { slowValues } from './slow-values.ts'
 import { typedValues } from './typed-values.ts'
 
@@ -431,6 +432,7 @@ export const pages: CheckDefinition[] = [
   ...errorHeaders,
   ...everyForm,
   ...formHandling,
+  ...savedValues,
   ...groupForm,
   ...headRequests,
   ...otherPlaces,

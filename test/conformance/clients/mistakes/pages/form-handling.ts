@@ -28,9 +28,6 @@ const fieldsWith = (change: (values: URLSearchParams) => void): Pick<Behaviour, 
   },
 })
 
-/** Whether the API's last answer with one application had an ETag. */
-let hasEtag = true
-
 export const formHandling: Mistake[] = [
   mistake('only-the-latest-form-is-remembered', 'create-once-between-others', {
     async shareCall<T>(visit: Visit, name: string, act: () => Promise<T>): Promise<T> {
@@ -167,13 +164,6 @@ export const formHandling: Mistake[] = [
       return { ...answer, status: 422, body }
     }),
   ),
-  mistake('without-an-etag-nothing-compared', 'edit-overtaken-without-etag', {
-    async readBody(response, most) {
-      if (/\/apps\/v1\/[^/]+$/.test(response.url)) hasEtag = response.headers.has('etag')
-      return correct.readBody(response, most)
-    },
-    isUnchanged: (shown, stored) => !hasEtag || correct.isUnchanged(shown, stored),
-  }),
   mistake(
     'refused-change-loses-the-text',
     'edit-refused-kept',

@@ -1,0 +1,272 @@
+// Checks which values the form for changes saves: a value that somebody else has changed in the meantime, a value that
+// the form could not show, and a value that the visitor has emptied.
+import type { Page } from '../../browser/browser.ts'
+import type { Form } from '../../browser/form.ts'
+import { type Check, type CheckDefinition, NotApplicable } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { describePage, expect } from '../../findings.ts'
+import {
+  type ApplicationForm,
+  changesSince,
+  isOfClient,
+  nameField,
+  type OwnApplication,
+  openEditForm,
+  openPagesAbout,
+  openWithApplication,
+  redirectUri,
+} from '../../steps/application-pages.ts'
+
+const needs: Check['needs'] = ['page']
+
+const oldName = 'Weather of conformance'
+const newName = 'Changed by a new form'
+
+/** The values of an application at the API. */
+interface Stored {
+  name: string
+  description: string
+  webPageUrl: string
+  redirectUris: string
+  scopes: string
+  defaultScopes: string
+}
+
+async function read(context: CheckContext, { person, id }: OwnApplication): Promise<Stored> {
+  const token = await context.platform.tokenOf(person)
+  const answer = await context.platform.callApi(token, 'GET', `/apps/v1/${id}`)
+  const { data, client } = answer.json<{ data: object; client: object }>()
+  return { ...data, ...client } as Stored
+}
+
+/** Changes the application at the API, as somebody else does. */
+async function change(context: CheckContext, { person, id }: OwnApplication, fields: Partial<Stored>): Promise<void> {
+  const token = await context.platform.tokenOf(person)
+  const data = { name: oldName, redirectUris: redirectUri, ...fields }
+  const { statusCode } = await context.platform.callApi(token, 'PUT', `/apps/v1/${id}`, data)
+  if (statusCode !== 200) throw new Error('The API refused the change.')
+}
+
+/**
+ * From now on, the API answers the client's reads of this application with the present values of the application, and
+ * without an ETag.
+ */
+async function leaveOutEtag(context: CheckContext, { person, id }: OwnApplication): Promise<void> {
+  await context.dropFaults()
+  const token = await context.platform.tokenOf(person)
+  const { body } = await context.platform.callApi(token, 'GET', `/apps/v1/${id}`)
+  const type = 'application/json; charset=utf-8'
+  await context.order('get-answer', { times: 'always', options: { status: 200, body, type } })
+}
+
+/** Returns the name of the first field into which a person types, and whose name matches. */
+function typedField({ controls }: Form, pattern: RegExp): string | undefined {
+  return controls.find(
+    ({ name, type, choices }) => pattern.test(name) && !choices && !['hidden', 'button', 'checkbox'].includes(type),
+  )?.name
+}
+
+/** A field that somebody else changes while the visitor has the form for changes open. */
+interface OvertakenField {
+  /** The end of the check's id. */
+  suffix: string
+  /** The words for the field in the title of the check. */
+  what: string
+  field: 'description' | 'redirectUris' | 'scopes'
+  /** The name of this field in the form. */
+  pattern: RegExp
+  before: string
+  after: string
+}
+
+const overtakenFields: OvertakenField[] = [
+  {
+    suffix: '',
+    what: 'a description',
+    field: 'description',
+    pattern: /desc/i,
+    before: 'Described by conformance',
+    after: 'Described by somebody else',
+  },
+  {
+    suffix: '-redirect-uris',
+    what: 'redirect URIs',
+    field: 'redirectUris',
+    pattern: /redirect_?uris?$/i,
+    before: redirectUri,
+    after: `${redirectUri},https://somebody-else.example/callback`,
+  },
+  {
+    suffix: '-scopes',
+    what: 'scopes',
+    field: 'scopes',
+    pattern: /^(?!default).*scopes?/i,
+    before: 'read',
+    after: 'read write',
+  },
+]
+
+const withoutEtag = overtakenFields.map(
+  ({ suffix, what, field, pattern, before, after }): CheckDefinition => ({
+    id: `edit-overtaken-without-etag${suffix}`,
+    title: `If the API sends no ETag, the form for changes does not overwrite ${what} that somebody else changed after the visitor had opened the form`,
+    rule: 'edit-overtaken',
+    why: 'Another installation of the platform may send no ETag. A client that relies only on If-Match, or compares only some fields, then overwrites the changes of other people, and nobody notices.',
+    fix: 'If an application came without an ETag, keep the values of all fields in the form, or a hash of them. Read the application again before you change it, and compare all these fields.',
+    needs,
+    async run(context) {
+      const application = await openWithApplication(context, { [field]: before })
+      await leaveOutEtag(context, application)
+      const { page, form } = await openEditForm(context, application)
+      if (typedField(form, pattern) === undefined)
+        throw new NotApplicable(`the form for changes has no text field for the ${what.replace(/^a /, '')}`)
+      const save = (from: Page, one: Form, name: string) =>
+        application.browser.newTab().submit(from, one, { [nameField(one)]: name })
+      await change(context, application, { [field]: after })
+      await leaveOutEtag(context, application)
+      const late = await save(page, form, 'Late change of an old form')
+      await context.platform.settle()
+      const stored = await read(context, application)
+      await leaveOutEtag(context, application)
+      // A new form must still work. Otherwise the client may have refused the old form for another reason.
+      const fresh = await openEditForm(context, application)
+      await save(fresh.page, fresh.form, newName)
+      await context.platform.settle()
+      if ((await read(context, application)).name !== newName)
+        throw new NotApplicable('the form for changes saves nothing if the API sends no ETag')
+      expect(
+        stored.name === oldName && stored[field] === after,
+        `The API sent no ETag. Somebody else gave ${field} the value “${after}”, and the older form then saved the name “${stored.name}” and the value “${stored[field]}”.`,
+        late,
+      )
+    },
+  }),
+)
+
+/** Finds the form that changes the application, even if it does not contain the redirect URIs. */
+async function openFormWithName(context: CheckContext, application: OwnApplication): Promise<ApplicationForm> {
+  const isMeant = ({ method, action, controls }: Form) =>
+    method === 'POST' &&
+    isOfClient(context, action) &&
+    controls.some(({ name, type, values }) => /name/i.test(name) && type === 'text' && values.includes(oldName))
+  const pages = await openPagesAbout(context, application, page => page.forms.some(isMeant))
+  const page = pages.at(-1)!
+  const form = page.forms.find(isMeant)
+  if (!form) throw new NotApplicable('no linked page has a form with the name of the application')
+  return { page, form }
+}
+
+/** The values of the OAuth client that the form cannot show if the API leaves out `client`. */
+const unshown = {
+  redirectUris: `${redirectUri},https://second.example/callback`,
+  scopes: 'read write',
+  defaultScopes: 'read',
+}
+
+const optionalFields: [field: 'description' | 'webPageUrl', what: string, pattern: RegExp, value: string][] = [
+  ['description', 'the description', /desc/i, 'Described by conformance'],
+  ['webPageUrl', 'the address of the web page', /web.*ur[il]|home_?page|website/i, 'https://web.example/'],
+]
+
+export const savedValues: CheckDefinition[] = [
+  ...withoutEtag,
+  {
+    id: 'edit-overtaken-shows-both',
+    title:
+      'If the client refuses a form because the application has changed, the page shows the typed value and the value that the API has now',
+    rule: 'overtaken-values-shown',
+    why: "If visitors do not see the other person's value, they can only send their own value again, and overwrite the other value without knowing it.",
+    fix: 'Read the application again. Beside each field whose values differ, show the typed value and the value that the API has now.',
+    needs,
+    async run(context) {
+      const application = await openWithApplication(context, { description: 'Described at first' })
+      const { page, form } = await openEditForm(context, application)
+      const description = typedField(form, /desc/i)
+      const field = description === undefined ? 'name' : 'description'
+      const [typed, others] = ['Typed by the visitor', 'Saved by somebody else']
+      await change(context, application, { [field]: others })
+      const answer = await application.browser.newTab().submit(page, form, { [description ?? nameField(form)]: typed })
+      await context.platform.settle()
+      if ((await read(context, application))[field] !== others)
+        throw new NotApplicable('the form overwrites the other change. The check `edit-overtaken` reports this')
+      // A new form must work. Otherwise the client has perhaps refused the old form for another reason.
+      const fresh = await openEditForm(context, application)
+      await application.browser.newTab().submit(fresh.page, fresh.form, { [nameField(fresh.form)]: newName })
+      await context.platform.settle()
+      if ((await read(context, application)).name !== newName)
+        throw new NotApplicable('the form for changes saves nothing')
+      const shown = [answer.body, ...answer.forms.flatMap(({ fields }) => fields.map(([, value]) => value))]
+      if (!shown.some(text => text.includes(typed)))
+        throw new NotApplicable('the page does not show the typed value. The check `edit-overtaken-kept` reports this')
+      expect(
+        shown.some(text => text.includes(others)),
+        `Somebody else changed the ${field} to “${others}”, and the visitor then typed “${typed}”. The client refused the form and answered with ${describePage(answer)}. This page does not show the value “${others}”.`,
+        answer,
+      )
+    },
+  },
+  {
+    id: 'edit-without-client-kept',
+    title:
+      'If the API leaves out the field `client` of an application, the form for changes does not change the redirect URIs and scopes of this application',
+    rule: 'unshown-values-kept',
+    why: 'Another installation of the platform may leave out this field. The form is then empty where the redirect URIs and scopes should be. If the client sends these empty values, it deletes the scopes, although the visitor only changed the name.',
+    fix: 'Leave out of the PUT request every field whose value the API did not return and into which the visitor typed nothing. The API keeps the value of such a field.',
+    needs,
+    async run(context) {
+      const application = await openWithApplication(context, unshown)
+      await context.order('get-members-missing', { times: 'always', options: { member: 'client' } })
+      let saved = 0
+      for (const redirectUris of ['', unshown.redirectUris]) {
+        await change(context, application, unshown)
+        const { page, form } = await openFormWithName(context, application)
+        const field = typedField(form, /redirect_?uris?$/i)
+        if (redirectUris !== '' && field === undefined) continue
+        const typed = { [nameField(form)]: newName, ...(redirectUris !== '' && { [field!]: redirectUris }) }
+        const answer = await application.browser.newTab().submit(page, form, typed)
+        await context.platform.settle()
+        const stored = await read(context, application)
+        for (const [name, value] of Object.entries(unshown) as [keyof typeof unshown, string][])
+          expect(
+            stored[name] === value,
+            `The API left out the field client. The visitor changed the name, and the client then replaced the ${name} “${value}” with “${stored[name]}”.`,
+            answer,
+          )
+        if (stored.name === newName) saved++
+      }
+      if (saved === 0)
+        throw new NotApplicable('the form for changes saves nothing if the API leaves out the field client')
+    },
+  },
+  ...optionalFields.map(
+    ([field, what, pattern, value]): CheckDefinition => ({
+      id: `edit-empties-${field === 'description' ? 'description' : 'web-page'}`,
+      title: `If a visitor empties ${what} in the form for changes, the value is empty at the API, or the client refuses the form`,
+      rule: 'emptied-fields',
+      why: 'If the client leaves empty fields out of the PUT request, the API keeps the old value. The page says that everything was saved, and the visitor cannot remove the value.',
+      fix: 'Send an empty field of the form as an empty text. The API accepts an empty text for every field except name and redirectUris.',
+      needs,
+      async run(context) {
+        const application = await openWithApplication(context, { [field]: value })
+        const { page, form } = await openEditForm(context, application)
+        const name = typedField(form, pattern)
+        if (name === undefined || !form.fields.some(one => one[0] === name && one[1] === value))
+          throw new NotApplicable(`the form for changes has no text field for ${what}`)
+        const send = (from: ApplicationForm, values: Record<string, string>) =>
+          application.browser.newTab().submit(from.page, from.form, values)
+        const before = context.arrived('api')
+        const answer = await send({ page, form }, { [nameField(form)]: newName, [name]: '' })
+        const calls = await changesSince(context, application.person, before)
+        const stored = await read(context, application)
+        if (stored.name !== newName)
+          throw new NotApplicable('the client does not save a form with this empty field, or saves no form at all')
+        expect(
+          !stored[field],
+          `The visitor emptied ${what} and changed the name. The client saved the new name, and ${field} still has the value “${stored[field]}”.`,
+          answer,
+          ...calls,
+        )
+      },
+    }),
+  ),
+]
