@@ -686,6 +686,11 @@ export const pages = {
     'all pages that require authentication have easy and visible access to logout functionality.',
   ),
   'PG-22': should(decision('Pages load no script, style or font of a third party.')),
+  'versioned-files': should(
+    decision(
+      'If browsers may use a style sheet or script for more than a week without asking, its address changes with its content.',
+    ),
+  ),
   'bad-request-status': advice(
     'The client answers an invalid request with a status from 400 to 499, so that 500 always means a mistake in the client (RFC 9110, 15.5).',
   ),

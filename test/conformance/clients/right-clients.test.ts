@@ -237,6 +237,48 @@ for (const [what, change] of Object.entries(groupFields))
     )
   })
 
+/** Style sheets that browsers may keep. Each client is correct. */
+const keptStyles: Record<string, { address: string; cacheControl: string }> = {
+  'for an hour': { address: '/style.css', cacheControl: 'public, max-age=3600' },
+  'for a year at an address with a hash': {
+    address: '/style.Bdaqtxzw.css',
+    cacheControl: 'public, max-age=31536000, immutable',
+  },
+  'for a year at an address with a version': {
+    address: '/style.css?v=2',
+    cacheControl: 'public, max-age=31536000, immutable',
+  },
+  'only if they ask the client at each use': {
+    address: '/style.css',
+    cacheControl: 'public, max-age=31536000, no-cache',
+  },
+}
+
+for (const [what, { address, cacheControl }] of Object.entries(keptStyles))
+  t.test(`if browsers may keep a style sheet ${what}, the check \`every-file-versioned\` passes`, async t => {
+    const stage = await openStage()
+    t.teardown(stage.close)
+    let served = 0
+    const withStyle: Partial<Behaviour> = {
+      async aroundRequest(visit, next) {
+        if (visit.url.pathname + visit.url.search !== address) {
+          const answer = await next()
+          const link = `<link rel="stylesheet" href="${address}">`
+          return answer.body ? { ...answer, body: answer.body.replace('<title>', `${link}<title>`) } : answer
+        }
+        served++
+        const headers = { 'content-type': 'text/css; charset=utf-8', 'cache-control': cacheControl }
+        return { status: 200, headers, body: 'p { margin: 0 }' }
+      },
+    }
+    const results = await stage.judge(
+      settings => buildClient(settings, { ...correct, ...withStyle }),
+      checks.filter(({ id }) => id === 'every-file-versioned'),
+    )
+    t.same(results.map(tell), ['every-file-versioned passed: '])
+    t.ok(served > 0, 'the check has seen the style sheet')
+  })
+
 /** Judges the small client with this change. Returns the checks of the login cookie that the client does not pass. */
 const judgeLoginCookies = async (stage: Stage, change: Partial<Behaviour>) => {
   const results = await stage.judge(

@@ -50,6 +50,27 @@ function requireNosniff({ page }: Tour): void {
     throw new NotApplicable('even the page behind the login does not have the header')
 }
 
+const isStyleOrScript = ({ exchange }: Answer) =>
+  /^\s*(text\/css|(text|application)\/javascript)/i.test(typeOf(exchange))
+
+const weekSeconds = 7 * 86_400
+
+/** Whether browsers use the answer for more than a week, without asking the client whether it has changed. */
+function isKeptForWeeks({ exchange }: Answer): boolean {
+  const control = headerOf(exchange, 'cache-control') ?? ''
+  const seconds = Number(/\bmax-age\s*=\s*"?(\d+)/i.exec(control)?.[1] ?? 0)
+  return seconds > weekSeconds && !/\bno-(cache|store)\b/i.test(control)
+}
+
+/**
+ * Whether the address may contain a version or a hash of the content. There are many formats, so a query, a digit or a
+ * capital letter is enough.
+ */
+function mayHaveVersion(address: string): boolean {
+  const { pathname, search } = new URL(address)
+  return search !== '' || /[0-9A-Z]/.test(pathname)
+}
+
 /** A meta element that names the program that made the page, with its version. */
 const generator = /<meta\s+name=["']?generator["']?\s+content=["']([^"'>]*\d+\.\d+[^"'>]*)/i
 
@@ -168,6 +189,23 @@ export const everyPage: CheckDefinition[] = [
     ({ kind, exchange }) =>
       kind === 'file' && /^\s*text\//i.test(typeOf(exchange)) && !/charset=/i.test(typeOf(exchange))
         ? 'declares no charset'
+        : undefined,
+  ),
+  everyAnswer(
+    {
+      id: 'every-file-versioned',
+      title:
+        'If browsers may use a style sheet or script for more than a week without asking, its address contains a version or a hash',
+      rule: 'versioned-files',
+      why: 'After an update of the client, visitors see new pages with old styles, or old scripts break the new pages.',
+      fix: 'Write a hash of the content or a version into the address, as in style.3f9a1c.css or style.css?v=12. Or send a short max-age or no-cache, and an ETag.',
+    },
+    answer =>
+      answer.kind === 'file' &&
+      isStyleOrScript(answer) &&
+      isKeptForWeeks(answer) &&
+      !mayHaveVersion(answer.exchange.request.url)
+        ? `has Cache-Control: ${headerOf(answer.exchange, 'cache-control')}, and its address contains no version and no hash`
         : undefined,
   ),
   everyAnswer(

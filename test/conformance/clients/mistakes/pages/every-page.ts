@@ -1,5 +1,5 @@
 // Clients whose page behind the login is correct, but whose other answers lack a header or break a rule.
-import { correct } from '../../behaviour.ts'
+import { type Behaviour, correct } from '../../behaviour.ts'
 import { answerWith, bodyAt, bodyWith, headersWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { signOutForm } from '../../pages.ts'
@@ -9,7 +9,15 @@ import type { Visit } from '../../visit.ts'
 const headersAt = (path: string, change: (visit: Visit) => Record<string, string | undefined>) =>
   headersWith(visit => (visit.url.pathname === path ? change(visit) : {}))
 
-const ownStyle = '<link rel="stylesheet" href="/style.css">'
+/** Adds this style sheet of the client to all pages. */
+const withStyle = (headers: Record<string, string>, body: string): Partial<Behaviour> => ({
+  async aroundRequest(visit, next) {
+    if (visit.url.pathname === '/style.css') return { status: 200, headers, body }
+    const answer = await next()
+    const link = '<link rel="stylesheet" href="/style.css">'
+    return answer.body ? { ...answer, body: answer.body.replace('<title>', `${link}<title>`) } : answer
+  },
+})
 
 const withoutPolicy = { 'content-security-policy': undefined }
 
@@ -43,14 +51,19 @@ export const everyPage: Mistake[] = [
       url.pathname === '/' && answer.body ? { ...answer, headers: { 'content-type': 'text/html' } } : answer,
     ),
   ),
-  mistake('style-sheet-without-a-charset', 'every-file-charset', {
-    async aroundRequest(visit, next) {
-      if (visit.url.pathname === '/style.css')
-        return { status: 200, headers: { 'content-type': 'text/css' }, body: 'p { margin: 0 }' }
-      const answer = await next()
-      return answer.body ? { ...answer, body: answer.body.replace('<title>', `${ownStyle}<title>`) } : answer
-    },
-  }),
+  mistake(
+    'style-sheet-without-a-charset',
+    'every-file-charset',
+    withStyle({ 'content-type': 'text/css' }, 'p { margin: 0 }'),
+  ),
+  mistake(
+    'style-sheet-kept-for-a-year-without-a-version',
+    'every-file-versioned',
+    withStyle(
+      { 'content-type': 'text/css; charset=utf-8', 'cache-control': 'public, max-age=31536000, immutable' },
+      'p { margin: 0 }',
+    ),
+  ),
   mistake(
     'pages-of-applications-kept-in-caches',
     'every-page-no-store',
@@ -68,16 +81,14 @@ export const everyPage: Mistake[] = [
     'every-page-nothing-foreign',
     bodyAt('/', body => body.replace('<title>', '<style>@import "https://fonts.invalid/a.css";</style><title>')),
   ),
-  mistake('style-sheet-with-a-font-of-others', 'every-page-nothing-foreign', {
-    async aroundRequest(visit, next) {
-      if (visit.url.pathname !== '/style.css') {
-        const answer = await next()
-        return answer.body ? { ...answer, body: answer.body.replace('<title>', `${ownStyle}<title>`) } : answer
-      }
-      const body = '@font-face { font-family: A; src: url(https://fonts.invalid/a.woff2) }'
-      return { status: 200, headers: { 'content-type': 'text/css; charset=utf-8' }, body }
-    },
-  }),
+  mistake(
+    'style-sheet-with-a-font-of-others',
+    'every-page-nothing-foreign',
+    withStyle(
+      { 'content-type': 'text/css; charset=utf-8' },
+      '@font-face { font-family: A; src: url(https://fonts.invalid/a.woff2) }',
+    ),
+  ),
   mistake(
     'address-of-the-api-in-a-header',
     'every-answer-no-inside',
