@@ -153,6 +153,12 @@ export const correct = {
   deadlineMs: 4000,
   /** The correct client does not decompress answers, because a small compressed answer can become very large. */
   unpacks: false as boolean,
+  /**
+   * Whether the platform has closed the connection before its answer. It may close an idle connection just when the
+   * client uses this connection again, so the client sends a GET request once more.
+   */
+  isConnectionLost: ({ cause }: Error): boolean =>
+    isRecord(cause) && ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(`${cause.code}`),
   send: (visit: Visit, request: Call): Promise<[number, unknown]> => call(visit.behaviour, request),
   async readBody(response: Response, most: number): Promise<string> {
     const chunks: Uint8Array[] = []

@@ -10,12 +10,12 @@ export async function call(
   { method, url, headers, body, most }: Call,
 ): Promise<[number, unknown]> {
   try {
-    const response = await fetch(url, {
-      method,
-      headers,
-      redirect: behaviour.redirects,
-      signal: AbortSignal.timeout(behaviour.deadlineMs),
-      ...(body !== undefined && { body }),
+    const signal = AbortSignal.timeout(behaviour.deadlineMs)
+    const ask = () =>
+      fetch(url, { method, headers, redirect: behaviour.redirects, signal, ...(body !== undefined && { body }) })
+    const response = await ask().catch(error => {
+      if (method !== 'GET' || !behaviour.isConnectionLost(error)) throw error
+      return ask()
     })
     if (response.headers.has('content-encoding') && !behaviour.unpacks) throw new PlatformError(502)
     const text = await behaviour.readBody(response, most)
