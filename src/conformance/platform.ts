@@ -1,7 +1,8 @@
 // Starts the platform for the client under test, as a sandbox with a laboratory in this process. Makes people, and
 // records the requests.
 import { randomUUID } from 'node:crypto'
-import { createServer } from 'node:net'
+import type { IncomingMessage } from 'node:http'
+import { createServer, type Socket } from 'node:net'
 import { createSandbox } from '../sandbox/create-sandbox.ts'
 import { makeGroup } from '../sandbox/groups/groups.ts'
 import type { LabStep } from '../sandbox/lab/record/recorded.ts'
@@ -34,6 +35,14 @@ export interface FaultOptions {
   skip?: number
   state?: string | undefined
   options?: Record<string, unknown>
+}
+
+/** A call that has arrived at the API over the network. */
+export interface ApiCall {
+  method: string | undefined
+  url: string | undefined
+  /** Whether an earlier call has used the same connection. */
+  hasUsedConnection: boolean
 }
 
 export type Platform = Awaited<ReturnType<typeof startPlatform>>
@@ -80,6 +89,13 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
   let rounds = 0
   let lastTurn = Promise.resolve()
 
+  const apiCalls: ApiCall[] = []
+  const usedConnections = new WeakSet<Socket>()
+  api.server.on('request', ({ method, url, socket }: IncomingMessage) => {
+    apiCalls.push({ method, url, hasUsedConnection: usedConnections.has(socket) })
+    usedConnections.add(socket)
+  })
+
   const groupIds = new Set<string>()
   const answers = watchAnswers({
     clients: [settings.client, ...(settings.replica ? [settings.replica] : [])],
@@ -105,6 +121,8 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     otherSite,
     /** The requests that have arrived so far, in the order in which the platform answered them. */
     steps,
+    /** The calls of the client that have arrived at the API so far, in the order of their arrival. */
+    apiCalls,
     /**
      * Things that checks have seen on pages of the client in this run. If a check does not find a thing that another
      * check has seen, the check is undecided.

@@ -61,8 +61,10 @@ async function expectMet(context: CheckContext, fault: string, page: Page): Prom
     throw new NotApplicable('the client does not ask the API for the list of applications')
 }
 
-export const listCalls = (context: CheckContext): LabStep[] =>
-  context.arrived('api').filter(({ request }) => request.method === 'GET' && request.url.startsWith('/apps/v1'))
+export const isListCall = ({ request }: LabStep): boolean =>
+  request.method === 'GET' && request.url.startsWith('/apps/v1')
+
+export const listCalls = (context: CheckContext): LabStep[] => context.arrived('api').filter(isListCall)
 
 /** Fails if there is no answer, or if the answer is the default error page of a server. */
 export function expectAnswer(page: Page): void {

@@ -237,6 +237,20 @@ for (const [what, change] of Object.entries(groupFields))
     )
   })
 
+t.test('if a client opens a new connection for each call, the check `list-idle-connection` does not apply', async t => {
+  const stage = await openStage()
+  t.teardown(stage.close)
+  const opensConnections: Partial<Behaviour> = {
+    send: (visit, call) => correct.send(visit, { ...call, headers: { ...call.headers, connection: 'close' } }),
+    isConnectionLost: () => false,
+  }
+  const results = await stage.judge(
+    settings => buildClient(settings, { ...correct, ...opensConnections }),
+    checks.filter(({ id }) => id === 'list-idle-connection'),
+  )
+  t.match(results, [{ verdict: 'not applicable', reason: 'a new connection for each call' }])
+})
+
 /** Style sheets that browsers may keep. Each client is correct. */
 const keptStyles: Record<string, { address: string; cacheControl: string }> = {
   'for an hour': { address: '/style.css', cacheControl: 'public, max-age=3600' },

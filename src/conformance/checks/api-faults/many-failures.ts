@@ -6,9 +6,18 @@ import type { CheckContext } from '../../context.ts'
 import { describePage, expect, fail, isCallFor, waitedMs } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
 import { sendBytes } from '../../raw-connection.ts'
+import { makeApplication } from '../../steps/applications.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { isCreation, openCreateForm, openFormIn } from '../../steps/create-form.ts'
-import { compareUnder, expectAnswer, expectFittingAnswer, listCalls, visitUnder } from '../../steps/list-page.ts'
+import {
+  compareUnder,
+  expectAnswer,
+  expectFittingAnswer,
+  isListCall,
+  listCalls,
+  shownIn,
+  visitUnder,
+} from '../../steps/list-page.ts'
 import { oddPausePage } from '../../steps/missing-values.ts'
 import { oddApiAnswers } from '../../steps/odd-answers.ts'
 import { requestText } from '../../steps/raw.ts'
@@ -231,6 +240,48 @@ export const manyFailures: CheckDefinition[] = [
         `When the API has worked again for ${backMs / 1000} seconds after ${manyCalls} failed calls`,
         backMs,
       )
+    },
+  },
+  {
+    id: 'list-idle-connection',
+    title:
+      'If the API closes an idle connection at the moment when the client uses this connection again, the page shows the list',
+    rule: 'UP-16',
+    why: 'Servers and proxies close idle connections. If the client sends a call over such a connection at the same moment, the call fails, although the API works. Visitors then see an error from time to time.',
+    fix: 'If a connection closes before the answer to a GET request has begun, send this request once more over a new connection. Many HTTP libraries have an option for this. Or open a new connection for each call.',
+    needs,
+    // Another check's calls would be counted as calls for the visitor of this check.
+    isAlone: true,
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      await makeApplication(context, person, { name: 'Weather of conformance' })
+      const visit = () => browser.newTab().visit(context.url(context.settings.page))
+      const { apiCalls } = context.platform
+      for (let tries = 0; tries < 3; tries++) {
+        // After this visit, a client that keeps its connections has an idle connection.
+        const usual = await visit()
+        await context.platform.settle()
+        const before = apiCalls.length
+        await context.order('list-reset', { times: 1 })
+        const { result: page, steps } = await context.during(visit)
+        const isMet = context.timesMet('list-reset') > 0
+        await context.dropFaults()
+        if (!isMet) throw new NotApplicable('the client does not ask the API for the list of applications')
+        const failed = apiCalls
+          .slice(before)
+          .find(({ method, url }) => method === 'GET' && url?.split('?')[0] === '/apps/v1')
+        // If a new connection breaks, the client may show an error.
+        if (!failed?.hasUsedConnection) continue
+        const isRepeated = steps.some(step => isListCall(step) && step.response.status === 200 && !step.fault)
+        expect(
+          page.status > 0 && page.status < 400 && (isRepeated || shownIn(page) === shownIn(usual)),
+          `The client sent a GET request over a connection that it had used before, and the API closed this connection without an answer. The visitor got ${describePage(page)}.`,
+          page,
+          ...steps.slice(0, 3),
+        )
+        return
+      }
+      throw new NotApplicable('the client opens a new connection for each call')
     },
   },
   {

@@ -88,6 +88,7 @@ export const manyFailures: Mistake[] = [
     repeating(3, ({ method }) => method === 'GET'),
   ),
   mistake('connections-of-error-answers-not-released', 'failed-calls-leave-connections', keepsConnections),
+  mistake('closed-connection-is-an-error', 'list-idle-connection', { isConnectionLost: () => false }),
   mistake('two-list-calls-at-a-time', 'hanging-list-others', queueing(2, isList)),
   mistake('one-creation-at-a-time', 'hanging-create-others', queueing(1, isCreation)),
   mistake('one-renewal-at-a-time', 'hanging-renewal-others', queueing(1, isRenewal)),
