@@ -160,7 +160,9 @@ export const formHandling: Mistake[] = [
       const isWrong = new URLSearchParams(visit.body).get('redirectUris')?.startsWith('ftp:')
       if (!isChangeForm(visit) || !isWrong || !answer.body) return answer
       // If somebody else has changed the application, the client says so only if all addresses are right.
-      const body = answer.body.replace(/(?<=<p role="alert">)[^<]*/, 'Please look at the addresses again.')
+      const body = answer.body
+        .replace(/(?<=<p role="alert">)[^<]*/, 'Please look at the addresses again.')
+        .replace(/<ul>.*?<\/ul>/s, '')
       return { ...answer, status: 422, body }
     }),
   ),
