@@ -601,6 +601,9 @@ export const applications = {
   'group-by-hand': should(
     decision('If the client cannot list the groups of the visitor, the form has a field for the id of a group.'),
   ),
+  'own-group-preselected': should(
+    decision('If the form for a new application preselects a group, the visitor has created this group.'),
+  ),
   'long-list': advice('The client shows a list of 2,000 applications. The platform sets no limit for the list.'),
   'not-found': should(
     rfc(

@@ -70,3 +70,11 @@ export async function makeGroup({ platform }: CheckContext, person: Person, name
   if (statusCode !== 201) throw new Error(`The API did not create the group: ${body}`)
   return (JSON.parse(body) as { '@id': string })['@id']
 }
+
+/** Makes a group with these members, and returns its id. The first member is the creator of the group. */
+export async function shareGroup({ platform }: CheckContext, members: Person[], name?: string): Promise<string> {
+  const group = { members: members.map(({ id }) => id), ...(name && { name }) }
+  const { statusCode, body } = await platform.askLab('POST', '/lab/v1/groups', group)
+  if (statusCode !== 201) throw new Error(`The laboratory made no group: ${body}`)
+  return (JSON.parse(body) as { groupId: string }).groupId
+}

@@ -22,7 +22,7 @@ import {
   sendForm,
   typedInto,
 } from '../../steps/application-pages.ts'
-import { credentialsOf } from '../../steps/applications.ts'
+import { credentialsOf, shareGroup } from '../../steps/applications.ts'
 import { followCallback } from '../../steps/callback.ts'
 import { created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { expectNoPost, isOrdinary, openForms, reopen, requireWorkingForm, sendAgain } from '../../steps/every-form.ts'
@@ -197,13 +197,6 @@ async function signInOther(context: CheckContext, browser: Browser, other: Perso
   await followCallback(context, tab, await context.authorize(await context.startLogin(tab), other))
   if (!(await context.isSignedIn(browser, { person: other })))
     throw new Undecided('The second visitor could not sign in.')
-}
-
-/** Makes a group with these members, and returns its id. */
-async function shareGroup({ platform }: CheckContext, members: Person[]): Promise<string> {
-  const answer = await platform.askLab('POST', '/lab/v1/groups', { members: members.map(({ id }) => id) })
-  if (answer.statusCode !== 201) throw new Error(`The laboratory made no group: ${answer.body}`)
-  return answer.json<{ groupId: string }>().groupId
 }
 
 /** Methods other than POST with which another site could send a request to the address of a form. */

@@ -2,10 +2,10 @@
 // group.
 import type { Page } from '../../browser/browser.ts'
 import type { Control, Form, Values } from '../../browser/form.ts'
-import { type Check, type CheckDefinition, NotApplicable } from '../../check.ts'
+import { type Check, type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
-import { makeGroup } from '../../steps/applications.ts'
+import { makeGroup, shareGroup } from '../../steps/applications.ts'
 import { created, findCreateForm, type OpenForm, openFormIn } from '../../steps/create-form.ts'
 import { runsScript } from '../../steps/page-content.ts'
 
@@ -120,6 +120,35 @@ export const typedValues: CheckDefinition[] = [
       if (pages.length === 0) throw new NotApplicable('the form does not show the names of groups')
       for (const page of pages)
         expect(!runsScript(page, 'conformance()'), 'The page contains the name of a group without escaping.', page)
+    },
+  },
+  {
+    id: 'create-own-group-preselected',
+    title:
+      'If the visitor is a member of several groups, the form for a new application does not preselect a group that somebody else created',
+    rule: 'own-group-preselected',
+    why: 'If visitors do not notice the preselected group, other people can change and remove their new application.',
+    fix: 'Preselect the first group of the list, because the API lists the groups that the visitor created first. Do not sort the list before you choose the group. Or preselect no group.',
+    needs,
+    async run(context) {
+      const [person, other] = [await context.person(), await context.otherPerson()]
+      // In a list that is sorted by name, one of these groups comes first and the other comes last.
+      const foreign = [
+        await shareGroup(context, [other, person], '00 Group of somebody else'),
+        await shareGroup(context, [other, person], 'zz Group of somebody else'),
+      ]
+      const { browser } = await context.signedIn({ person })
+      const { form, page } = await openFormIn(context, browser, person)
+      const controls = form.controls.filter(({ name, type }) => /group/i.test(name) && type !== 'hidden')
+      if (controls.length === 0) throw new NotApplicable('the form has no field for the group')
+      const [preselected] = controls.flatMap(({ values }) => values).filter(value => value !== '')
+      if (preselected === undefined || preselected === person.groupId) return
+      expect(
+        !foreign.includes(preselected),
+        'The form preselects a group that somebody else created, although the visitor has created a group.',
+        page,
+      )
+      throw new Undecided('The suite cannot tell which group the form preselects.')
     },
   },
   {

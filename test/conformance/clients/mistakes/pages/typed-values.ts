@@ -27,6 +27,12 @@ export const typedValues: Mistake[] = [
   mistake('names-of-groups-as-html', 'create-group-escapes', {
     groupOption: ({ id, name }) => `<option value="${id}">${name}</option>`,
   }),
+  mistake('groups-sorted-by-name', 'create-own-group-preselected', {
+    groupField(visit, groups, chosen) {
+      const sorted = groups.toSorted((one, other) => one.name.localeCompare(other.name))
+      return correct.groupField(visit, sorted, chosen === groups[0]?.id ? sorted[0]!.id : chosen)
+    },
+  }),
   mistake('form-without-a-group-if-nobody-answers', 'create-without-groups', {
     async send(visit, request) {
       return correct.send(visit, request).catch(error => {
