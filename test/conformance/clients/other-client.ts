@@ -229,10 +229,18 @@ async function post(url: string, fields: Record<string, string>): Promise<Record
   return status === 200 && typeof json === 'object' && json !== null ? (json as Record<string, unknown>) : {}
 }
 
-/** Rejects if the answer is not JSON, is too large or comes too late. */
+/**
+ * Opens a new connection for each call, because the platform may close an idle connection at any time. Rejects if the
+ * answer is not JSON, is too large or comes too late.
+ */
 async function ask(method: string, url: string, headers: Record<string, string>, body?: string) {
-  const signal = AbortSignal.timeout(3000)
-  const response = await fetch(url, { method, headers, signal, redirect: 'error', ...(body !== undefined && { body }) })
+  const response = await fetch(url, {
+    method,
+    headers: { ...headers, connection: 'close' },
+    signal: AbortSignal.timeout(3000),
+    redirect: 'error',
+    ...(body !== undefined && { body }),
+  })
   let text = ''
   let size = 0
   const decoder = new TextDecoder()
