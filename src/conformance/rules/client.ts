@@ -751,6 +751,7 @@ export const failures = {
   'UP-14': decision(
     'After a 401 answer from the API, the client renews once or offers the login. After a 403 answer, the client does not renew and does not offer the login. After any other refusal, the client shows a page that says so.',
   ),
+  'UP-16': should(decision('When the platform closes an idle connection, no page shows an error.')),
   'gateway-status': advice(
     'The client answers with 502, 503 or 504 when the platform fails, so that 500 always means a mistake in the client.',
   ),

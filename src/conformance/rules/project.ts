@@ -71,7 +71,6 @@ export const faults = {
     '2.1',
     'The client writes a token into the Authorization header only if all characters of this token are allowed in a token.',
   ),
-  'UP-16': should(decision('When the platform closes an idle connection, no page shows an error.')),
   'F-01': decision(
     'If the portal is down, the visitor gets a page within a second after the callback. This page offers a new login.',
   ),
