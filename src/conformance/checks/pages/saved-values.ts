@@ -66,6 +66,8 @@ function typedField({ controls }: Form, pattern: RegExp): string | undefined {
   )?.name
 }
 
+const redirectUrisPattern = /^(?!default).*redirect_?uri/i
+
 /** A field that somebody else changes while the visitor has the form for changes open. */
 interface OvertakenField {
   /** The end of the check's id. */
@@ -82,7 +84,7 @@ interface OvertakenField {
 const overtakenFields: OvertakenField[] = [
   {
     suffix: '',
-    what: 'a description',
+    what: 'the description',
     field: 'description',
     pattern: /desc/i,
     before: 'Described by conformance',
@@ -90,17 +92,17 @@ const overtakenFields: OvertakenField[] = [
   },
   {
     suffix: '-redirect-uris',
-    what: 'redirect URIs',
+    what: 'the redirect URIs',
     field: 'redirectUris',
-    pattern: /redirect_?uris?$/i,
+    pattern: redirectUrisPattern,
     before: redirectUri,
     after: `${redirectUri},https://somebody-else.example/callback`,
   },
   {
     suffix: '-scopes',
-    what: 'scopes',
+    what: 'the scopes',
     field: 'scopes',
-    pattern: /^(?!default).*scopes?/i,
+    pattern: /^(?!default).*scope/i,
     before: 'read',
     after: 'read write',
   },
@@ -118,8 +120,8 @@ const withoutEtag = overtakenFields.map(
       const application = await openWithApplication(context, { [field]: before })
       await leaveOutEtag(context, application)
       const { page, form } = await openEditForm(context, application)
-      if (typedField(form, pattern) === undefined)
-        throw new NotApplicable(`the form for changes has no text field for the ${what.replace(/^a /, '')}`)
+      if (!form.controls.some(({ name, type }) => pattern.test(name) && type !== 'hidden'))
+        throw new NotApplicable(`the form for changes has no field for ${what}`)
       const save = (from: Page, one: Form, name: string) =>
         application.browser.newTab().submit(from, one, { [nameField(one)]: name })
       await change(context, application, { [field]: after })
@@ -148,7 +150,7 @@ async function openFormWithName(context: CheckContext, application: OwnApplicati
   const isMeant = ({ method, action, controls }: Form) =>
     method === 'POST' &&
     isOfClient(context, action) &&
-    controls.some(({ name, type, values }) => /name/i.test(name) && type === 'text' && values.includes(oldName))
+    controls.some(({ name, type, values }) => /name/i.test(name) && /^text/.test(type) && values.includes(oldName))
   const pages = await openPagesAbout(context, application, page => page.forms.some(isMeant))
   const page = pages.at(-1)!
   const form = page.forms.find(isMeant)
@@ -220,7 +222,7 @@ export const savedValues: CheckDefinition[] = [
       for (const redirectUris of ['', unshown.redirectUris]) {
         await change(context, application, unshown)
         const { page, form } = await openFormWithName(context, application)
-        const field = typedField(form, /redirect_?uris?$/i)
+        const field = typedField(form, redirectUrisPattern)
         if (redirectUris !== '' && field === undefined) continue
         const typed = { [nameField(form)]: newName, ...(redirectUris !== '' && { [field!]: redirectUris }) }
         const answer = await application.browser.newTab().submit(page, form, typed)
