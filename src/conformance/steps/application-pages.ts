@@ -86,18 +86,31 @@ export function isOfClient({ settings, url }: CheckContext, address: string): bo
   return !others.some(path => isSame(address, url(path)))
 }
 
+/** The values of an application at the API. */
+export interface StoredValues {
+  name: string
+  description: string
+  webPageUrl: string
+  redirectUris: string
+  scopes: string
+  defaultScopes: string
+}
+
 /** Changes the name of the application at the API, as another member of the group does. */
 export async function changeName(context: CheckContext, application: OwnApplication, name: string): Promise<void> {
   await changeAtApi(context, application, { name })
 }
 
-/** Changes the application at the API, as another member of the group does. */
+/**
+ * Changes the application at the API, as another member of the group does. If `fields` has no name, the application has
+ * the name of `openWithApplication`.
+ */
 export async function changeAtApi(
   { platform }: CheckContext,
   { person, id }: OwnApplication,
-  fields: { name: string; description?: string },
+  fields: Partial<StoredValues>,
 ): Promise<void> {
-  const data = { ...fields, redirectUris: redirectUri }
+  const data = { name: 'Weather of conformance', redirectUris: redirectUri, ...fields }
   const { statusCode } = await platform.callApi(await platform.tokenOf(person), 'PUT', `/apps/v1/${id}`, data)
   if (statusCode !== 200) throw new Error('The API refused the change.')
 }
@@ -107,9 +120,11 @@ export async function readName(context: CheckContext, application: OwnApplicatio
   return (await readAtApi(context, application)).name
 }
 
-export async function readAtApi({ platform }: CheckContext, { person, id }: OwnApplication) {
+/** Returns the values that the application has at the API. */
+export async function readAtApi({ platform }: CheckContext, { person, id }: OwnApplication): Promise<StoredValues> {
   const answer = await platform.callApi(await platform.tokenOf(person), 'GET', `/apps/v1/${id}`)
-  return answer.json<{ data: { name: string; description: string } }>().data
+  const { data, client } = answer.json<{ data: object; client: object }>()
+  return { ...data, ...client } as StoredValues
 }
 
 /**

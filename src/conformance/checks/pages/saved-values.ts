@@ -7,6 +7,7 @@ import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import {
   type ApplicationForm,
+  changeAtApi,
   changesSince,
   isOfClient,
   nameField,
@@ -14,6 +15,7 @@ import {
   openEditForm,
   openPagesAbout,
   openWithApplication,
+  readAtApi,
   redirectUri,
 } from '../../steps/application-pages.ts'
 
@@ -21,31 +23,6 @@ const needs: Check['needs'] = ['page']
 
 const oldName = 'Weather of conformance'
 const newName = 'Changed by a new form'
-
-/** The values of an application at the API. */
-interface Stored {
-  name: string
-  description: string
-  webPageUrl: string
-  redirectUris: string
-  scopes: string
-  defaultScopes: string
-}
-
-async function read(context: CheckContext, { person, id }: OwnApplication): Promise<Stored> {
-  const token = await context.platform.tokenOf(person)
-  const answer = await context.platform.callApi(token, 'GET', `/apps/v1/${id}`)
-  const { data, client } = answer.json<{ data: object; client: object }>()
-  return { ...data, ...client } as Stored
-}
-
-/** Changes the application at the API, as somebody else does. */
-async function change(context: CheckContext, { person, id }: OwnApplication, fields: Partial<Stored>): Promise<void> {
-  const token = await context.platform.tokenOf(person)
-  const data = { name: oldName, redirectUris: redirectUri, ...fields }
-  const { statusCode } = await context.platform.callApi(token, 'PUT', `/apps/v1/${id}`, data)
-  if (statusCode !== 200) throw new Error('The API refused the change.')
-}
 
 /**
  * From now on, the API answers the client's reads of this application with the present values of the application, and
@@ -124,17 +101,17 @@ const withoutEtag = overtakenFields.map(
         throw new NotApplicable(`the form for changes has no field for ${what}`)
       const save = (from: Page, one: Form, name: string) =>
         application.browser.newTab().submit(from, one, { [nameField(one)]: name })
-      await change(context, application, { [field]: after })
+      await changeAtApi(context, application, { [field]: after })
       await leaveOutEtag(context, application)
       const late = await save(page, form, 'Late change of an old form')
       await context.platform.settle()
-      const stored = await read(context, application)
+      const stored = await readAtApi(context, application)
       await leaveOutEtag(context, application)
       // A new form must still work. Otherwise the client may have refused the old form for another reason.
       const fresh = await openEditForm(context, application)
       await save(fresh.page, fresh.form, newName)
       await context.platform.settle()
-      if ((await read(context, application)).name !== newName)
+      if ((await readAtApi(context, application)).name !== newName)
         throw new NotApplicable('the form for changes saves nothing if the API sends no ETag')
       expect(
         stored.name === oldName && stored[field] === after,
@@ -186,16 +163,16 @@ export const savedValues: CheckDefinition[] = [
       const description = typedField(form, /desc/i)
       const field = description === undefined ? 'name' : 'description'
       const [typed, others] = ['Typed by the visitor', 'Saved by somebody else']
-      await change(context, application, { [field]: others })
+      await changeAtApi(context, application, { [field]: others })
       const answer = await application.browser.newTab().submit(page, form, { [description ?? nameField(form)]: typed })
       await context.platform.settle()
-      if ((await read(context, application))[field] !== others)
+      if ((await readAtApi(context, application))[field] !== others)
         throw new NotApplicable('the form overwrites the other change. The check `edit-overtaken` reports this')
       // A new form must work. Otherwise the client has perhaps refused the old form for another reason.
       const fresh = await openEditForm(context, application)
       await application.browser.newTab().submit(fresh.page, fresh.form, { [nameField(fresh.form)]: newName })
       await context.platform.settle()
-      if ((await read(context, application)).name !== newName)
+      if ((await readAtApi(context, application)).name !== newName)
         throw new NotApplicable('the form for changes saves nothing')
       const shown = [answer.body, ...answer.forms.flatMap(({ fields }) => fields.map(([, value]) => value))]
       if (!shown.some(text => text.includes(typed)))
@@ -220,14 +197,14 @@ export const savedValues: CheckDefinition[] = [
       await context.order('get-members-missing', { times: 'always', options: { member: 'client' } })
       let saved = 0
       for (const redirectUris of ['', unshown.redirectUris]) {
-        await change(context, application, unshown)
+        await changeAtApi(context, application, unshown)
         const { page, form } = await openFormWithName(context, application)
         const field = typedField(form, redirectUrisPattern)
         if (redirectUris !== '' && field === undefined) continue
         const typed = { [nameField(form)]: newName, ...(redirectUris !== '' && { [field!]: redirectUris }) }
         const answer = await application.browser.newTab().submit(page, form, typed)
         await context.platform.settle()
-        const stored = await read(context, application)
+        const stored = await readAtApi(context, application)
         for (const [name, value] of Object.entries(unshown) as [keyof typeof unshown, string][])
           expect(
             stored[name] === value,
@@ -259,7 +236,7 @@ export const savedValues: CheckDefinition[] = [
         const before = context.arrived('api')
         const answer = await send({ page, form }, { [nameField(form)]: newName, [name]: '' })
         const calls = await changesSince(context, application.person, before)
-        const stored = await read(context, application)
+        const stored = await readAtApi(context, application)
         if (stored.name !== newName)
           throw new NotApplicable('the client does not save a form with this empty field, or saves no form at all')
         expect(
