@@ -1,0 +1,104 @@
+// Checks what the form for changes does with the redirect URIs of an application, if there are several.
+import type { Control, Form, Values } from '../../browser/form.ts'
+import { type CheckDefinition, NotApplicable } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { expect } from '../../findings.ts'
+import {
+  nameField,
+  type OwnApplication,
+  openEditForm,
+  openWithApplication,
+  redirectUri,
+} from '../../steps/application-pages.ts'
+
+const secondUri = 'https://second.example/callback'
+
+export const editedAddresses: CheckDefinition[] = [
+  {
+    id: 'edit-several-addresses',
+    title:
+      'If the form for changes shows several redirect URIs, and the visitor changes only the name, the client saves all these redirect URIs',
+    rule: 'change-application',
+    why: 'If the client loses a redirect URI, every login of the application with this address fails.',
+    fix: 'Send all addresses of the form in redirectUris, separated by commas.',
+    needs: ['page'],
+    async run(context) {
+      const application = await openWithSeveral(context)
+      const { stored, form, answer } = await save(context, application, 'Several addresses')
+      if (!form.fields.some(([, value]) => value.includes(secondUri)))
+        throw new NotApplicable('the form for changes does not show the second redirect URI')
+      const kept = stored.redirectUris.split(',').map(one => one.trim())
+      const lost = [redirectUri, secondUri].find(one => !kept.includes(one))
+      expect(
+        lost === undefined,
+        `The form showed two redirect URIs, and the visitor changed only the name. Now the API no longer has ${lost}.`,
+        answer,
+      )
+    },
+  },
+  {
+    id: 'edit-default-address',
+    title:
+      'The API gets the default redirect URI that the visitor chose in the form for changes, and keeps it when the visitor later changes only the name',
+    rule: 'change-application',
+    why: 'If the client always makes the first redirect URI the default, logins of the application lead to the wrong address.',
+    fix: 'Send the value of the field for the default as defaultRedirectUri, and show the stored default in this field.',
+    needs: ['page'],
+    async run(context) {
+      const application = await openWithSeveral(context)
+      const chosen = await save(context, application, 'Another default', chooseSecond)
+      expect(
+        chosen.stored.defaultRedirectUri === secondUri,
+        `The visitor chose ${secondUri} as the default redirect URI, and the API has ${chosen.stored.defaultRedirectUri}.`,
+        chosen.answer,
+      )
+      const later = await save(context, application, 'The same default')
+      expect(
+        later.stored.defaultRedirectUri === secondUri,
+        `The default redirect URI was ${secondUri}, and the visitor changed only the name. Now the API has ${later.stored.defaultRedirectUri}.`,
+        later.answer,
+      )
+    },
+  },
+]
+
+/** Creates an application with two redirect URIs, of which the first one is the default, and signs its owner in. */
+function openWithSeveral(context: CheckContext): Promise<OwnApplication> {
+  return openWithApplication(context, { redirectUris: `${redirectUri},${secondUri}`, defaultRedirectUri: redirectUri })
+}
+
+/** Chooses the second redirect URI as the default. Ends the check if the form does not allow this. */
+function chooseSecond({ controls }: Form): Values {
+  const isDefault = ({ name, type }: Control) => /default/i.test(name) && /ur[il]/i.test(name) && type !== 'hidden'
+  const fields = controls.filter(isDefault)
+  // Each radio button is a control with one choice.
+  const field = fields.some(({ choices }) => choices)
+    ? fields.find(({ choices }) => choices?.includes(secondUri))
+    : fields[0]
+  if (!field) throw new NotApplicable('the form for changes has no field for the default redirect URI')
+  return { [field.name]: secondUri }
+}
+
+/**
+ * Opens the form for changes, types another name, and sends the form. Returns the values that the API has then. Ends
+ * the check if the name does not change.
+ */
+async function save(
+  context: CheckContext,
+  application: OwnApplication,
+  name: string,
+  choose: (form: Form) => Values = () => ({}),
+) {
+  const { page, form } = await openEditForm(context, application)
+  const values = { [nameField(form)]: name, ...choose(form) }
+  const answer = await application.browser.newTab().submit(page, form, values)
+  await context.platform.settle()
+  const token = await context.platform.tokenOf(application.person)
+  const read = await context.platform.callApi(token, 'GET', `/apps/v1/${application.id}`)
+  const { data, client } = read.json<{
+    data: { name: string }
+    client: { redirectUris: string; defaultRedirectUri: string }
+  }>()
+  if (data.name !== name) throw new NotApplicable('the form for changes saves nothing')
+  return { form, answer, stored: client }
+}
