@@ -560,6 +560,12 @@ export const applications = {
     decision('The client shows the secret of a new application once, to the visitor who created it.'),
   ),
   'PG-15': decision('One form creates one application, however often the browser sends this form.'),
+  'form-once-after-restart': should(
+    decision('A form creates only one application, even if the client restarts before the form arrives again.'),
+  ),
+  'secret-once': should(
+    decision('One form for a new client secret creates one secret, however often the browser sends this form.'),
+  ),
   'PG-14': decision(
     'When a form arrives after the session has ended, the client creates nothing and tells the visitor that nothing was created.',
   ),

@@ -7,6 +7,7 @@ import { NotApplicable, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { describePage } from '../findings.ts'
 import type { Person } from '../platform.ts'
+import { filledFields } from './application-pages.ts'
 import { credentialsOf } from './applications.ts'
 
 export interface OpenForm {
@@ -99,6 +100,12 @@ export function chooseGroup(choices: string[], groupId: string): string | undefi
   if (others.length > 0)
     throw new Undecided('The form offers several groups, and the suite cannot tell which of them it must choose.')
   return first
+}
+
+/** Returns the filled-in form with the address of the other instance. */
+export function formAtReplica({ settings }: CheckContext, { form, values }: OpenForm): Pick<Form, 'action' | 'fields'> {
+  const { pathname, search } = new URL(form.action)
+  return { action: settings.replica + pathname + search, fields: filledFields(form, values) }
 }
 
 /** Returns the fields into which a person types a text. */

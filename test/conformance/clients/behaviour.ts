@@ -3,7 +3,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Server, ServerOptions, ServerResponse } from 'node:http'
 import { type Application, type Group, goOn, page } from './pages.ts'
-import { type Call, call, callPortal, isRecord } from './platform.ts'
+import { type Call, call, callApi, callPortal, isRecord } from './platform.ts'
 import { seal, unseal } from './seal.ts'
 import {
   type Answer,
@@ -364,6 +364,20 @@ export const correct = {
   changedValues(typed: URLSearchParams, shown: string): URLSearchParams {
     const known = new URLSearchParams(shown)
     return new URLSearchParams([...typed].filter(([name, value]) => value !== '' || known.has(name)))
+  },
+  /**
+   * Whether the list of the API has an application with the values of the form that was created after the form was
+   * shown. If the client cannot read the list, the form counts as new.
+   */
+  async isCreated(visit: Visit, session: Session, values: URLSearchParams, shownAt: number): Promise<boolean> {
+    const [, answer] = await callApi(visit, session, 'GET', '/apps/v1').catch(() => [0, undefined])
+    const applications = isRecord(answer) && Array.isArray(answer.ItemList) ? answer.ItemList.filter(isRecord) : []
+    return applications.some(({ data, metadata }) => {
+      if (!isRecord(data) || !isRecord(metadata) || !(Date.parse(`${metadata.createdAt}`) >= shownAt)) return false
+      return ['name', 'description', 'webPageUrl', 'iconUrl', 'privacyPolicyUrl'].every(
+        name => data[name] === values.get(name),
+      )
+    })
   },
   asksBeforeRemoving: true as boolean,
   /** The value that a field gets when the client shows a form again. */

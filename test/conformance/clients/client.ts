@@ -378,7 +378,7 @@ const createGroup: Handler = async visit => {
 
 /** `use`: the only action for which the form is valid. `shown`: the values that the form shows when it is opened. */
 function newForm(visit: Visit, visitor: string, use = 'create', shown = ''): string {
-  return visit.behaviour.seal(visit, 'form', { id: randomUUID(), visitor, use, shown })
+  return visit.behaviour.seal(visit, 'form', { id: randomUUID(), visitor, use, shown, at: Date.now() })
 }
 
 const newApplication: Handler = async visit => {
@@ -402,10 +402,12 @@ const create: Handler = async visit => {
   if (!behaviour.isFormOf(form, session.visitor)) throw new Refusal(409, 'Somebody else is signed in now.')
   try {
     // Makes one call for each form id, even if the browser repeats the form or the first call has failed.
-    const made = await behaviour.shareCall(visit, `create ${form.id}`, () =>
-      ask(visit, session, 'POST', '/apps/v1', envelope(values)),
-    )
-    return behaviour.created(visit, credentialsIn(visit, made), session.visitor)
+    const text = await behaviour.shareCall(visit, `create ${form.id}`, async () => {
+      // Perhaps another instance has carried out this form, or this instance before a restart.
+      if (await behaviour.isCreated(visit, session, values, Number(form.at))) return 'This form was sent before.'
+      return credentialsIn(visit, await ask(visit, session, 'POST', '/apps/v1', envelope(values)))
+    })
+    return behaviour.created(visit, text, session.visitor)
   } catch (error) {
     if (!(error instanceof Refusal) || error.status !== 422) throw error
     return formPage(visit, 422, { ...view, token: newForm(visit, session.visitor), problem: error.message })

@@ -17,6 +17,7 @@ import { tokensOf } from '../../tokens.ts'
 import { changing } from './changing.ts'
 import { creating } from './creating.ts'
 import { drafts } from './drafts.ts'
+import { editedAddresses } from './edited-addresses.ts'
 import { errorHeaders } from './error-headers.ts'
 import { everyForm } from './every-form.ts'
 import { everyPage } from './every-page.ts'
@@ -28,6 +29,7 @@ import { otherHost } from './other-host.ts'
 import { otherPlaces } from './other-places.ts'
 import { ownAddress } from './own-address.ts'
 import { pageTexts } from './page-texts.ts'
+import { repeatedForms } from './repeated-forms.ts'
 import { savedValues } from './saved-values.ts'
 import { slowValues } from './slow-values.ts'
 import { typedValues } from './typed-values.ts'
@@ -427,12 +429,14 @@ export const pages: CheckDefinition[] = [
   ...creating,
   ...drafts,
   ...changing,
+  ...editedAddresses,
   ...typedValues,
   ...slowValues,
   ...errorHeaders,
   ...everyForm,
   ...formHandling,
   ...savedValues,
+  ...repeatedForms,
   ...groupForm,
   ...headRequests,
   ...otherPlaces,

@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type Browser, noRedirects } from '../../browser/browser.ts'
-import type { Form } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import { type CheckContext, readStart, type Start } from '../../context.ts'
 import {
@@ -17,10 +16,10 @@ import {
 } from '../../findings.ts'
 import { otherLoopback } from '../../other-site.ts'
 import type { Person } from '../../platform.ts'
-import { filledFields, openPagesAbout, openWithApplication, ownForm, sendForm } from '../../steps/application-pages.ts'
+import { openPagesAbout, openWithApplication, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { makeApplication } from '../../steps/applications.ts'
 import { beginLogin, errorCallback, followCallback, requireExchange, requireSignedIn } from '../../steps/callback.ts'
-import { created, type OpenForm, openCreateForm, openFormIn, secretOf, submitCreate } from '../../steps/create-form.ts'
+import { created, formAtReplica, openCreateForm, openFormIn, secretOf, submitCreate } from '../../steps/create-form.ts'
 import { endIfScripted } from '../../steps/page-content.ts'
 import { isCall } from '../../steps/renewals.ts'
 import { endToken, expiredSession, renewalIn, shortLifeValue, visitPage } from '../../steps/sessions.ts'
@@ -732,7 +731,7 @@ export const tabs: CheckDefinition[] = [
     needs: ['replica', 'page', 'create'],
     async run(context) {
       const open = await openCreateForm(context)
-      const { answer } = await sendForm(context, open.browser, formAt(context, open), ownForm(context))
+      const { answer } = await sendForm(context, open.browser, formAtReplica(context, open), ownForm(context))
       if ((await created(context, open.person)).length === 1) return
       await submitCreate(context, await openCreateForm(context))
       fail(`The other instance answered the form with status ${statusOf(answer)}, and created nothing.`, answer)
@@ -1101,12 +1100,6 @@ async function loadTogether(context: CheckContext, first: Loaded, second: Loaded
       ...(greeted ? [greeted.page] : []),
     )
   }
-}
-
-/** The filled-in form, but with the address of the other instance. */
-function formAt({ settings }: CheckContext, { form, values }: OpenForm): Pick<Form, 'action' | 'fields'> {
-  const { pathname, search } = new URL(form.action)
-  return { action: settings.replica + pathname + search, fields: filledFields(form, values) }
 }
 
 function atReplica({ settings }: CheckContext, address: URL): string {

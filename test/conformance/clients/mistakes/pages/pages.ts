@@ -9,6 +9,7 @@ import { cookieOf } from '../../requests.ts'
 import { changing } from './changing.ts'
 import { creating } from './creating.ts'
 import { drafts } from './drafts.ts'
+import { editedAddresses } from './edited-addresses.ts'
 import { errorHeaders } from './error-headers.ts'
 import { everyForm } from './every-form.ts'
 import { everyPage } from './every-page.ts'
@@ -20,6 +21,7 @@ import { otherHost } from './other-host.ts'
 import { otherPlaces } from './other-places.ts'
 import { ownAddress } from './own-address.ts'
 import { pageTexts } from './page-texts.ts'
+import { repeatedForms } from './repeated-forms.ts'
 import { savedValues } from './saved-values.ts'
 import { slowValues } from './slow-values.ts'
 import { typedValues } from './typed-values.ts'
@@ -197,12 +199,14 @@ export const pages: Mistake[] = [
   ...creating,
   ...drafts,
   ...changing,
+  ...editedAddresses,
   ...typedValues,
   ...slowValues,
   ...errorHeaders,
   ...everyForm,
   ...formHandling,
   ...savedValues,
+  ...repeatedForms,
   ...groupForm,
   ...head,
   ...otherPlaces,
