@@ -25,6 +25,7 @@ import { everyText } from './every-text.ts'
 import { formHandling } from './form-handling.ts'
 import { groupForm } from './group-form.ts'
 import { headRequests } from './head.ts'
+import { linksWithQuery } from './links-with-query.ts'
 import { otherHost } from './other-host.ts'
 import { otherPlaces } from './other-places.ts'
 import { ownAddress } from './own-address.ts'
@@ -439,6 +440,7 @@ export const pages: CheckDefinition[] = [
   ...repeatedForms,
   ...groupForm,
   ...headRequests,
+  ...linksWithQuery,
   ...otherPlaces,
   ...everyPage,
   ...everyText,

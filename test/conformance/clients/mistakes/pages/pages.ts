@@ -17,6 +17,7 @@ import { everyText } from './every-text.ts'
 import { formHandling } from './form-handling.ts'
 import { groupForm } from './group-form.ts'
 import { head } from './head.ts'
+import { linksWithQuery } from './links-with-query.ts'
 import { otherHost } from './other-host.ts'
 import { otherPlaces } from './other-places.ts'
 import { ownAddress } from './own-address.ts'
@@ -209,6 +210,7 @@ export const pages: Mistake[] = [
   ...repeatedForms,
   ...groupForm,
   ...head,
+  ...linksWithQuery,
   ...otherPlaces,
   ...everyPage,
   ...everyText,
