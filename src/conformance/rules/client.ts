@@ -356,6 +356,12 @@ export const exchange = {
   'CL-19': decision(
     'If expires_in is not a finite number above 0, the login fails with a page, or the client uses a lifetime that its documentation names. No cookie gets a lifetime that browsers ignore or shorten.',
   ),
+  // Only a SHOULD: in the specification of the platform, expires_in is an integer.
+  'short-lifetime': should(
+    decision(
+      'If expires_in is above 0 and below 1, the client does not round it down to 0: the login works, or it fails with a page.',
+    ),
+  ),
   'token-is-opaque': should(
     decision('A login works with an access token that is not a JWT. The client sends the token to the API unchanged.'),
   ),

@@ -10,6 +10,7 @@ import type { RuleId } from '../../rules/rules.ts'
 import { beginLogin, followCallback, typedAddress } from '../../steps/callback.ts'
 import { cookiesOf, readableTextsIn, readSetCookie } from '../../steps/set-cookies.ts'
 import { fieldsOf, isCallWithToken, tokensOf, tokensSentIn } from '../../tokens.ts'
+import { shortLives } from './short-lives.ts'
 import { tokenAnswers } from './token-answers.ts'
 
 /** The form fields of the exchange (rule CL-14), and the value that each field must have. */
@@ -464,6 +465,7 @@ export const exchange: CheckDefinition[] = [
     },
   },
   ...tokenAnswers,
+  ...shortLives,
 ]
 
 /**

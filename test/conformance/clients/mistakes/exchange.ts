@@ -427,4 +427,13 @@ export const exchange: Mistake[] = [
       }
     },
   }),
+  mistake('expires-in-rounded-down-to-zero', 'token-answer-half-second-cookies', {
+    lifetime: value => Math.min(correct.lifetime(value), Math.floor(Number(value))),
+  }),
+  mistake('refresh-token-dropped-with-a-short-life', 'token-answer-half-second-renewed', {
+    readTokens(visit, answer) {
+      const tokens = correct.readTokens(visit, answer)
+      return Number(answer.expires_in) < 1 ? { ...tokens, refreshToken: undefined } : tokens
+    },
+  }),
 ]
