@@ -586,7 +586,7 @@ export const applications = {
   'redirect-after-form': should(decision('The client answers a successful form with a redirect, not with a page.')),
   'form-kept': should(decision('The client shows a refused form again with the typed values.')),
   'change-application': decision(
-    'When a visitor sends the form for changes, the client makes a call that changes the application at the API.',
+    'When a visitor sends the form for changes, the client makes a call that changes the application at the API. The call contains all redirect URIs of the form, and the default redirect URI that the visitor chose.',
   ),
   'edit-overtaken': decision(
     'A form changes an application only if nobody has changed this application since the form was opened. Otherwise the client changes nothing.',
