@@ -5,7 +5,14 @@ import type { CheckContext } from '../../context.ts'
 import { describePage, expect, fail } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { expectNoRenewal, isCall } from '../../steps/renewals.ts'
-import { expiredSession, openSession, renewalIn, requireFaultyExchange, visitPage } from '../../steps/sessions.ts'
+import {
+  asksToSignIn,
+  expiredSession,
+  openSession,
+  renewalIn,
+  requireFaultyExchange,
+  visitPage,
+} from '../../steps/sessions.ts'
 import { cookiesOf } from '../../steps/set-cookies.ts'
 import { isRenewal } from '../../tokens.ts'
 
@@ -51,7 +58,7 @@ export const shortLives: CheckDefinition[] = [
       const landed = await followCallback(context, browser, callback)
       await requireFaultyExchange(context)
       // A client may refuse this token response.
-      if (landed.status >= 400) return
+      if (landed.status >= 400 || asksToSignIn(context, landed)) return
       await context.pause(1200)
       const first = await visitPage(context, browser)
       if (!first.steps.some(isCall)) {

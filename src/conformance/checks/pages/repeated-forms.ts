@@ -57,7 +57,7 @@ export const repeatedForms: CheckDefinition[] = [
       const open = await openCreateForm(context)
       await submitCreate(context, open)
       await context.clientProcess!.restart()
-      if (!(await context.isSignedIn(open.browser, open))) {
+      if (!(await context.isSignedIn(open.browser))) {
         const tab = open.browser.newTab()
         await followCallback(context, tab, await context.authorize(await context.startLogin(tab), open.person))
       }
