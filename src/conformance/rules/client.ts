@@ -676,7 +676,9 @@ export const pages = {
   'PG-11': decision("Pages with a visitor's data have `Cache-Control: no-store`."),
   'PG-12': decision('If a signed-in visitor follows a link from another site, the client shows the page.'),
   'link-query': should(
-    decision('If a signed-in visitor follows a link from another site, the client keeps the query of the link.'),
+    decision(
+      'If a signed-in visitor follows a link from another site, the client keeps the query of the link. This rule is only for clients whose logins keep the query of a page.',
+    ),
   ),
   'PG-13': decision(
     'The client looks for the session cookie first. It checks whether the request comes from another site only if this cookie is missing.',

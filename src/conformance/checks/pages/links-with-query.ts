@@ -1,5 +1,5 @@
 // Checks whether a link from another site keeps the query of its address.
-import type { Page } from '../../browser/browser.ts'
+import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import { type CheckContext, readStart } from '../../context.ts'
 import { expect } from '../../findings.ts'
@@ -8,6 +8,8 @@ import { endIfScripted } from '../../steps/page-content.ts'
 
 const fix =
   'If a navigation comes from another site and has no session, answer it once with a meta refresh to the same path and query.'
+
+const noQuery = 'a login that begins at a page does not keep the query of this page'
 
 export const linksWithQuery: CheckDefinition[] = [
   {
@@ -18,26 +20,25 @@ export const linksWithQuery: CheckDefinition[] = [
     fix,
     needs: ['page'],
     async run(context) {
-      const { browser } = await context.signedIn()
       const from = await openOtherSite(context)
       let judged = 0
       const { page, create } = context.settings
       for (const path of [page, create].filter(one => one !== '')) {
         const address = addressWithQuery(context, path)
-        const usual = await browser.newTab().visit(address)
-        if (usual.status !== 200 || usual.url !== address) continue
-        const seen = await browser.newTab().visit(address, { from, ...context.beforePortal })
+        // A client whose logins do not keep the query has no use for it.
+        const typed = await signInFrom(context, address)
+        if (typed?.page.url !== address || typed.page.status !== 200) continue
+        const seen = await typed.browser.newTab().visit(address, { from, ...context.beforePortal })
         // If the link does not open the page, another check reports this.
         if (seen.stoppedAt !== undefined || seen.status !== 200) continue
         judged++
         expect(
           seen.url === address,
-          `A typed address opens ${shortOf(usual.url)}. A link from another site to this address opened ${shortOf(seen.url)}.`,
+          `A login that begins at ${shortOf(address)} leads back to this address. A link from another site to this address opened ${shortOf(seen.url)}.`,
           seen,
         )
       }
-      if (judged === 0)
-        throw new NotApplicable('no page of the client opens after a link from another site and keeps a query')
+      if (judged === 0) throw new NotApplicable(noQuery)
     },
   },
   {
@@ -51,14 +52,13 @@ export const linksWithQuery: CheckDefinition[] = [
     async run(context) {
       const address = addressWithQuery(context, context.settings.page)
       const typed = await signInFrom(context, address)
-      if (typed?.url !== address)
-        throw new NotApplicable('a login that begins at the page behind the login does not keep the query of this page')
-      const page = await signInFrom(context, address, await openOtherSite(context))
-      if (!page) throw new NotApplicable('a link from another site begins no login')
+      if (typed?.page.url !== address) throw new NotApplicable(noQuery)
+      const linked = await signInFrom(context, address, await openOtherSite(context))
+      if (!linked) throw new NotApplicable('a link from another site begins no login')
       expect(
-        page.url === address,
-        `After a login that begins with the typed address, the visitor gets ${shortOf(address)}. With a link from another site, the visitor gets ${shortOf(page.url)}.`,
-        page,
+        linked.page.url === address,
+        `After a login that begins with the typed address, the visitor gets ${shortOf(address)}. With a link from another site, the visitor gets ${shortOf(linked.page.url)}.`,
+        linked.page,
       )
     },
   },
@@ -75,16 +75,20 @@ function openOtherSite(context: CheckContext): Promise<Page> {
 }
 
 /**
- * Opens the address in a new browser, and finishes the login that begins there. Returns the page after the login, or
- * undefined if no login begins. `from`: the page with the link. Without it, the visitor types the address.
+ * Opens the address in a new browser, and finishes the login that begins there. Returns the browser and the page after
+ * the login, or undefined if no login begins. `from`: the page with the link. Without it, the visitor types the address.
  */
-async function signInFrom(context: CheckContext, address: string, from?: Page): Promise<Page | undefined> {
+async function signInFrom(
+  context: CheckContext,
+  address: string,
+  from?: Page,
+): Promise<{ browser: Browser; page: Page } | undefined> {
   const browser = context.browser()
-  const page = await browser.visit(address, { ...(from && { from }), ...context.beforePortal })
-  if (!URL.parse(page.stoppedAt ?? '')?.searchParams.has('response_type')) return undefined
-  const landed = await followCallback(context, browser, await context.authorize(readStart(page)))
-  if (landed.url !== address) endIfScripted(landed, context.settings)
-  return landed
+  const begun = await browser.visit(address, { ...(from && { from }), ...context.beforePortal })
+  if (!URL.parse(begun.stoppedAt ?? '')?.searchParams.has('response_type')) return undefined
+  const page = await followCallback(context, browser, await context.authorize(readStart(begun)))
+  if (page.url !== address) endIfScripted(page, context.settings)
+  return { browser, page }
 }
 
 /** The address without its origin. */
