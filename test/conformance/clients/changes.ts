@@ -182,6 +182,9 @@ export const crashingRenewal: Partial<Behaviour> = {
  */
 export const anyForm = { isFormOf: () => true }
 
+/** Does not look in the list for an application that the same form has already created. */
+export const notInList: Partial<Behaviour> = { isCreated: async () => false }
+
 export const namesOwnAddress = (text: string | undefined, { settings }: Visit) =>
   text?.includes(settings.publicUrl) === true
 

@@ -1,5 +1,6 @@
 // Clients whose mistakes only a real browser shows, because their pages run scripts.
 import { correct } from '../behaviour.ts'
+import { notInList } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { needsScript } from '../script-client.ts'
 import type { Answer, Visit } from '../visit.ts'
@@ -79,6 +80,7 @@ export const realBrowser: Mistake[] = [
   ),
   mistake('script-that-sends-twice', 'chromium-create-once', {
     ...needsScript,
+    ...notInList,
     shareCall: async (visit, name, act) => (name.startsWith('create') ? act() : correct.shareCall(visit, name, act)),
   }),
   mistake(

@@ -1,7 +1,16 @@
 // Clients with mistakes in the form for a new application: it is accepted from elsewhere, twice, or from another
 // visitor.
 import { correct } from '../../behaviour.ts'
-import { answerWith, anyForm, bodyWith, headersWith, laxSession, readable, sessionWith } from '../../changes.ts'
+import {
+  answerWith,
+  anyForm,
+  bodyWith,
+  headersWith,
+  laxSession,
+  notInList,
+  readable,
+  sessionWith,
+} from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { page } from '../../pages.ts'
 import { callApi } from '../../platform.ts'
@@ -30,9 +39,11 @@ export const creating: Mistake[] = [
       ),
   }),
   mistake('form-sent-twice-creates-twice', ['create-once', 'create-once-at-once'], {
+    ...notInList,
     shareCall: (_visit, _name, act) => act(),
   }),
   mistake('failed-form-forgotten', 'create-once-after-failure', {
+    ...notInList,
     async shareCall(visit, name, act) {
       if (!name.startsWith('create ')) return correct.shareCall(visit, name, act)
       const known = visit.memory.get(name)
@@ -44,6 +55,7 @@ export const creating: Mistake[] = [
     },
   }),
   mistake('created-without-a-redirect', 'create-reload', {
+    ...notInList,
     created: visit => page(visit, 200, 'Created', ''),
     shareCall: (_visit, _name, act) => act(),
   }),

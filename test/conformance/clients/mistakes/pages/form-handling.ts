@@ -1,6 +1,6 @@
 // Clients that handle one form correctly, but not a second form, another group or a form that was opened again.
 import { type Behaviour, correct } from '../../behaviour.ts'
-import { answerWith, bodyWith } from '../../changes.ts'
+import { answerWith, bodyWith, notInList } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { page } from '../../pages.ts'
 import { isRecord } from '../../platform.ts'
@@ -30,6 +30,7 @@ const fieldsWith = (change: (values: URLSearchParams) => void): Pick<Behaviour, 
 
 export const formHandling: Mistake[] = [
   mistake('only-the-latest-form-is-remembered', 'create-once-between-others', {
+    ...notInList,
     async shareCall<T>(visit: Visit, name: string, act: () => Promise<T>): Promise<T> {
       if (!name.startsWith('create ')) return correct.shareCall(visit, name, act)
       const memory = visit.memory
@@ -40,11 +41,10 @@ export const formHandling: Mistake[] = [
       return result
     },
   }),
-  mistake(
-    'forms-remembered-in-the-session',
-    'create-once-after-login',
-    rememberingForms((visit, name) => `${name} ${sessionText(visit)}`),
-  ),
+  mistake('forms-remembered-in-the-session', 'create-once-after-login', {
+    ...notInList,
+    ...rememberingForms((visit, name) => `${name} ${sessionText(visit)}`),
+  }),
   mistake(
     'refused-form-with-its-used-id',
     'create-after-refusal',
