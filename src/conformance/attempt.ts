@@ -19,8 +19,9 @@ const longestMs = 60_000
 export interface Attempt {
   result: Result
   /**
-   * True if the client ended, broke a connection, or left a request without an answer during the check. False if the
-   * suite itself stood still meanwhile, because a missing answer then does not prove a mistake of the client.
+   * True if the client ended during the check. Also true if the client broke a connection or left a request without an
+   * answer, unless the suite itself stood still meanwhile: a missing answer then does not prove a mistake of the
+   * client.
    */
   isProvenLost: boolean
   /** When the process of the client ended, or no longer answered: before the check could begin, or during the check. */

@@ -1,4 +1,5 @@
-// Closes a connection in both directions after input that Node cannot parse, and limits the number of open connections.
+// Closes a connection in both directions if Node cannot parse a request or a request arrives too slowly, and limits the
+// number of open connections.
 import type { Server, Socket } from 'node:net'
 import type { Logger } from 'pino'
 

@@ -150,8 +150,8 @@ function pageWithoutTemplate(message: string, siteName: string, { lang, web }: T
 }
 
 /**
- * Returns a listener that answers input that Node's HTTP parser refuses. At this point, there is no request object yet.
- * The answer does not repeat the input.
+ * Returns a listener that answers if Node's HTTP parser refuses a request, or if a request arrives too slowly. At this
+ * point, there is no request object yet. The answer does not repeat the input.
  */
 export function createClientErrorHandler(texts: () => Texts) {
   return (error: NodeJS.ErrnoException, socket: Socket): void => {

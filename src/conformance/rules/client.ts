@@ -120,7 +120,7 @@ export const metadata = {
   ),
   'metadata-kept': should(
     decision(
-      'The client reads the metadata when it starts, and keeps it for an hour. A client without a process of its own, for example in PHP, reads the metadata at the first login instead. If the client cannot read the metadata, it pauses for at most 30 seconds. After this pause, it tries again at the next login or sign-out.',
+      'The client reads the metadata when it starts, and keeps it for an hour. A client without a process of its own, for example in PHP, reads the metadata at the first login instead. If the client cannot read the metadata, it tries again at a later login or sign-out, after 30 seconds at the latest.',
     ),
   ),
   'iss-promised': should(
@@ -442,11 +442,11 @@ export const renewal = {
   ),
   'lost-renewal': should(
     decision(
-      'If the portal refuses the renewal of one instance because another instance has just renewed the session, the visitor stays signed in.',
+      'If the portal refuses the renewal of one replica because another replica has just renewed the session, the visitor stays signed in.',
     ),
   ),
   'RF-05': decision(
-    'A renewal that the portal refuses with invalid_grant ends the session. After any other failure of a renewal, the session continues, except in the cases of `refused-for-good` and `no-renewals`.',
+    'A renewal that the portal refuses with invalid_grant ends the session, except in the case of `lost-renewal`. After any other failure of a renewal, the session continues, except in the cases of `refused-for-good` and `no-renewals`.',
   ),
   'refused-for-good': decision(
     'If the portal refuses a renewal with unsupported_grant_type or unauthorized_client, the session ends, as after invalid_grant.',
@@ -684,7 +684,7 @@ export const pages = {
     'The client looks for the session cookie first. It checks whether the request comes from another site only if this cookie is missing.',
   ),
   'PG-18': decision(
-    'The client refuses a form unless its content type is application/x-www-form-urlencoded, multipart/form-data or JSON. For example, the client refuses text/plain.',
+    'If a form has a content type other than application/x-www-form-urlencoded, multipart/form-data and JSON, the client refuses the form. For example, the client refuses text/plain.',
   ),
   'form-type-only': should(
     decision(
@@ -693,7 +693,7 @@ export const pages = {
   ),
   'PG-19': decision('The client allows no other origin to read its pages (CORS).'),
   'PG-20': decision(
-    'Error pages show no stack, file path, internal address or token, and no error message from an answer of the platform. There is one exception: if the API refuses a form with 400, 403, 404, 409 or 422, the page that shows this form again may show the message of the API.',
+    'Error pages show no stack, file path, internal address or token, and no error message from an answer of the platform. There is one exception: if the API refuses a form with 400, 403, 404, 409 or 422, the answer to this form may show the message of the API.',
   ),
   'generic-errors': asvs(
     '16.5.1',

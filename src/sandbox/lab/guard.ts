@@ -82,9 +82,10 @@ export async function refuseUnreadBody({ routeOptions, body }: FastifyRequest): 
     { properties?: object } | undefined
   >
   if (!routeOptions.schema || schema || !hasFields(body)) return
-  const parameters = describeParameters(Object.keys(querystring?.properties ?? {}))
+  const names = Object.keys(querystring?.properties ?? {})
+  const place = names.length > 0 ? ' Send the parameters in the address.' : ''
   throw new LabError(422, {
-    body: [`This call does not read a body. Send no body. Send parameters in the address. ${parameters}`],
+    body: [`This call does not read a body. Send no body.${place} ${describeParameters(names)}`],
   })
 }
 

@@ -9,8 +9,8 @@ export const noticeCookieName = '__Host-portal-notice'
 /** The cookie lives long enough for the redirect, and for a visitor who must sign in before the page appears. */
 const lifetimeMs = 5 * 60_000
 // The cookie can be Strict, because the portal reads it only after a redirect within the portal. The cookie must be
-// Strict: otherwise another site could load a page of the portal in the background, and this page would delete the
-// notice before the visitor sees it.
+// Strict: with Lax, another site could open a page of the portal, for example in a new window, and this page would
+// delete the notice before the visitor sees it.
 const cookieOptions = { path: '/', secure: true, httpOnly: true, sameSite: 'strict' } as const
 
 export type PageNotice =

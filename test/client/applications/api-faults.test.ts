@@ -45,7 +45,7 @@ t.test('UP-03: all calls of one request share one deadline, and no call starts a
 })
 
 t.test(
-  'if the API does not answer the request for groups, the client shows the form after at most two seconds',
+  'if the API does not answer the request for groups, the client waits at most two seconds for the groups, and then shows the form',
   async t => {
     const { browser, platform } = await buildApplicationsClient(t)
     platform.answer('GET /identities/v1/visitor-1/links', () => {})

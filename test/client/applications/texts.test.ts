@@ -1,4 +1,4 @@
-// Tests that every word of the pages for applications comes from the product's texts or from the API.
+// Tests that every word of the pages for applications comes from the client's texts or from the API.
 import t, { type Test } from 'tap'
 import { applications } from '../../../src/client/applications/applications.ts'
 import { applicationsTexts } from '../../../src/client/applications/texts.ts'
@@ -65,7 +65,7 @@ async function start(t: Test) {
 const client = { redirectUris: ['https://a.test/', 'https://b.test/'], defaultRedirectUri: 'https://a.test/' }
 const full = { name: 'Weather', description: 'Rain', webPageUrl: 'https://a.test/' }
 
-t.test('every word of the lists, details and notices comes from the product’s texts or from the API', async t => {
+t.test('every word of the lists, details and notices comes from the client’s texts or from the API', async t => {
   const { api, shows, open, platform, browser } = await start(t)
   shows('an empty list', await open('/applications'))
   for (let index = 0; index < 60; index++) api.records.set(`app-${index}`, applicationRecord(`app-${index}`, full))
@@ -85,7 +85,7 @@ t.test('every word of the lists, details and notices comes from the product’s 
   shows('forbidden', await open('/applications/app-1'))
 })
 
-t.test('every word of the forms and their error messages comes from the product’s texts or from the API', async t => {
+t.test('every word of the forms and their error messages comes from the client’s texts or from the API', async t => {
   const { api, shows, open, platform, browser } = await start(t)
   const path = '/applications'
   const shown = await open('/applications/new')
@@ -138,7 +138,7 @@ t.test('every word of the forms and their error messages comes from the product�
 })
 
 t.test(
-  'every word of the pages for this site’s own application comes from the product’s texts or from the API',
+  'every word of the pages for this site’s own application comes from the client’s texts or from the API',
   async t => {
     const { api, shows, open, browser, platform } = await start(t)
     api.records.set(clientId, applicationRecord(clientId, { name: 'Weather' }, { client }))

@@ -40,7 +40,7 @@ function hear({ changed, dropped, isRestarted, cursor }) {
   const reports = []
   if (since === 'loss') reports.push('Connected again.')
   if (since === 'pause' && !loginId) reports.push(`${inWords(changed.length, 'login')} changed during the pause.`)
-  if (dropped > 0) reports.push(`${inWords(dropped, 'more login')} began, but the laboratory did not keep them.`)
+  if (dropped > 0) reports.push(`The laboratory did not keep ${inWords(dropped, 'more login')}.`)
   say(reports.length > 0 ? `Live. ${reports.join(' ')}` : statusLine.textContent || 'Live')
   // When the visitor ends a pause, the page also adds new rows at once, because the visitor has just asked for them.
   if (since === 'pause') load({ showsNew: true })

@@ -1,5 +1,6 @@
 // Queues the session cookies of a response until the response is sent. By then, the visitor may have signed out in
-// another tab, or another request may have renewed the session. In both cases, the client leaves the cookies out.
+// another tab, or another request may have renewed the session. If this process handled the sign-out or the renewal, it
+// leaves the cookies out.
 import type { FastifyRequest } from 'fastify'
 import { afterSetting, type Cookie, type Cookies } from '../../web/cookies.ts'
 

@@ -738,8 +738,7 @@ export const everyCallRows: CheckDefinition[] = [
   },
   {
     id: 'create-one-member-missing',
-    title:
-      "When the API's answer to the call that creates an application lacks a JSON member, such as 'tokens', the client does not answer with status 500",
+    title: `When the API's answer to the call that creates an application lacks a JSON member, such as "tokens", the client does not answer with status 500`,
     rule: 'UP-06',
     why: 'The specification of the platform does not say which members this answer contains. The API has created the application, so an error confuses the visitor.',
     fix: 'Check that each JSON member exists before you read a value inside it. If the secret is missing, link to the list of applications.',

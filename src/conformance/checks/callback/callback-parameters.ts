@@ -153,7 +153,7 @@ export const callbackParameters: CheckDefinition[] = [
   },
   {
     id: 'callback-client-id-similar',
-    title: 'The client refuses a callback whose client_id is shortened, or has additional characters',
+    title: 'The client refuses a callback whose client_id is shortened, has additional characters, or is in upper case',
     rule: 'CL-10',
     why: 'A client that compares only a part of client_id accepts the callback of another client with a similar id.',
     fix: 'Compare the whole client_id with the client id of your configuration. It is not enough to compare the beginnings, or to search for one text in the other.',

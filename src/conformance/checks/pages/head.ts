@@ -30,7 +30,7 @@ export const headRequests: CheckDefinition[] = [
     title:
       "The client answers a HEAD request for a visitor's page with status 405, and does not call the platform for this request",
     rule,
-    why: 'Link checkers and browser extensions send HEAD requests. Many clients run the code of the page for such a request. This code then calls the platform, renews tokens that the browser ignores, or deletes a message that the visitor has not seen.',
+    why: 'Link checkers and browser extensions send HEAD requests. Many clients run the code of the page for such a request. This code then calls the platform, renews the session although the sender of the request does not store the new tokens, or deletes a message that the visitor has not seen.',
     fix: 'Accept only GET for pages of visitors. Many frameworks run the GET handler for HEAD: switch this off, or answer HEAD with 405 before the handler runs. The answer has no body.',
     needs: ['page'],
     async run(context) {

@@ -88,7 +88,7 @@ const overtakenFields: OvertakenField[] = [
 const withoutEtag = overtakenFields.map(
   ({ suffix, what, field, pattern, before, after }): CheckDefinition => ({
     id: `edit-overtaken-without-etag${suffix}`,
-    title: `If the API sends no ETag, the form for changes does not overwrite ${what} that somebody else changed after the visitor had opened the form`,
+    title: `If the API sends no ETag, and somebody else changes ${what} after a visitor has opened the form for changes, this form changes nothing`,
     rule: 'edit-overtaken',
     why: 'Another installation of the platform may send no ETag. A client that relies only on If-Match, or compares only some fields, then overwrites the changes of other people, and nobody notices.',
     fix: 'If an application came without an ETag, keep the values of all fields in the form, or a hash of them. Read the application again before you change it, and compare all these fields.',

@@ -293,7 +293,8 @@ export const rawRequests: CheckDefinition[] = [
   },
   {
     id: 'raw-parser-headers',
-    title: 'If the HTTP parser refuses several requests, all the answers have the same security headers',
+    title:
+      'If the HTTP parser refuses three requests, and two of the answers have a security header, the third answer also has this header',
     rule: 'PG-09',
     why: 'If the parser refuses a request, separate code sends the answer and must set the headers. Often this code sets them only for some errors.',
     fix: 'Set the same headers for every request that the parser refuses, whatever the error is.',

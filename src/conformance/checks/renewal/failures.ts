@@ -178,7 +178,7 @@ export const failures: CheckDefinition[] = [
     title: 'If the API refuses the access token and the portal refuses the refresh token, the client offers to sign in',
     rule: 'RF-05',
     why: 'Perhaps the portal has ended the session of the visitor. If the client shows an error each time, the visitor cannot sign in again.',
-    fix: 'After invalid_grant, delete the session cookies and redirect to the login path, whatever caused the renewal.',
+    fix: 'After invalid_grant, end the session that has the refused refresh token, and redirect to the login path, whatever caused the renewal. Do not delete the cookies of a newer session.',
     needs,
     async run(context) {
       const { browser, person } = await context.signedIn()

@@ -96,7 +96,7 @@ export const forForms: CheckDefinition[] = [
     title: 'If the portal refuses the refresh token while a visitor sends a form, the client offers to sign in',
     rule: 'RF-05',
     why: 'The portal can end the session while the visitor types. If the client shows an error each time, the visitor cannot sign in again.',
-    fix: 'After invalid_grant, delete the session cookies and offer to sign in, even in the answer to a form.',
+    fix: 'After invalid_grant, end the session that has the refused refresh token, and offer to sign in, even in the answer to a form. Do not delete the cookies of a newer session.',
     needs: ['page', 'create'],
     async run(context) {
       const { browser, page } = await renewForForm(context, 'refresh-400', { error: 'invalid_grant' })

@@ -66,8 +66,9 @@ async function signOutDuringRenewal(context: CheckContext, { browser, send }: Op
 }
 
 /**
- * Signs out during a renewal, and calls `judge`. Does this twice, because some clients renew the session only if its
- * lifetime is over, and others only if the API refuses the access token. Ends the check if no renewal could be judged.
+ * Signs out during a renewal, and calls `judge`. Does this twice, because some clients renew the session only if the
+ * lifetime of the access token is over, and other clients only if the API refuses the access token. Ends the check if
+ * no renewal could be judged.
  */
 async function judgeSignOuts(
   context: CheckContext,
