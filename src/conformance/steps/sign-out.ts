@@ -53,6 +53,14 @@ export function signOutFormOf({ settings, url }: CheckContext, { forms }: Page):
   return forms.find(form => isSame(form.action, url(path)) && form.method === method)
 }
 
+/** Whether the page has the sign-out form, or a link to its address. False if the client has no sign-out. */
+export function offersSignOut(context: CheckContext, page: Page): boolean {
+  const { logout } = context.settings
+  if (!logout) return false
+  const address = context.url(logout.path)
+  return signOutFormOf(context, page) !== undefined || page.links.some(({ url }) => isSame(url, address))
+}
+
 /** Returns the path of the POST request that signs out. Ends the check if the client signs out with another method. */
 export function signOutPathByPost({ settings }: CheckContext): string {
   const { method, path } = settings.logout!

@@ -75,6 +75,8 @@ function chooseSecond({ controls }: Form): Values {
   const field = fields.some(({ choices }) => choices)
     ? fields.find(({ choices }) => choices?.includes(secondUri))
     : fields[0]
+  if (fields.length > 0 && !field)
+    throw new NotApplicable('the choices of the default redirect URI are not the addresses themselves')
   if (!field) throw new NotApplicable('the form for changes has no field for the default redirect URI')
   return { [field.name]: secondUri }
 }

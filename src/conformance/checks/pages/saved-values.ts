@@ -223,7 +223,7 @@ export const savedValues: CheckDefinition[] = [
       title: `If a visitor empties ${what} in the form for changes, the value is empty at the API, or the client refuses the form`,
       rule: 'emptied-fields',
       why: 'If the client leaves empty fields out of the PUT request, the API keeps the old value. The page says that everything was saved, and the visitor cannot remove the value.',
-      fix: 'Send an empty field of the form as an empty text. The API accepts an empty text for every field except name and redirectUris.',
+      fix: 'Send an empty field of the form as an empty text. The API accepts an empty text for every field except name and redirectUris. Leave out a field only if the API did not return its value and the visitor typed nothing.',
       needs,
       async run(context) {
         const application = await openWithApplication(context, { [field]: value })

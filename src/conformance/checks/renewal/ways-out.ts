@@ -6,6 +6,7 @@ import { followCallback } from '../../steps/callback.ts'
 import { endIfScripted, isErrorPage } from '../../steps/page-content.ts'
 import { renewUnder } from '../../steps/renewals.ts'
 import { offersLogin, visitPage } from '../../steps/sessions.ts'
+import { offersSignOut } from '../../steps/sign-out.ts'
 import { isRenewal, tokensOf } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
@@ -29,13 +30,11 @@ export const waysOut: CheckDefinition[] = [
     fix: 'Put a link to the login path and the sign-out form on the error page, and keep the session.',
     needs,
     async run(context) {
-      const { login, logout } = context.settings
       for (const fault of forNow) {
         const { page } = await failedPage(context, fault)
         await context.dropFaults()
-        const paths = [login, ...(logout ? [logout.path] : [])].map(path => path.split('?')[0]!)
         expect(
-          offersLogin(context, page) || paths.some(path => page.body.includes(path)),
+          offersLogin(context, page) || offersSignOut(context, page),
           `With the fault ${fault}, the visitor got ${describePage(page)}, which offers neither to sign in nor to sign out.`,
           page,
         )
@@ -50,9 +49,8 @@ export const waysOut: CheckDefinition[] = [
     fix: 'Use the layout of the other pages for error pages, too. The visitor is signed in as long as the browser has a refresh token, so show the sign-out form or link.',
     needs: ['page', 'logout'],
     async run(context) {
-      const path = context.settings.logout!.path.split('?')[0]!
       const { page } = await failedPage(context, 'refresh-503')
-      expect(page.body.includes(path), 'The error page has no sign-out form or link.', page)
+      expect(offersSignOut(context, page), 'The error page has no sign-out form or link.', page)
     },
   },
   {
@@ -100,7 +98,7 @@ export const waysOut: CheckDefinition[] = [
       const { login } = context.settings
       if (!isErrorPage(visit.page) && !offersLogin(context, visit.page)) endIfScripted(visit.page, context.settings)
       expect(
-        offersLogin(context, visit.page) || visit.page.body.includes(login.split('?')[0]!),
+        offersLogin(context, visit.page),
         `The visit ended with ${describePage(visit.page)}, which does not offer to sign in.`,
         visit.page,
       )
