@@ -5,11 +5,12 @@ import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import {
+  changeName,
   nameField,
   openEditForm,
   openPagesAbout,
   openWithApplication,
-  redirectUri,
+  readName,
 } from '../../steps/application-pages.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { type OpenForm, openFormIn } from '../../steps/create-form.ts'
@@ -154,19 +155,19 @@ export const deliveredWithErrors: CheckDefinition[] = [
     needs,
     async run(context) {
       const application = await openWithApplication(context)
-      const { browser, person, id } = application
+      const { browser, person } = application
       const { page, form } = await openEditForm(context, application)
-      const token = await context.platform.tokenOf(person)
-      const { data } = (await context.platform.callApi(token, 'GET', `/apps/v1/${id}`)).json<{ data: object }>()
-      const changed = { ...data, redirectUris: redirectUri, name: 'Changed by somebody else' }
-      await context.platform.callApi(token, 'PUT', `/apps/v1/${id}`, changed)
+      await changeName(context, application, 'Changed by somebody else')
       await context.platform.endAccessTokens(person)
-      const typed = { [nameField(form)]: 'Changed by conformance' }
+      const typedName = 'Changed by conformance'
+      const typed = { [nameField(form)]: typedName }
       const { result: answer, steps } = await context.during(() => browser.submit(page, form, typed, noRedirects))
       const renewal = steps.find(isRenewal)
       if (!renewal)
         throw new NotApplicable(`the client does not renew for the form, and answers with ${describePage(answer)}`)
       await expectNewToken(context, browser, grantedIn(renewal))
+      if ((await readName(context, application)) === typedName)
+        throw new NotApplicable('the form overwrites the other change. The check `edit-overtaken` reports this')
     },
   },
 ]

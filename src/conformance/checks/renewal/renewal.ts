@@ -216,6 +216,9 @@ export const renewal: CheckDefinition[] = [
       )
       const renewals = steps.filter(isRenewal)
       expect(renewals.length === 0, 'The client renewed a valid access token.', page, ...renewals)
+      if (!steps.some(isCall)) throw new NotApplicable('the link does not open the page. Another check reports this')
+      // Ends the check if the client never renews a session.
+      renewalIn(context, await visitPage(context, (await expiredSession(context)).browser))
     },
   },
   ...request,
