@@ -21,6 +21,12 @@ const untilRenewalMs = 1500
  */
 const visitsWithCopy = 4
 
+/**
+ * If a sign-out began at least this long before the end of the renewal, and ended after the renewal, the sign-out has
+ * waited for the renewal.
+ */
+const waitingMs = 500
+
 /** The time at which the last answer of a navigation had arrived, in milliseconds. */
 function endOf({ trail }: Page): number {
   const last = trail.at(-1)!
@@ -60,6 +66,10 @@ async function signOutDuringRenewal(context: CheckContext, { browser, send }: Op
   await context.platform.settle(1000)
   await context.dropFaults()
   const renewal = renewalIn(context, visit)
+  const sentAt = out.trail[0]!.startedAt
+  const hasWaited = endOf(out) >= endOf(visit.page) && sentAt < endOf(visit.page) - waitingMs
+  if (hasWaited && tokensOf(renewal))
+    throw new NotApplicable('the client answers a sign-out only after the renewal of the same session')
   if (endOf(out) >= endOf(visit.page) || !tokensOf(renewal))
     throw new Undecided('The renewal ended before the visitor had signed out, or the renewal failed.')
   return { browser, copy, late: visit.page, renewal }

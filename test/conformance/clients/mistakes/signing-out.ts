@@ -55,6 +55,14 @@ export const signingOut: Mistake[] = [
       names => names.slice(-1),
     ),
   ),
+  mistake('refresh-cookie-of-the-later-visitor-left-at-sign-out', 'logout-after-two-logins', {
+    ...manyRefreshCookies(
+      names => names.at(-1),
+      names => names.slice(0, 1),
+    ),
+    revokes: false,
+    noteSignOut: () => {},
+  }),
   mistake('sign-out-by-get', 'logout-not-by-get', { signOutMethods: ['GET', 'POST'] }),
   mistake(
     'method-from-the-query',
