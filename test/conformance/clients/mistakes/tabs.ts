@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Behaviour, correct } from '../behaviour.ts'
 import { sendWith } from '../call-changes.ts'
-import { beginsAtPage, exchangeWith, loginsOf, startWith } from '../changes.ts'
+import { beginsAtPage, exchangeWith, hashOf, loginsOf, startWith } from '../changes.ts'
 import { manyRefreshCookies } from '../many-refresh-cookies.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { readName, withNameInMemory } from '../names.ts'
@@ -22,6 +22,24 @@ function remembering(isMet: (call: Call) => boolean, keyOf: (call: Call) => stri
     if (answer[0] === 200) memory.set(keyOf(call), answer)
     return answer
   })
+}
+
+const withSessionCookie = (visit: Visit, sessionCookie: string): Visit => ({
+  ...visit,
+  behaviour: { ...visit.behaviour, sessionCookie },
+})
+
+/** Sets a session cookie with a new name for each access token, and uses the newest cookie that is still valid. */
+const manySessionCookies: Partial<Behaviour> = {
+  keepSession(visit, tokens) {
+    const name = `${correct.sessionCookie}-${hashOf(tokens.accessToken).slice(0, 8)}`
+    return correct.keepSession(withSessionCookie(visit, name), tokens)
+  },
+  readSession(visit) {
+    const names = visit.cookies.map(([name]) => name).filter(name => name.startsWith(`${correct.sessionCookie}-`))
+    const sessions = names.map(name => correct.readSession(withSessionCookie(visit, name)))
+    return sessions.findLast(session => session !== undefined)
+  },
 }
 
 const idCookie = '__Host-id'
@@ -208,6 +226,7 @@ export const tabs: Mistake[] = [
       names => names,
     ),
   ),
+  mistake('session-cookie-of-the-earlier-visitor-used', 'tabs-other-visitor-expired', manySessionCookies),
   mistake('resent-callback-is-a-crash', 'tabs-callback-again', {
     findLogin(visit, state) {
       const login = correct.findLogin(visit, state)
