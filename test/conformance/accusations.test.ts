@@ -16,7 +16,7 @@ import { metadataReader } from './clients/mistakes/metadata.ts'
 import { mistakes } from './clients/mistakes.ts'
 import { buildOtherClient, otherClientOptions } from './clients/other-client.ts'
 import { page } from './clients/pages.ts'
-import { isCreation, isCreationForm } from './clients/requests.ts'
+import { cookieOf, isCreation, isCreationForm } from './clients/requests.ts'
 import { sessionsAtServer } from './clients/server-sessions.ts'
 import { type Answer, type Login, Refusal, type Settings } from './clients/visit.ts'
 import { openStage } from './support/stage.ts'
@@ -510,6 +510,57 @@ t.test(
     for (const id of ids) t.equal(found[id]?.verdict, 'not applicable', `${id}: ${found[id]?.reason}`)
   },
 )
+
+t.test(
+  'if a client answers a sign-out only after the renewal of the same session, two checks about this sign-out do not apply',
+  async t => {
+    const found = await judge(
+      {
+        ...sessionsAtServer,
+        // Locks the session during a request, as PHP does.
+        async aroundRequest(visit, next) {
+          const lock = `lock ${cookieOf(visit, '__Host-id')}`
+          const answer = Promise.resolve(visit.memory.get(lock)).then(next)
+          visit.memory.set(
+            lock,
+            answer.catch(() => {}),
+          )
+          return answer
+        },
+      },
+      'logout-during-renewal',
+      'logout-during-renewal-at-server',
+    )
+    for (const result of Object.values(found))
+      t.match(result, { verdict: 'not applicable', reason: 'answers a sign-out only after the renewal' })
+  },
+)
+
+t.test('if a client never renews a session, the check `refresh-not-from-other-site` does not apply', async t => {
+  const { 'refresh-not-from-other-site': result } = await judge(
+    { readRefresh: () => undefined, mostRenewals: 0 },
+    'refresh-not-from-other-site',
+  )
+  t.match(result, { verdict: 'not applicable', reason: 'does not renew the session' })
+})
+
+t.test(
+  "if a form overwrites somebody else's change, the check `refresh-delivered-with-overtaken-form` does not apply",
+  async t => {
+    const { 'refresh-delivered-with-overtaken-form': result } = await judge(
+      { isUnchanged: () => true },
+      'refresh-delivered-with-overtaken-form',
+    )
+    t.match(result, { verdict: 'not applicable', reason: 'the form overwrites the other change' })
+  },
+)
+
+t.test('if a restart loses unfinished logins, two checks about changed settings do not apply', async t => {
+  const { change } = mistakes.find(({ name }) => name === 'logins-in-memory')!
+  const found = await judge(change, 'restart-other-settings', 'restart-other-redirect-uri')
+  for (const result of Object.values(found))
+    t.match(result, { verdict: 'not applicable', reason: 'an unfinished login does not survive a restart' })
+})
 
 t.test('if a client does not revoke tokens, the finding says how long the check has waited', async t => {
   const found = await judge({ revokes: false }, 'logout-revokes', 'logout-not-waiting')
