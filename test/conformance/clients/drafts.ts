@@ -36,17 +36,19 @@ export const correctDrafts = {
   afterKeeping: leadToLogin,
   /** The answer to a form that is too long for a cookie. */
   afterLongForm: (answer: Answer, _page: string): Answer => answer,
+  /** The client keeps forms of at most this number of characters. */
+  longestForm: 2560,
   isOnce: true,
   /** Which hidden token the form for changes gets: the token of the draft, or the token of a new form. */
   tokenOfChange: (ofDraft: string, _fresh: string): string => ofDraft,
 }
 
 /**
- * Keeps a form of at most 2,560 characters. The draft belongs to the visitor of the form, is shown once, and ends when
+ * Keeps a form that is not too long for a cookie. The draft belongs to the visitor of the form, is shown once, and ends when
  * the visitor signs out.
  */
 export function withDrafts(change: Partial<typeof correctDrafts> = {}): Partial<Behaviour> {
-  const { afterKeeping, afterLongForm, isOnce, tokenOfChange } = { ...correctDrafts, ...change }
+  const { afterKeeping, afterLongForm, longestForm, isOnce, tokenOfChange } = { ...correctDrafts, ...change }
 
   function keep(visit: Visit, page: string): void {
     const form = correct.unseal(visit, 'form', new URLSearchParams(visit.body).get('form') ?? '')
@@ -80,7 +82,7 @@ export function withDrafts(change: Partial<typeof correctDrafts> = {}): Partial<
       if (page === undefined) return answer
       if (visit.method === 'GET') return answer.status === 200 ? show(visit, page, answer) : answer
       if (answer.status !== 401) return answer
-      if (visit.body.length > 2560) return afterLongForm(answer, page)
+      if (visit.body.length > longestForm) return afterLongForm(answer, page)
       keep(visit, page)
       return afterKeeping(answer, page)
     },

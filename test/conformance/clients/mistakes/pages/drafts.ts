@@ -1,13 +1,38 @@
 // Clients with mistakes in the text of a form that arrives after the session has ended.
+import type { Behaviour } from '../../behaviour.ts'
 import { bodyWith } from '../../changes.ts'
 import { leadToLogin, withDrafts } from '../../drafts.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
+
+const losesLongForms = withDrafts({ afterLongForm: leadToLogin, longestForm: 1900 })
+
+const dropDescription = (body: string) => body.replace(/<label>description .*?<\/label>/s, '')
+
+const renameRedirects = (body: string) =>
+  body.replace('name="redirectUris"', 'name="redirects"').replace('name="defaultRedirectUri"', 'name="defaultRedirect"')
+
+/** A client that loses long forms. `change`: changes the HTML of every page. */
+const losesLongFormsOf = (change: (body: string) => string): Partial<Behaviour> => ({
+  ...losesLongForms,
+  aroundRequest: (visit, next) =>
+    bodyWith(change).aroundRequest!(visit, () => losesLongForms.aroundRequest!(visit, next)),
+})
 
 export const drafts: Mistake[] = [
   mistake(
     'long-form-leads-to-the-login',
     ['create-no-session-long', 'create-ended-session-long', 'edit-no-session-long'],
     withDrafts({ afterLongForm: leadToLogin }),
+  ),
+  mistake(
+    'long-form-without-description-leads-to-the-login',
+    ['create-no-session-long', 'create-ended-session-long', 'edit-no-session-long'],
+    losesLongFormsOf(dropDescription),
+  ),
+  mistake(
+    'long-form-with-another-name-of-the-redirects-leads-to-the-login',
+    'edit-no-session-long',
+    losesLongFormsOf(body => renameRedirects(dropDescription(body))),
   ),
   mistake('draft-shown-again-and-again', 'create-draft-once', withDrafts({ isOnce: false })),
   mistake(
