@@ -81,6 +81,57 @@ for (const [what, change] of [
     for (const { id, verdict, reason } of Object.values(results)) t.equal(verdict, 'passed', `${id}: ${reason}`)
   })
 
+t.test(
+  'a client that shows the filled-in form again, with character references and without a word, passes',
+  async t => {
+    const showForm = (body: string): Answer => {
+      const typed = new URLSearchParams(body).get('redirectUris') ?? ''
+      const input = `<input name="redirectUris" value="${typed.replaceAll('/', '&#x2F;')}">`
+      return {
+        status: 200,
+        headers: { 'content-type': 'text/html; charset=utf-8' },
+        body: `<form method="post" action="/applications"><input name="name">${input}</form><a href="/login">Sign in</a>`,
+      }
+    }
+    const { 'create-no-session-long': result } = await judge(
+      {
+        // Visitors without a session see the form, too.
+        ...answerWith((answer, visit) =>
+          visit.url.pathname === '/applications' && !correct.readSession(visit) ? showForm(visit.body) : answer,
+        ),
+      },
+      'create-no-session-long',
+    )
+    t.match(result, { verdict: 'passed' })
+  },
+)
+
+// The start page needs no session. The page of the applications leads the visitor through the portal first.
+for (const location of ['/', '/applications'])
+  t.test(
+    `if a script on ${location} may show the message about a form, the checks of this message are undecided`,
+    async t => {
+      const script = '<script src="/messages.js"></script>'
+      const results = await judge(
+        {
+          // The form may lead to the portal.
+          headers: withDrafts().headers!,
+          ...answerWith((answer, visit) => {
+            const isRefused = visit.method === 'POST' && [401, 422].includes(answer.status)
+            if (isRefused) return { status: 303, headers: { location } }
+            return { ...answer, ...(answer.body && { body: answer.body.replace('</body>', `${script}</body>`) }) }
+          }),
+        },
+        ...['create-no-session-says-so', 'create-no-session-long', 'edit-no-session-long'],
+        ...['create-422-other-field', 'edit-422-other-field'],
+      )
+      for (const { id, verdict, reason } of Object.values(results)) {
+        t.equal(verdict, 'undecided', `${id}: ${reason}`)
+        t.match(reason, 'has a script')
+      }
+    },
+  )
+
 t.test('if the API refuses every creation, no check says that the API has created an application', async t => {
   const { 'create-once-after-failure': result } = await judge(
     {
