@@ -106,32 +106,6 @@ t.test(
   },
 )
 
-// The start page needs no session. The page of the applications leads the visitor through the portal first.
-for (const location of ['/', '/applications'])
-  t.test(
-    `if a script on ${location} may show the message about a form, the checks of this message are undecided`,
-    async t => {
-      const script = '<script src="/messages.js"></script>'
-      const results = await judge(
-        {
-          // The form may lead to the portal.
-          headers: withDrafts().headers!,
-          ...answerWith((answer, visit) => {
-            const isRefused = visit.method === 'POST' && [401, 422].includes(answer.status)
-            if (isRefused) return { status: 303, headers: { location } }
-            return { ...answer, ...(answer.body && { body: answer.body.replace('</body>', `${script}</body>`) }) }
-          }),
-        },
-        ...['create-no-session-says-so', 'create-no-session-long', 'edit-no-session-long'],
-        ...['create-422-other-field', 'edit-422-other-field'],
-      )
-      for (const { id, verdict, reason } of Object.values(results)) {
-        t.equal(verdict, 'undecided', `${id}: ${reason}`)
-        t.match(reason, 'has a script')
-      }
-    },
-  )
-
 t.test('if the API refuses every creation, no check says that the API has created an application', async t => {
   const { 'create-once-after-failure': result } = await judge(
     {

@@ -6,7 +6,6 @@ import type { CheckContext } from '../context.ts'
 import { describePage, expect, expectServed, failWithFix } from '../findings.ts'
 import { created, type OpenForm } from './create-form.ts'
 import { isOrdinary } from './every-form.ts'
-import { endIfScripted } from './page-content.ts'
 import { isSame } from './sign-out.ts'
 
 /** Deletes the cookies of the client, as a browser does when they expire. */
@@ -88,7 +87,6 @@ export async function expectTold(
     // The HTML of a form field may contain the text in another notation, for example with `&#x2F;` instead of `/`.
     const isKept = isInForm(page, typed) || page.body.includes(typed)
     const isSilent = page.status < 400 && !isKept && (await isOrdinary(context, page, context.browser()))
-    if (isSilent) endIfScripted(page, context.settings)
     expect(!isSilent, `The form was answered with ${describePage(page)}, which says nothing about the form.`, page)
     return
   }
@@ -97,7 +95,6 @@ export async function expectTold(
   const later = await browser.newTab().visit(formPage)
   const isKept = isInForm(page, typed) || isInForm(later, typed)
   const isSilent = !isKept && (await isOrdinary(context, page, browser))
-  if (isSilent) endIfScripted(page, context.settings)
   expect(
     !isSilent,
     `After the form, the client signed the visitor in and showed ${describePage(page)}. This page says nothing about the form, and the typed text is lost.`,

@@ -141,8 +141,8 @@ export function mayGoOnByScript(page: Page): boolean {
 }
 
 /**
- * Ends the check if a script of the page could lead to another page, or show a message that the check does not see. The
- * suite's own browser runs no scripts. `browser`: the real browser from --browser, if the option is set.
+ * Ends the check if a script of the page could lead to another page, because the suite's own browser runs no scripts.
+ * `browser`: the real browser from --browser, if the option is set.
  */
 export function endIfScripted(page: Page, { browser }: { browser: string | undefined }): void {
   if (!mayGoOnByScript(page)) return
@@ -150,7 +150,7 @@ export function endIfScripted(page: Page, { browser }: { browser: string | undef
     ? 'The checks of the group real-browser test such a client in Chromium.'
     : 'Run the suite with --browser chromium: the checks of the group real-browser test such a client.'
   throw new Undecided(
-    `The page with ${describePage(page)} has a script that may redirect the browser, or change the page, but the suite's own browser runs no scripts. ${instead}`,
+    `The page with ${describePage(page)} has a script that may redirect the browser, but the suite's own browser runs no scripts. ${instead}`,
   )
 }
 

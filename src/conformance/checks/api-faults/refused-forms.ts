@@ -8,7 +8,6 @@ import { nameField, openEditForm, openWithApplication } from '../../steps/applic
 import { openCreateForm } from '../../steps/create-form.ts'
 import { isOrdinary } from '../../steps/every-form.ts'
 import { addsNoWord, expectAnswer, shownIn } from '../../steps/list-page.ts'
-import { endIfScripted } from '../../steps/page-content.ts'
 
 /** Forms have no field with this name, because the client itself fills in the envelope of the call. */
 const otherField = 'context'
@@ -70,7 +69,6 @@ async function sendRefused(context: CheckContext, { browser, page, form, values 
   const isSilent = isFormAgain
     ? addsNoWord(wordsOf(answer), `${wordsOf(page)} ${Object.values(values).join(' ')}`)
     : answer.status < 400 && (await isOrdinary(context, answer, browser))
-  if (isSilent) endIfScripted(answer, context.settings)
   expect(
     !isSilent,
     `The API refused the field “${otherField}”. The client answered with ${describePage(answer)}, which does not say that the form was refused.`,
