@@ -1,4 +1,4 @@
-// The settings of the example product. Your own product defines its settings in src/client/settings.ts.
+// Yours: the settings of the example product. Your own product defines its settings in src/client/settings.ts.
 import { defineSettings } from '../../../src/client/read-settings.ts'
 
 export const productSettings = defineSettings({
