@@ -9,7 +9,7 @@ import {
 } from './read-settings.ts'
 import { Secret } from './secret.ts'
 
-const keyForm = 'separated by commas. Each key is 32 random bytes in base64url.'
+const keyForm = 'Each key is 32 random bytes in base64url.'
 
 /** The settings of the client, in the order of `.env.example`. The settings of the product are in settings.ts. */
 export const clientSettings: Setting[] = [
@@ -17,7 +17,11 @@ export const clientSettings: Setting[] = [
   { name: 'API_URL', about: "The application API's address, without /apps/v1." },
   { name: 'CLIENT_ID', about: "This client's id. The platform shows this id when you register the application." },
   { name: 'CLIENT_SECRET', isSecret: true, about: "This client's secret." },
-  { name: 'COOKIE_KEYS', isSecret: true, about: `One or more keys, ${keyForm} The first key seals new cookies.` },
+  {
+    name: 'COOKIE_KEYS',
+    isSecret: true,
+    about: `One or more keys, separated by commas. ${keyForm} The first key seals new cookies.`,
+  },
   { name: 'HOST', default: 'localhost', about: 'The address to listen on. localhost means every loopback address.' },
   { name: 'PORT', default: '3000', about: 'The port to listen on.' },
   { name: 'PUBLIC_URL', default: 'http://localhost:PORT', about: "This client's origin for browsers." },
@@ -116,7 +120,7 @@ function readClientSettings(reader: SettingsReader, environment: Environment) {
   const keyList = secret('COOKIE_KEYS', 'Run "npm run setup" to make a .env with a new key.').reveal()
   const cookieKeys = keyList.split(',').map(key => key.trim())
   if (keyList && !cookieKeys.every(key => /^[\w-]{43}=?$/.test(key)))
-    problem(`COOKIE_KEYS must be a list of keys, ${keyForm}`)
+    problem(`COOKIE_KEYS must be a list of keys, separated by commas. ${keyForm}`)
 
   if (environment.NODE_TLS_REJECT_UNAUTHORIZED === '0')
     problem(

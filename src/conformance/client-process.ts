@@ -75,8 +75,9 @@ export async function startClient(
     started.on('exit', (code, signal) => {
       // If a process ends before its first answer, the client has not started, and the caller gets an error.
       if (started !== stopping && hasAnswered) unexpectedEnds.push(signal ? `by ${signal}` : `with exit code ${code}`)
-      // For example, a second instance of the client would keep its port, and could not be started again.
-      if (started !== stopping) killGroup(started, 'SIGKILL')
+      // Children of the shell may run longer than the shell. A second instance of the client would then keep its port,
+      // and the next start would fail.
+      killGroup(started, 'SIGKILL')
     })
     if (!(await waitForClient(isRunning)))
       throw new Error(
@@ -95,9 +96,8 @@ export async function startClient(
     const timer = setTimeout(() => killGroup(child, 'SIGKILL'), stopMs)
     await ended
     clearTimeout(timer)
-    // Children of the shell may run longer than the shell. The output closes when all children have ended. The wait is
-    // limited, because a child that has left the process group does not get the signal.
-    killGroup(child, 'SIGKILL')
+    // The output closes when all children have ended. The wait is limited, because a child that has left the process
+    // group does not get the signal.
     await Promise.race([closed, wait(1000, undefined, { ref: false })])
   }
 

@@ -10,8 +10,7 @@ export interface LoginValues {
 
 /** Returns the states and codes in the query of an address. */
 export function loginValuesIn(address: string): LoginValues {
-  const query = address.split('?')[1]?.split('#')[0] ?? ''
-  return pickLoginValues([...new URLSearchParams(query)])
+  return pickLoginValues(queryOf(address))
 }
 
 const known = new WeakMap<LabStep, LoginValues>()
@@ -20,17 +19,20 @@ const known = new WeakMap<LabStep, LoginValues>()
 export function loginValuesOf(step: LabStep): LoginValues {
   const before = known.get(step)
   if (before) return before
-  const inAddress = loginValuesIn(step.request.url)
-  const inBody = pickLoginValues(Object.entries(fieldsOf(step)))
-  const values = { states: [...inAddress.states, ...inBody.states], codes: [...inAddress.codes, ...inBody.codes] }
+  const values = pickLoginValues([...queryOf(step.request.url), ...Object.entries(fieldsOf(step))])
   known.set(step, values)
   return values
 }
 
+function queryOf(address: string): [name: string, value: string][] {
+  const query = address.split('?')[1]?.split('#')[0] ?? ''
+  return [...new URLSearchParams(query)]
+}
+
 function pickLoginValues(fields: [name: string, value: unknown][]): LoginValues {
-  const valuesOf = (wanted: string) =>
-    fields.flatMap(([name, value]) =>
-      name === wanted && typeof value === 'string' && value.length >= 8 ? [value] : [],
-    )
+  // A shorter value could also occur in requests that do not belong to the login.
+  const isLong = (value: unknown) => typeof value === 'string' && value.length >= 8
+  const texts = fields.filter((field): field is [name: string, value: string] => isLong(field[1]))
+  const valuesOf = (wanted: string) => texts.filter(([name]) => name === wanted).map(([, value]) => value)
   return { states: valuesOf('state'), codes: valuesOf('code') }
 }

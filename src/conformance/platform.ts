@@ -38,11 +38,9 @@ export interface FaultOptions {
 }
 
 /** A call that has arrived at the API over the network. */
-export interface ApiCall {
-  method: string | undefined
-  url: string | undefined
+export interface ApiCall extends Pick<IncomingMessage, 'method' | 'url'> {
   /** Whether an earlier call has used the same connection. */
-  hasUsedConnection: boolean
+  isOnUsedConnection: boolean
 }
 
 export type Platform = Awaited<ReturnType<typeof startPlatform>>
@@ -92,7 +90,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
   const apiCalls: ApiCall[] = []
   const usedConnections = new WeakSet<Socket>()
   api.server.on('request', ({ method, url, socket }: IncomingMessage) => {
-    apiCalls.push({ method, url, hasUsedConnection: usedConnections.has(socket) })
+    apiCalls.push({ method, url, isOnUsedConnection: usedConnections.has(socket) })
     usedConnections.add(socket)
   })
 

@@ -3,7 +3,7 @@
 // check.
 import { parseArgs } from 'node:util'
 import { checks } from '../../src/conformance/checks.ts'
-import type { Result } from '../../src/conformance/result.ts'
+import { isBlamed, type Result } from '../../src/conformance/result.ts'
 import { buildFaultyClient } from './clients/faulty-client.ts'
 import type { Mistake } from './clients/mistake.ts'
 import { mistakes } from './clients/mistakes.ts'
@@ -22,7 +22,6 @@ const { values } = parseArgs({
 })
 
 const print = (line: string) => void process.stdout.write(`${line}\n`)
-const isBlamed = ({ verdict }: Result) => ['failed', 'warned', 'not followed'].includes(verdict)
 const picked = checks.filter(({ id, group }) => [id, group].some(text => new RegExp(values.only).test(text)))
 const groupsOf = (mistake: Mistake) => checks.filter(({ id }) => mistake.checks.includes(id)).map(({ group }) => group)
 const waiting = mistakes.filter(mistake =>

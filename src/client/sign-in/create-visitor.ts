@@ -18,13 +18,13 @@ type VisitorsOptions = {
   apiUrl: string
   apiUpstream: Upstream
   /** Runs the product's hook. Never throws. Returns undefined if there is no hook, or if the hook failed. */
-  loadSessionData: (visitor: Visitor, request: FastifyRequest) => Promise<SessionData | undefined>
+  runLoadSessionData: (visitor: Visitor, request: FastifyRequest) => Promise<SessionData | undefined>
 }
 
 export type Visitors = ReturnType<typeof createVisitors>
 
 export function createVisitors(options: VisitorsOptions) {
-  const { sessions, sealer, apiUrl, apiUpstream: upstream, loadSessionData } = options
+  const { sessions, sealer, apiUrl, apiUpstream: upstream, runLoadSessionData } = options
 
   /**
    * Creates the visitor object from the session of this request. If the API refuses the access token, the client renews
@@ -98,7 +98,7 @@ export function createVisitors(options: VisitorsOptions) {
   ): Promise<Cookie[]> {
     request.visitorIfAny = visitor
     if (currentSession().data) return []
-    const data = await loadSessionData(visitor, request)
+    const data = await runLoadSessionData(visitor, request)
     if (!data) return []
     request.visitorIfAny = { ...visitor, data }
     try {

@@ -130,8 +130,8 @@ export const signIn = fastifyPlugin<SignInOptions>(
     const loginCookies = createLoginCookies(sealer, clock)
     const sessions = createSessions(sealer, portal, clock, app.log)
     const hooks = createProductHooks(options)
-    const loadSessionData = hooks.runLoadSessionData
-    const visitors = createVisitors({ sessions, sealer, apiUrl, apiUpstream, loadSessionData })
+    const { runLoadSessionData } = hooks
+    const visitors = createVisitors({ sessions, sealer, apiUrl, apiUpstream, runLoadSessionData })
     const { protect, recognise } = createVisitorHooks({ portal, sessions, visitors, home })
     const { keepConnection, ...connections } = createConnections(app, {
       portal,

@@ -232,7 +232,9 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
       },
 
       async keepDraft(request, reply, nextStep) {
-        const { formToken, ...fields } = textFields(request.body)
+        // Without a session, there is no visitor for whom a new token could be made. So a form without a token keeps an
+        // empty token.
+        const { formToken = '', ...fields } = textFields(request.body)
         const texts = request.texts.web.form
         reply.code(401)
         if (Object.keys(fields).length === 0)
@@ -257,12 +259,10 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
       const { texts } = request
       const errors = given.problem instanceof FieldError ? given.problem.fieldsIn(texts) : {}
       const withoutToken = { action: form.pathOf(request), errors, ...given }
-      const addToken = (seen?: string) => ({ ...withoutToken, formToken: tokenFor(seen) })
-      const tokenFor = (seen?: string) => {
-        if (given.formToken !== undefined) return given.formToken
-        // Without a session, there is no visitor for whom a token could be made. The visitor must sign in first.
-        return given.signInHref ? '' : createToken(request.visitor, seen)
-      }
+      const addToken = (seen?: string) => ({
+        ...withoutToken,
+        formToken: given.formToken ?? createToken(request.visitor, seen),
+      })
       // If the session has ended, the title of the page says so, but the heading is still the heading of the form.
       const withTitle = (page: Record<string, unknown> & { title: string }) =>
         given.signInHref

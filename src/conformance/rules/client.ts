@@ -120,7 +120,7 @@ export const metadata = {
   ),
   'metadata-kept': should(
     decision(
-      'The client reads the metadata when it starts, and keeps it for an hour. A client without a process of its own, for example in PHP, reads the metadata at the first login instead. If the client cannot read the metadata, it tries again at a later login or sign-out, after 30 seconds at the latest.',
+      'The client reads the metadata when it starts, and keeps it for an hour. A client that has no long-running process, for example in PHP, reads the metadata at the first login instead. If the client cannot read the metadata, it tries again at a later login or sign-out, after 30 seconds at the latest.',
     ),
   ),
   'iss-promised': should(

@@ -1,5 +1,5 @@
-// Decides who is allowed to use the laboratory. The laboratory shows all requests to the sandbox, so pages of other
-// sites must not read or change anything.
+// Decides which requests may use the laboratory. The laboratory shows all requests to the sandbox. Pages of other sites
+// must therefore not read or change anything in it.
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest, onRequestHookHandler } from 'fastify'
 import type { Secret } from '../values/secret.ts'

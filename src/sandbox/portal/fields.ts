@@ -16,7 +16,7 @@ export interface SentFields<Fields> {
    * these fields.
    */
   require<Name extends keyof Fields>(...names: Name[]): Pick<Fields, Name>
-  /** Does the same as `require`, but for all fields. */
+  /** Like `require`, with all fields of the call as `names`. */
   requireAll(): Fields
 }
 

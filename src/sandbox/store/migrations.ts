@@ -18,8 +18,8 @@ export const makers: Migration = {
 }
 
 // Before this step, seeding made a user and the user's group in one transaction, with the same time of creation. For
-// users who signed up themselves, the two times differ. An application that was made with a call to the API has access
-// tokens of its own. A seeded application has no access tokens.
+// users who signed up themselves, the two times differ. A call to the API that creates an application also creates app
+// access tokens for it. A seeded application has no such tokens.
 const isSeededUser = `exists (select 1 from groups where groups.created_by = users.id
   and groups.created_at = users.created_at and groups.name = 'Sandbox developers')`
 const isSeededClient = 'not exists (select 1 from app_access_tokens where application_id = applications.id)'

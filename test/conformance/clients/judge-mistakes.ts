@@ -1,6 +1,7 @@
 // Judges small clients with one mistake each: every check that the table names for a mistake must find the mistake.
 import type { Check } from '../../../src/conformance/check.ts'
 import { checks } from '../../../src/conformance/checks.ts'
+import { isBlamed } from '../../../src/conformance/result.ts'
 import { skip as noChromium } from '../../support/launch-chromium.ts'
 import { openStage, type Stage, type StageSettings } from '../support/stage.ts'
 import { buildFaultyClient } from './faulty-client.ts'
@@ -81,8 +82,8 @@ async function judgePair(stage: Stage, { mistake, check }: Pair): Promise<Judged
   const { verdict, reason } = await stage
     .judgeOnce(settings => buildFaultyClient(settings, mistake.name), check)
     // If a client does not start, its check counts as not finding the mistake, and the other pairs are still judged.
-    .catch((error: Error) => ({ verdict: 'not judged', reason: error.message }))
-  const isFound = ['failed', 'warned', 'not followed'].includes(verdict)
+    .catch((error: Error) => ({ verdict: 'not run' as const, reason: error.message }))
+  const isFound = isBlamed({ verdict })
   return { mistake, check, isFound, said: `${mistake.name}: ${check.id} ${verdict}: ${reason}` }
 }
 

@@ -271,7 +271,7 @@ export const manyFailures: CheckDefinition[] = [
           .slice(before)
           .find(({ method, url }) => method === 'GET' && url?.split('?')[0] === '/apps/v1')
         // If a new connection breaks, the client may show an error.
-        if (!failed?.hasUsedConnection) continue
+        if (!failed?.isOnUsedConnection) continue
         const isRepeated = steps.some(step => isListCall(step) && step.response.status === 200 && !step.fault)
         expect(
           page.status > 0 && page.status < 400 && (isRepeated || shownIn(page) === shownIn(usual)),

@@ -62,7 +62,7 @@ export const editedAddresses: CheckDefinition[] = [
   },
 ]
 
-/** Creates an application with two redirect URIs, of which the first one is the default, and signs its owner in. */
+/** Creates an application with two redirect URIs, and signs its owner in. The first redirect URI is the default. */
 function openWithSeveral(context: CheckContext): Promise<OwnApplication> {
   return openWithApplication(context, { redirectUris: `${redirectUri},${secondUri}`, defaultRedirectUri: redirectUri })
 }

@@ -1,9 +1,8 @@
 // Checks that the client stores the new tokens of a renewal even if its answer to the visitor is an error page or a
 // refused form.
-import { type Browser, noRedirects, type Page } from '../../browser/browser.ts'
+import { noRedirects } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
-import type { CheckContext } from '../../context.ts'
-import { describePage, expect } from '../../findings.ts'
+import { describePage } from '../../findings.ts'
 import {
   changeName,
   nameField,
@@ -14,10 +13,10 @@ import {
 } from '../../steps/application-pages.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { type OpenForm, openFormIn } from '../../steps/create-form.ts'
-import { expectNoRenewal, forgetRenewal, isCall } from '../../steps/renewals.ts'
-import { endToken, expiredSession, shortLifeValue, visitPage } from '../../steps/sessions.ts'
-import { isRenewal, tokensOf } from '../../tokens.ts'
-import { expectNewToken, grantedIn, renewedThenRefused } from './new-tokens.ts'
+import { forgetRenewal } from '../../steps/renewals.ts'
+import { expiredSession } from '../../steps/sessions.ts'
+import { isRenewal } from '../../tokens.ts'
+import { expectNewToken, expectStored, grantedIn, renewAtEach, renewedThenRefused } from './new-tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
@@ -31,19 +30,6 @@ const unknownPath = '/not-there-conformance'
 
 /** Faults with which the API refuses a new application. */
 const refusedForms = ['create-404', 'create-409', 'create-422']
-
-/** Expects that the next page makes a call with the new tokens, and does not renew the session again. */
-async function expectStored(context: CheckContext, browser: Browser, renewed: Page): Promise<void> {
-  const { page, steps } = await visitPage(context, browser)
-  expectNoRenewal(context, steps, renewed)
-  expect(
-    steps.some(isCall),
-    `On the next page, the visitor is not signed in. The client answered with ${describePage(page)}.`,
-    renewed,
-    page,
-    ...steps,
-  )
-}
 
 export const deliveredWithErrors: CheckDefinition[] = [
   {
@@ -59,23 +45,11 @@ export const deliveredWithErrors: CheckDefinition[] = [
       const { person, id } = application
       const about = (await openPagesAbout(context, application)).slice(1, 4).map(({ url }) => url)
       const below = `${context.url(context.settings.page)}${unknownPath}`
-      const sessions = []
-      for (const url of [...about, below, context.url(unknownPath)]) {
-        const { browser, callback } = await beginLogin(context)
-        const drop = await context.order('exchange-expires-in', shortLifeValue)
-        await followCallback(context, browser, callback)
-        await drop()
-        sessions.push({ browser, url })
-      }
-      const token = await context.platform.tokenOf(person)
-      await context.platform.callApi(token, 'DELETE', `/apps/v1/${id}`)
-      await endToken(context, person)
-      const renewed = []
-      for (const { browser, url } of sessions) {
-        const { result: opened, steps } = await context.during(() => context.visitUntilPortal(browser, url))
-        const renewal = steps.find(isRenewal)
-        if (renewal && tokensOf(renewal)) renewed.push({ browser, opened })
-      }
+      const urls = [...about, below, context.url(unknownPath)]
+      const renewed = await renewAtEach(context, person, urls, async () => {
+        const token = await context.platform.tokenOf(person)
+        await context.platform.callApi(token, 'DELETE', `/apps/v1/${id}`)
+      })
       if (renewed.length === 0) throw new NotApplicable('no page that does not exist renews the session')
       await forgetRenewal(context)
       for (const { browser, opened } of renewed) await expectStored(context, browser, opened)
@@ -98,16 +72,7 @@ export const deliveredWithErrors: CheckDefinition[] = [
         await context.dropFaults()
       }
       await forgetRenewal(context)
-      for (const browser of browsers) {
-        const { page, steps } = await visitPage(context, browser)
-        expectNoRenewal(context, steps)
-        expect(
-          steps.some(isCall),
-          `On the next page, the visitor is not signed in. The client answered with ${describePage(page)}.`,
-          page,
-          ...steps,
-        )
-      }
+      for (const browser of browsers) await expectStored(context, browser)
     },
   },
   {

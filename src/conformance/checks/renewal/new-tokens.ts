@@ -4,6 +4,7 @@ import { type Browser, noRedirects, type Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectWithFix, fail, setCookiesOf } from '../../findings.ts'
+import type { Person } from '../../platform.ts'
 import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { openCreateForm, openFormIn } from '../../steps/create-form.ts'
@@ -77,14 +78,7 @@ export const newTokens: CheckDefinition[] = [
       const browser = await renewedThenRefused(context, () => expiredSession(context), 'list-500')
       await context.dropFaults()
       await forgetRenewal(context)
-      const { page, steps } = await visitPage(context, browser)
-      expectNoRenewal(context, steps)
-      expect(
-        steps.some(isCall),
-        `On the next page, the visitor is not signed in. The client answered with ${describePage(page)}.`,
-        page,
-        ...steps,
-      )
+      await expectStored(context, browser)
     },
   },
   {
@@ -177,14 +171,7 @@ export const newTokens: CheckDefinition[] = [
       const renewal = stepsOfForm.find(isRenewal)
       if (renewal?.response.status !== 200) throw new NotApplicable('the page with the form does not renew the session')
       await forgetRenewal(context)
-      const { page, steps } = await visitPage(context, browser)
-      expectNoRenewal(context, steps, opened)
-      expect(
-        steps.some(isCall),
-        `On the next page, the visitor is not signed in. The client answered with ${describePage(page)}.`,
-        page,
-        ...steps,
-      )
+      await expectStored(context, browser, opened)
     },
   },
   {
@@ -198,34 +185,10 @@ export const newTokens: CheckDefinition[] = [
     async run(context) {
       const application = await openWithApplication(context)
       const urls = (await openPagesAbout(context, application)).slice(1, 4).map(({ url }) => url)
-      const sessions = []
-      for (const url of urls) {
-        const { browser, callback } = await beginLogin(context)
-        const drop = await context.order('exchange-expires-in', shortLifeValue)
-        await followCallback(context, browser, callback)
-        await drop()
-        sessions.push({ browser, url })
-      }
-      await endToken(context, application.person)
-      const renewed = []
-      for (const { browser, url } of sessions) {
-        const { result: opened, steps } = await context.during(() => context.visitUntilPortal(browser, url))
-        const renewal = steps.find(isRenewal)
-        if (renewal?.response.status === 200) renewed.push({ browser, opened })
-      }
+      const renewed = await renewAtEach(context, application.person, urls)
       if (renewed.length === 0) throw new NotApplicable('no page about an application renews the session')
       await forgetRenewal(context)
-      for (const { browser, opened } of renewed) {
-        const { page, steps } = await visitPage(context, browser)
-        expectNoRenewal(context, steps, opened)
-        expect(
-          steps.some(isCall),
-          `On the next page, the visitor is not signed in. The client answered with ${describePage(page)}.`,
-          opened,
-          page,
-          ...steps,
-        )
-      }
+      for (const { browser, opened } of renewed) await expectStored(context, browser, opened)
     },
   },
   {
@@ -398,6 +361,48 @@ async function renewsTwice(context: CheckContext): Promise<boolean> {
     await wait()
   }
   return true
+}
+
+/**
+ * Signs the person in once for each address, in separate browsers. After `change`, the access tokens have expired, and
+ * each browser opens its address. Returns the browsers whose visit renewed the session, with the opened pages.
+ */
+export async function renewAtEach(
+  context: CheckContext,
+  person: Person,
+  urls: string[],
+  change: () => Promise<unknown> = async () => {},
+): Promise<{ browser: Browser; opened: Page }[]> {
+  const sessions = []
+  for (const url of urls) {
+    const { browser, callback } = await beginLogin(context)
+    const drop = await context.order('exchange-expires-in', shortLifeValue)
+    await followCallback(context, browser, callback)
+    await drop()
+    sessions.push({ browser, url })
+  }
+  await change()
+  await endToken(context, person)
+  const renewed = []
+  for (const { browser, url } of sessions) {
+    const { result: opened, steps } = await context.during(() => context.visitUntilPortal(browser, url))
+    const renewal = steps.find(isRenewal)
+    if (renewal && tokensOf(renewal)) renewed.push({ browser, opened })
+  }
+  return renewed
+}
+
+/** Expects that the next page makes a call with the new tokens, and does not renew the session again. */
+export async function expectStored(context: CheckContext, browser: Browser, ...renewed: Page[]): Promise<void> {
+  const { page, steps } = await visitPage(context, browser)
+  expectNoRenewal(context, steps, ...renewed)
+  expect(
+    steps.some(isCall),
+    `On the next page, the visitor is not signed in. The client answered with ${describePage(page)}.`,
+    ...renewed,
+    page,
+    ...steps,
+  )
 }
 
 /** Ends the check if the portal refused the renewal. */

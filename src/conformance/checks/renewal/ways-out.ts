@@ -11,10 +11,12 @@ import { isRenewal, tokensOf } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
-/** Failures of a renewal after which a later renewal can succeed. */
-const forNow = ['refresh-503', 'refresh-reset']
+/** Faults after which a later renewal can succeed. */
+const temporaryFaults = ['refresh-503', 'refresh-reset']
 
-/** Makes a renewal fail for a while, and returns the error page of the client. Ends the check if there is none. */
+/**
+ * Makes the renewals of a session fail, and returns the page of the client. Ends the check if it is not an error page.
+ */
 async function failedPage(context: CheckContext, fault: string) {
   const renewing = await renewUnder(context, fault, {}, 'always')
   if (!isErrorPage(renewing.page)) throw new NotApplicable('the client shows no error page after a failed renewal')
@@ -30,7 +32,7 @@ export const waysOut: CheckDefinition[] = [
     fix: 'Put a link to the login path and the sign-out form on the error page, and keep the session.',
     needs,
     async run(context) {
-      for (const fault of forNow) {
+      for (const fault of temporaryFaults) {
         const { page } = await failedPage(context, fault)
         await context.dropFaults()
         expect(
@@ -61,7 +63,7 @@ export const waysOut: CheckDefinition[] = [
     fix: 'Handle the login path and the callback without loading the session. Neither of them needs the tokens of an earlier session.',
     needs,
     async run(context) {
-      for (const fault of forNow) {
+      for (const fault of temporaryFaults) {
         const { browser } = await renewUnder(context, fault, {}, 'always')
         const page = await context.visitUntilPortal(browser, context.settings.login)
         if (page.stoppedAt === undefined) endIfScripted(page, context.settings)

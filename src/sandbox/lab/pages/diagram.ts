@@ -1,5 +1,4 @@
-// The sequence diagram of a login: who sent which message to whom, in which order, and how much time passed between two
-// messages.
+// Makes the sequence diagram of a login: each message with its sender and receiver, and the time between two messages.
 import { STATUS_CODES } from 'node:http'
 import type { LabAddresses } from '../explain/curl-line.ts'
 import { describeStep } from '../explain/describe-login.ts'

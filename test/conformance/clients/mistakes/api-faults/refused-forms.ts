@@ -1,4 +1,4 @@
-// A client that shows the problems of a refused form only beside the fields of the form.
+// A client that does not show the problem of a field that its form does not contain.
 import { bodyWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 
