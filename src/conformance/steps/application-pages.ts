@@ -25,6 +25,8 @@ export interface OwnApplication {
 
 /** The suite opens at most this number of pages about one application. */
 const mostPages = 8
+/** The values of each application of `openWithApplication`. openEditForm recognizes the form by the redirect URI. */
+export const applicationName = 'Weather of conformance'
 export const redirectUri = 'https://made.example/callback'
 
 /** Creates an application at the API, and signs its owner in. */
@@ -34,11 +36,7 @@ export async function openWithApplication(
   someone?: Person,
 ): Promise<OwnApplication> {
   const person = someone ?? (await context.person())
-  const id = await makeApplication(context, person, {
-    name: 'Weather of conformance',
-    redirectUris: redirectUri,
-    ...fields,
-  })
+  const id = await makeApplication(context, person, { name: applicationName, redirectUris: redirectUri, ...fields })
   const { browser } = await context.signedIn({ person })
   return { browser, person, id }
 }
@@ -91,7 +89,10 @@ export interface StoredValues {
   name: string
   description: string
   webPageUrl: string
+  iconUrl: string
+  privacyPolicyUrl: string
   redirectUris: string
+  defaultRedirectUri: string
   scopes: string
   defaultScopes: string
 }
@@ -110,7 +111,7 @@ export async function changeAtApi(
   { person, id }: OwnApplication,
   fields: Partial<StoredValues>,
 ): Promise<void> {
-  const data = { name: 'Weather of conformance', redirectUris: redirectUri, ...fields }
+  const data = { name: applicationName, redirectUris: redirectUri, ...fields }
   const { statusCode } = await platform.callApi(await platform.tokenOf(person), 'PUT', `/apps/v1/${id}`, data)
   if (statusCode !== 200) throw new Error('The API refused the change.')
 }
@@ -137,6 +138,33 @@ export async function openEditForm(context: CheckContext, application: OwnApplic
   const form = editFormOf(page)
   if (!form) throw new NotApplicable('no linked page has a form that changes an application')
   return { page, form }
+}
+
+/** Sends the form for changes. Returns the answer, and the values that the application then has at the API. */
+export async function saveForm(
+  context: CheckContext,
+  application: OwnApplication,
+  { page, form }: ApplicationForm,
+  values: Values = {},
+): Promise<{ answer: Page; stored: StoredValues }> {
+  const answer = await application.browser.newTab().submit(page, form, values)
+  await context.platform.settle()
+  return { answer, stored: await readAtApi(context, application) }
+}
+
+/**
+ * Ends the check if even a newly opened form for changes saves nothing. Then the client may have refused an older form
+ * for another reason.
+ */
+export async function requireWorkingEditForm(
+  context: CheckContext,
+  application: OwnApplication,
+  reason = 'the form for changes saves nothing',
+): Promise<void> {
+  const name = 'Changed by a new form'
+  const opened = await openEditForm(context, application)
+  const { stored } = await saveForm(context, application, opened, { [nameField(opened.form)]: name })
+  if (stored.name !== name) throw new NotApplicable(reason)
 }
 
 export function editFormOf({ forms }: Page): Form | undefined {

@@ -73,7 +73,7 @@ function fill({ controls }: Form, person: Person, name: string): Values {
 }
 
 /** Returns the first control that has no choices and a matching name. Earlier patterns have precedence. */
-function typedField(controls: Control[], ...patterns: RegExp[]): Control | undefined {
+export function typedField(controls: Control[], ...patterns: RegExp[]): Control | undefined {
   const typed = controls.filter(({ button, choices }) => !button && !choices)
   return patterns.map(pattern => typed.find(({ name }) => pattern.test(name))).find(field => field)
 }

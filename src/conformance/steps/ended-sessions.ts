@@ -58,9 +58,14 @@ export async function signInAfter(context: CheckContext, tab: Browser, answer: P
   const landed = answer.stoppedAt
     ? await tab.goOn(answer)
     : await tab.visit(link ?? context.url(context.settings.login), link && { from: answer })
-  if (context.isPortal(new URL(landed.url)))
-    throw new Undecided('The portal asked for the password again, so the suite cannot follow the login.')
+  requireBackAtClient(context, landed)
   return landed
+}
+
+/** Ends the check as undecided if the browser has stayed at the portal. */
+function requireBackAtClient(context: CheckContext, { url }: Page): void {
+  if (context.isPortal(new URL(url)))
+    throw new Undecided('The portal asked for the password again, so the suite cannot follow the login.')
 }
 
 /**
@@ -90,8 +95,7 @@ export async function expectTold(
     expect(!isSilent, `The form was answered with ${describePage(page)}, which says nothing about the form.`, page)
     return
   }
-  if (context.isPortal(new URL(page.url)))
-    throw new Undecided('The portal asked for the password again, so the suite cannot follow the login.')
+  requireBackAtClient(context, page)
   const later = await browser.newTab().visit(formPage)
   const isKept = isInForm(page, typed) || isInForm(later, typed)
   const isSilent = !isKept && (await isOrdinary(context, page, browser))

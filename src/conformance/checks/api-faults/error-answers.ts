@@ -6,7 +6,7 @@ import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } fro
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import { isWrite, openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
-import { created, openCreateForm } from '../../steps/create-form.ts'
+import { created, isCreation, openCreateForm } from '../../steps/create-form.ts'
 import { openForms, sendFormsUnder } from '../../steps/every-form.ts'
 import { compareUnder, expectAnswer, expectFittingAnswer, shownIn, visitUnder } from '../../steps/list-page.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
@@ -21,8 +21,6 @@ const json = 'application/json; charset=utf-8'
 const largeMiB = 32
 
 const noListCall = 'the client does not ask the API for the list of applications'
-
-const isCreation = ({ request: { method, url } }: LabStep) => method === 'POST' && /^\/apps\/v1(\?|$)/.test(url)
 
 /** Returns an error answer of the API. At one byte per second, its body takes more than a minute to arrive. */
 const errorAnswer = (status: number) => ({

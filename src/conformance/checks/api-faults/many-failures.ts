@@ -9,6 +9,7 @@ import { sendBytes } from '../../raw-connection.ts'
 import { makeApplication } from '../../steps/applications.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { isCreation, openCreateForm, openFormIn } from '../../steps/create-form.ts'
+import { oddPausePage } from '../../steps/failure-pages.ts'
 import {
   compareUnder,
   expectAnswer,
@@ -18,7 +19,6 @@ import {
   shownIn,
   visitUnder,
 } from '../../steps/list-page.ts'
-import { oddPausePage } from '../../steps/missing-values.ts'
 import { oddApiAnswers } from '../../steps/odd-answers.ts'
 import { requestText } from '../../steps/raw.ts'
 import { expectBack } from '../../steps/renewals.ts'

@@ -13,10 +13,9 @@ import {
   expectRefused,
   followCallback,
   navigationHeaders,
-  otherSchemeOf,
   requireExchange,
-  similarHosts,
 } from '../../steps/callback.ts'
+import { otherSchemeOf, similarHosts } from '../../steps/hosts.ts'
 import { runsScript } from '../../steps/page-content.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
 import { fieldsOf } from '../../tokens.ts'

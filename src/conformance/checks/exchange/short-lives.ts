@@ -14,6 +14,7 @@ import {
   visitPage,
 } from '../../steps/sessions.ts'
 import { cookiesOf } from '../../steps/set-cookies.ts'
+import { orderTokenResponse } from '../../steps/token-responses.ts'
 import { isRenewal } from '../../tokens.ts'
 
 const rule = {
@@ -84,14 +85,7 @@ export const shortLives: CheckDefinition[] = [
  */
 async function loginWithoutRefreshToken(context: CheckContext): Promise<Page> {
   const { browser, start, callback } = await beginLogin(context)
-  const fields = {
-    access_token: await context.platform.tokenOf(await context.person()),
-    expires_in: 0.5,
-    token_type: 'Bearer',
-    state: start.state,
-  }
-  const type = 'application/json; charset=utf-8'
-  await context.order('exchange-answer', { options: { status: 200, body: JSON.stringify(fields), type } })
+  await orderTokenResponse(context, start, { expires_in: 0.5 })
   const page = await followCallback(context, browser, callback, context.beforePortal)
   await requireFaultyExchange(context)
   return page

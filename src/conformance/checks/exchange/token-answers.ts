@@ -11,6 +11,7 @@ import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { isBareFailure } from '../../steps/page-content.ts'
 import { asksToSignIn, requireFaultyExchange, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, wrongAgeOf } from '../../steps/set-cookies.ts'
+import { orderTokenResponse } from '../../steps/token-responses.ts'
 import { fieldsOf, isRenewal } from '../../tokens.ts'
 
 const unusable: { fault: string; title: string; rule: RuleId; why: string }[] = [
@@ -364,15 +365,7 @@ export const tokenAnswers: CheckDefinition[] = [
     async run(context) {
       for (const seconds of [4_000_000_000, 1e21, 1e300]) {
         const { browser, start, callback } = await beginLogin(context)
-        const fields = {
-          access_token: await context.platform.tokenOf(await context.person()),
-          expires_in: seconds,
-          token_type: 'Bearer',
-          state: start.state,
-        }
-        await context.order('exchange-answer', {
-          options: { status: 200, body: JSON.stringify(fields), type: 'application/json; charset=utf-8' },
-        })
+        await orderTokenResponse(context, start, { expires_in: seconds })
         const page = await followCallback(context, browser, callback)
         await context.dropFaults()
         const when = `After a token response with the expires_in ${seconds} and without a refresh token`
@@ -453,17 +446,7 @@ export const tokenAnswers: CheckDefinition[] = [
       /** Runs a login whose token response also contains these fields. Returns the page if nobody is signed in. */
       const failsWith = async (fields: Record<string, unknown>) => {
         const { browser, start, callback } = await beginLogin(context)
-        const all = {
-          access_token: await context.platform.tokenOf(await context.person()),
-          expires_in: 3600,
-          token_type: 'Bearer',
-          refresh_token: randomBytes(15).toString('hex'),
-          state: start.state,
-          ...fields,
-        }
-        await context.order('exchange-answer', {
-          options: { status: 200, body: JSON.stringify(all), type: 'application/json; charset=utf-8' },
-        })
+        await orderTokenResponse(context, start, { refresh_token: randomBytes(15).toString('hex'), ...fields })
         const page = await followCallback(context, browser, callback)
         await context.dropFaults()
         return (await context.isSignedIn(browser)) ? undefined : page

@@ -9,7 +9,7 @@ import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectServed, expectWithFix, fail, setCookiesOf } from '../../findings.ts'
 import { filledFields, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
-import { attackersForm, created, openCreateForm, secretOf, submitCreate } from '../../steps/create-form.ts'
+import { attackersForm, created, isCreation, openCreateForm, secretOf, submitCreate } from '../../steps/create-form.ts'
 import { expectTold, sendAfterEndedSession, sendWithoutSession } from '../../steps/ended-sessions.ts'
 import { credentialSecrets } from '../../steps/leaks.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
@@ -136,12 +136,7 @@ export const creating: CheckDefinition[] = [
       await open.browser.submit(open.page, open.form, open.values)
       await context.platform.settle()
       await context.dropFaults()
-      const creations = () =>
-        context
-          .arrived('api')
-          .filter(
-            step => !known.has(step) && step.request.method === 'POST' && /^\/apps\/v1(\?|$)/.test(step.request.url),
-          )
+      const creations = () => context.arrived('api').filter(step => !known.has(step) && isCreation(step))
       // If the API has refused the call, the fault had no effect, and a second call for the same form is allowed.
       if (!creations().some(step => step.fault))
         throw new NotApplicable('the form creates nothing. Another check reports this')

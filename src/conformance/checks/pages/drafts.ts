@@ -8,15 +8,16 @@ import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed, fail } from '../../findings.ts'
 import {
   type ApplicationForm,
+  applicationName,
   changeName,
   nameField,
   type OwnApplication,
   openEditForm,
   openWithApplication,
-  readName,
   redirectUri,
+  saveForm,
 } from '../../steps/application-pages.ts'
-import { type OpenForm, openCreateForm } from '../../steps/create-form.ts'
+import { type OpenForm, openCreateForm, typedField } from '../../steps/create-form.ts'
 import {
   expectTold,
   expireCookies,
@@ -41,12 +42,10 @@ const longText = (start: string) => (start + randomBytes(longLength).toString('b
 
 /** Values that are too long for a cookie: a long redirect URI, and a long description if the form has this field. */
 function longValues({ controls }: Form): Values {
-  const typed = controls.filter(({ type, choices }) => type !== 'hidden' && type !== 'button' && !choices)
-  const redirect =
-    typed.find(({ name }) => /^redirect_?uris?$/i.test(name)) ??
-    typed.find(({ name }) => /redirect_?uri/i.test(name)) ??
-    typed.find(({ name, values }) => /redirect/i.test(name) && values.some(value => value.includes(redirectUri)))
-  const description = typed.find(({ name }) => /desc/i.test(name))
+  const visible = controls.filter(({ type }) => type !== 'hidden')
+  const filledIn = visible.filter(({ values }) => values.some(value => value.includes(redirectUri)))
+  const redirect = typedField(visible, /^redirect_?uris?$/i, /redirect_?uri/i) ?? typedField(filledIn, /redirect/i)
+  const description = typedField(visible, /desc/i)
   return {
     ...(redirect && { [redirect.name]: longText('https://long.example/') }),
     ...(description && { [description.name]: longText('Typed before the session ended ') }),
@@ -159,29 +158,25 @@ export const drafts: CheckDefinition[] = [
     fix: 'Keep the ETag of the form in the draft, and send this ETag as If-Match when the visitor sends the form again.',
     needs: ['page'],
     async run(context) {
-      const [stored, others, typed] = ['Weather of conformance', 'Changed by somebody else', 'Draft of a change']
+      const [others, typed] = ['Changed by somebody else', 'Draft of a change']
       const keep = async (meanwhile: (application: OwnApplication) => Promise<unknown>) => {
-        const application = await openWithApplication(context, { name: stored })
+        const application = await openWithApplication(context)
         const kept = await keepDuringLogin(context, application, typed, () => meanwhile(application))
         return { application, kept }
       }
-      const send = async ({ application, kept }: Awaited<ReturnType<typeof keep>>) => {
-        const answer = await application.browser.newTab().submit(kept.page, kept.form)
-        await context.platform.settle()
-        return { answer, name: await readName(context, application) }
-      }
+      const send = ({ application, kept }: Awaited<ReturnType<typeof keep>>) => saveForm(context, application, kept)
       // Without a change of another person, the kept form must work. Otherwise the client may refuse it for another
       // reason.
       const plain = await keep(async () => {})
-      if ((await send(plain)).name !== typed)
+      if ((await send(plain)).stored.name !== typed)
         throw new NotApplicable('a form for changes that the client has kept during a login saves nothing')
       const overtaken = await keep(application => changeName(context, application, others))
       // Perhaps the page already says that somebody else has changed the application. The visitor then decides.
-      if (shownIn(overtaken.kept.page, others) !== shownIn(plain.kept.page, stored)) return
-      const { answer, name } = await send(overtaken)
+      if (shownIn(overtaken.kept.page, others) !== shownIn(plain.kept.page, applicationName)) return
+      const { answer, stored } = await send(overtaken)
       expect(
-        name === others,
-        `Somebody else changed the name while the client kept the form. After the login, the page with the form did not mention this change. The form replaced the name with “${name}”.`,
+        stored.name === others,
+        `Somebody else changed the name while the client kept the form. After the login, the page with the form did not mention this change. The form replaced the name with “${stored.name}”.`,
         overtaken.kept.page,
         answer,
       )

@@ -9,6 +9,7 @@ import {
   openEditForm,
   openWithApplication,
   redirectUri,
+  saveForm,
 } from '../../steps/application-pages.ts'
 
 const secondUri = 'https://second.example/callback'
@@ -91,16 +92,9 @@ async function save(
   name: string,
   choose: (form: Form) => Values = () => ({}),
 ) {
-  const { page, form } = await openEditForm(context, application)
-  const values = { [nameField(form)]: name, ...choose(form) }
-  const answer = await application.browser.newTab().submit(page, form, values)
-  await context.platform.settle()
-  const token = await context.platform.tokenOf(application.person)
-  const read = await context.platform.callApi(token, 'GET', `/apps/v1/${application.id}`)
-  const { data, client } = read.json<{
-    data: { name: string }
-    client: { redirectUris: string; defaultRedirectUri: string }
-  }>()
-  if (data.name !== name) throw new NotApplicable('the form for changes saves nothing')
-  return { form, answer, stored: client }
+  const opened = await openEditForm(context, application)
+  const values = { [nameField(opened.form)]: name, ...choose(opened.form) }
+  const { answer, stored } = await saveForm(context, application, opened, values)
+  if (stored.name !== name) throw new NotApplicable('the form for changes saves nothing')
+  return { form: opened.form, answer, stored }
 }

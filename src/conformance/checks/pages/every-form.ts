@@ -9,6 +9,7 @@ import { bodyOf, describePage, expect, expectServed, fail, headerOf } from '../.
 import type { Person } from '../../platform.ts'
 import {
   type ApplicationForm,
+  changeAtApi,
   changesSince,
   filledFields,
   formsAbout,
@@ -19,12 +20,16 @@ import {
   openPagesAbout,
   openWithApplication,
   ownForm,
+  readAtApi,
+  redirectUri,
+  type StoredValues,
   sendForm,
   typedInto,
 } from '../../steps/application-pages.ts'
 import { credentialsOf, shareGroup } from '../../steps/applications.ts'
 import { followCallback } from '../../steps/callback.ts'
 import { created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
+import { expireCookies } from '../../steps/ended-sessions.ts'
 import { expectNoPost, isOrdinary, openForms, reopen, requireWorkingForm, sendAgain } from '../../steps/every-form.ts'
 import { credentialSecrets } from '../../steps/leaks.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
@@ -46,29 +51,19 @@ const otherValues: Record<string, string> = {
   scopes: 'somebody-else',
 }
 
-/** openEditForm recognizes the form for changes by this redirect URI. */
-const ownRedirectUri = 'https://made.example/callback'
-
 /** Returns the path and the query of an address. Replaces each id with dots. */
 function shortPath(address: string): string {
   const { pathname, search } = new URL(address)
   return `${pathname}${search}`.replaceAll(/[\w-]{30,}/g, '…')
 }
 
-async function changeAtApi(context: CheckContext, { person, id }: OwnApplication, field: string, value: string) {
-  const token = await context.platform.tokenOf(person)
-  const data = { name: 'Weather of conformance', redirectUris: ownRedirectUri, [field]: value }
-  const { statusCode } = await context.platform.callApi(token, 'PUT', `/apps/v1/${id}`, data)
-  if (statusCode !== 200) throw new Error(`The API refused the change of ${field}.`)
-}
-
-async function readField(context: CheckContext, { person, id }: OwnApplication, field: string) {
-  const token = await context.platform.tokenOf(person)
-  const { data, client } = (await context.platform.callApi(token, 'GET', `/apps/v1/${id}`)).json<{
-    data: Record<string, string>
-    client: Record<string, string>
-  }>()
-  return { ...data, ...client }[field]
+/** Returns the value that a field of the application has at the API. */
+async function readField(
+  context: CheckContext,
+  application: OwnApplication,
+  field: string,
+): Promise<string | undefined> {
+  return (await readAtApi(context, application))[field as keyof StoredValues]
 }
 
 /** The values that somebody else gives to the fields of an application while a visitor changes its redirect URIs. */
@@ -87,10 +82,10 @@ const typedRedirectUri = 'https://typed.example/callback'
  */
 function newAddressIn(form: Form): Record<string, string[]> | undefined {
   const isTyped = ({ type, values }: Control) =>
-    ['text', 'url', 'textarea'].includes(type) && values.some(value => value.includes(ownRedirectUri))
+    ['text', 'url', 'textarea'].includes(type) && values.some(value => value.includes(redirectUri))
   const typed = form.controls.filter(isTyped).map(({ name }): [string, string[]] => {
     const values = form.controls.filter(control => control.name === name).flatMap(control => control.values)
-    return [name, values.map(value => value.replaceAll(ownRedirectUri, typedRedirectUri))]
+    return [name, values.map(value => value.replaceAll(redirectUri, typedRedirectUri))]
   })
   return typed.length > 0 ? Object.fromEntries(typed) : undefined
 }
@@ -101,7 +96,7 @@ async function changesAddress(
   application: OwnApplication,
   found: ApplicationForm,
 ): Promise<boolean> {
-  await changeAtApi(context, application, 'description', '')
+  await changeAtApi(context, application, { description: '' })
   const open = await reopen(application.browser, found)
   if (!open) return false
   await application.browser.newTab().submit(open.page, open.form, newAddressIn(open.form))
@@ -218,7 +213,7 @@ export const everyForm: CheckDefinition[] = [
         const open = await reopen(browser, found)
         if (!open) continue
         const left = browser.copy()
-        for (const { name } of left.cookies.list(context.url('/'))) left.cookies.delete(name)
+        expireCookies(context, left)
         const before = context.arrived('api')
         const page = await left.submit(open.page, open.form, typedInto(open), context.beforePortal)
         const changes = await changesSince(context, person, before)
@@ -247,7 +242,7 @@ export const everyForm: CheckDefinition[] = [
         if (!open) continue
         const typed = 'Typed before the session ended'
         const left = browser.copy()
-        for (const { name } of left.cookies.list(context.url('/'))) left.cookies.delete(name)
+        expireCookies(context, left)
         const page = await left.submit(open.page, open.form, typedInto(open, typed))
         // If the portal asks for the password, the suite cannot see the page after the login.
         if (page.url.startsWith(context.platform.portalUrl) || page.status >= 400) continue
@@ -388,10 +383,10 @@ export const everyForm: CheckDefinition[] = [
     async run(context) {
       const application = await openWithApplication(context)
       for (const [field, value] of Object.entries(otherValues)) {
-        await changeAtApi(context, application, field, field === 'redirectUris' ? ownRedirectUri : '')
+        await changeAtApi(context, application, { [field]: field === 'redirectUris' ? redirectUri : '' })
         const { page, form } = await openEditForm(context, application)
         if (!form.controls.some(({ name }) => name === field)) continue
-        await changeAtApi(context, application, field, value)
+        await changeAtApi(context, application, { [field]: value })
         const answer = await application.browser
           .newTab()
           .submit(page, form, { [nameField(form)]: `Late change beside ${field}` })
@@ -399,7 +394,7 @@ export const everyForm: CheckDefinition[] = [
         const stored = await readField(context, application, field)
         expect(stored === value, `The late form replaced ${field} “${value}” with “${stored}”.`, answer)
         expectServed(answer, `The late form was answered with ${describePage(answer)}.`)
-        await changeAtApi(context, application, 'redirectUris', ownRedirectUri)
+        await changeAtApi(context, application, { redirectUris: redirectUri })
       }
       await requireWorkingForm(context)
     },
@@ -421,11 +416,11 @@ export const everyForm: CheckDefinition[] = [
       for (const found of forms.filter(({ form }) => newAddressIn(form) !== undefined)) {
         if (!(await changesAddress(context, application, found))) continue
         for (const [field, value] of Object.entries(overtakingValues)) {
-          await changeAtApi(context, application, 'description', 'Described by conformance')
+          await changeAtApi(context, application, { description: 'Described by conformance' })
           const open = await reopen(browser, found)
           if (!open) continue
           judged++
-          await changeAtApi(context, application, field, value)
+          await changeAtApi(context, application, { [field]: value })
           const answer = await browser.newTab().submit(open.page, open.form, newAddressIn(open.form))
           await context.platform.settle()
           const stored = `${await readField(context, application, field)}`

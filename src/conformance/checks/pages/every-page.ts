@@ -4,7 +4,14 @@ import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, expect, headerOf, isRedirect, statusOf } from '../../findings.ts'
 import { isNotFramed } from '../../steps/frames.ts'
-import { foreignLoads, foreignLoadsOfStyle, saysInside, showsInside, versions } from '../../steps/page-content.ts'
+import {
+  foreignLoads,
+  foreignLoadsOfStyle,
+  isErrorPage,
+  saysInside,
+  showsInside,
+  versions,
+} from '../../steps/page-content.ts'
 import { offersSignOut } from '../../steps/sign-out.ts'
 import { type Answer, marks, type Tour, takeTour, typeOf } from '../../steps/tour.ts'
 import { tokensOf } from '../../tokens.ts'
@@ -390,8 +397,7 @@ export const everyPage: CheckDefinition[] = [
       await context.order('api-503', { times: 'always' })
       const page = await browser.newTab().visit(context.url(context.settings.page), context.beforePortal)
       await context.platform.settle()
-      const isErrorPage = page.status >= 400 && /html/i.test(page.headers.get('content-type') ?? '')
-      if (context.timesMet('api-503') === 0 || !isErrorPage)
+      if (context.timesMet('api-503') === 0 || !isErrorPage(page))
         throw new NotApplicable('the client shows no error page for this failure')
       expect(offersSignOut(context, page), 'The error page has no sign-out form or link.', page)
     },

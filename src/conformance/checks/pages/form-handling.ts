@@ -10,12 +10,15 @@ import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectWithFix, fail, isPlatformCall } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
 import {
+  applicationName,
   changeName,
   nameField,
   openEditForm,
   openPagesAbout,
   openWithApplication,
   readName,
+  requireWorkingEditForm,
+  saveForm,
   typedInto,
 } from '../../steps/application-pages.ts'
 import { makeGroup } from '../../steps/applications.ts'
@@ -294,7 +297,7 @@ export const formHandling: CheckDefinition[] = [
     async run(context) {
       const application = await openWithApplication(context)
       const save = async (address: string) => {
-        await changeName(context, application, 'Weather of conformance')
+        await changeName(context, application, applicationName)
         const { page, form } = await openEditForm(context, application)
         const fields = form.controls.filter(({ name, type }) => /redirect/i.test(name) && type !== 'hidden')
         if (fields.length === 0 || fields.some(({ choices }) => choices))
@@ -384,21 +387,15 @@ export const formHandling: CheckDefinition[] = [
     async run(context) {
       const application = await openWithApplication(context)
       const { browser } = application
-      const { page, form } = await openEditForm(context, application)
+      const old = await openEditForm(context, application)
       await changeName(context, application, 'Changed by somebody else')
-      const reopened = await browser.newTab().visit(page.url)
-      if (!reopened.forms.some(({ action }) => action === form.action))
+      const reopened = await browser.newTab().visit(old.page.url)
+      if (!reopened.forms.some(({ action }) => action === old.form.action))
         throw new NotApplicable('the form for changes cannot be opened twice')
-      const late = await browser.newTab().submit(page, form, { [nameField(form)]: 'Late change of an old form' })
-      await context.platform.settle()
-      const stored = await readName(context, application)
-      expect(stored === 'Changed by somebody else', `The old form replaced the name with “${stored}”.`, late)
-      // A new form must still work. Otherwise the client may have refused the old form for another reason.
-      const fresh = await openEditForm(context, application)
-      await browser.newTab().submit(fresh.page, fresh.form, { [nameField(fresh.form)]: 'Changed by a new form' })
-      await context.platform.settle()
-      if ((await readName(context, application)) !== 'Changed by a new form')
-        throw new NotApplicable('the form for changes saves nothing')
+      const typed = { [nameField(old.form)]: 'Late change of an old form' }
+      const { answer: late, stored } = await saveForm(context, application, old, typed)
+      expect(stored.name === 'Changed by somebody else', `The old form replaced the name with “${stored.name}”.`, late)
+      await requireWorkingEditForm(context, application)
     },
   },
   {
@@ -415,7 +412,7 @@ export const formHandling: CheckDefinition[] = [
       const others = 'Changed by somebody else'
       let known: Page | undefined
       for (const when of ['after', 'before'] as const) {
-        await changeName(context, application, 'Weather of conformance')
+        await changeName(context, application, applicationName)
         const { page, form } = await openEditForm(context, application)
         const redirect = form.controls.find(({ name }) => /redirect_?uris?/i.test(name))!.name
         const send = (from: Page, one: Form, address: string) =>

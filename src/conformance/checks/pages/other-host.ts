@@ -4,8 +4,9 @@ import type { HttpExchange } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, expect, headerOf, isRedirect, statusOf } from '../../findings.ts'
-import { otherPortOf, typedAddress } from '../../steps/callback.ts'
+import { typedAddress } from '../../steps/callback.ts'
 import { isNotFramed } from '../../steps/frames.ts'
+import { otherPortOf } from '../../steps/hosts.ts'
 import { linkAddressesIn } from '../../steps/page-content.ts'
 
 interface Answers {
@@ -49,7 +50,7 @@ const headers: [what: string, has: (answer: HttpExchange) => boolean][] = [
  * Whether the page links to a known page of the client. If it does not, it may come from a framework that refuses the
  * host before the code of the client runs, or from another site of the same server.
  */
-function isOfClient({ settings }: CheckContext, answer: HttpExchange): boolean {
+function linksToClient({ settings }: CheckContext, answer: HttpExchange): boolean {
   const { login, page, create, logout } = settings
   const known = [login, page, create, logout?.path ?? ''].map(path => path.replace(/\?.*$/s, ''))
   return linkAddressesIn(answer).some(address => {
@@ -74,7 +75,7 @@ export const otherHost: CheckDefinition[] = [
       const ownPages = own.filter(isPage)
       const usual = headers.filter(([, has]) => ownPages.length > 0 && ownPages.every(has))
       if (usual.length === 0) throw new NotApplicable('not all pages of the client have such a header')
-      const pages = other.filter(answer => isPage(answer) && isOfClient(context, answer))
+      const pages = other.filter(answer => isPage(answer) && linksToClient(context, answer))
       if (pages.length === 0)
         throw new NotApplicable('the client does not answer a request with another Host with one of its pages')
       for (const page of pages)

@@ -5,14 +5,8 @@ import type { CheckDefinition } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, expect, headerOf } from '../../findings.ts'
 import { ownForm, sendForm } from '../../steps/application-pages.ts'
-import {
-  beginLogin,
-  cookieHeader,
-  namesHost,
-  navigationHeaders,
-  otherPortOf,
-  typedAddress,
-} from '../../steps/callback.ts'
+import { beginLogin, cookieHeader, navigationHeaders, typedAddress } from '../../steps/callback.ts'
+import { leadsToHost, otherPortOf } from '../../steps/hosts.ts'
 import { linkAddressesIn } from '../../steps/page-content.ts'
 import { decodeSafely } from '../../steps/set-cookies.ts'
 
@@ -125,7 +119,7 @@ export const ownAddress: CheckDefinition[] = [
       // A framework that refuses unknown hosts may accept every port of a known host.
       for (const host of [evil, otherPortOf(context.settings.client)])
         for (const answer of await visitAll(context, { host })) {
-          const found = linkAddressesIn(answer).find(address => namesHost(address, host))
+          const found = linkAddressesIn(answer).find(address => leadsToHost(address, host))
           expect(found === undefined, `The page contains the address ${found}.`, answer)
         }
     },

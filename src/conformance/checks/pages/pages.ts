@@ -8,8 +8,9 @@ import type { Person } from '../../platform.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
 import { crawl, makeApplication } from '../../steps/applications.ts'
-import { cookieHeader, namesHost, otherPortOf, typedAddress } from '../../steps/callback.ts'
+import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { isNotFramed } from '../../steps/frames.ts'
+import { leadsToHost, otherPortOf } from '../../steps/hosts.ts'
 import { addressesIn, foreignLoads, runsScript, showsInside } from '../../steps/page-content.ts'
 import { sessionOf, signedInIfPossible } from '../../steps/sessions.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
@@ -410,7 +411,7 @@ export const pages: CheckDefinition[] = [
       for (const { host, answer } of await answersToForeignHosts(context)) {
         if (mayBeKept(answer)) expectNoForeignRedirect(answer, host)
         expect(
-          !addressesIn(answer).some(address => namesHost(address, host)),
+          !addressesIn(answer).some(address => leadsToHost(address, host)),
           'The page has a link to the host from the Host header of the request.',
           answer,
         )
@@ -462,7 +463,7 @@ async function answersToForeignHosts({ settings, request }: CheckContext) {
 
 function expectNoForeignRedirect(answer: HttpExchange, host: string): void {
   const address = headerOf(answer, 'location') ?? ''
-  expect(!namesHost(address, host), `The redirect leads to ${address}.`, answer)
+  expect(!leadsToHost(address, host), `The redirect leads to ${address}.`, answer)
 }
 
 /** A cache may keep an answer with one of these statuses even without Cache-Control. */

@@ -1,12 +1,12 @@
 // Checks which values the form for changes saves: a value that somebody else has changed in the meantime, a value that
 // the form could not show, and a value that the visitor has emptied.
-import type { Page } from '../../browser/browser.ts'
-import type { Form } from '../../browser/form.ts'
+import type { Form, Values } from '../../browser/form.ts'
 import { type Check, type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import {
   type ApplicationForm,
+  applicationName,
   changeAtApi,
   changesSince,
   isOfClient,
@@ -15,13 +15,13 @@ import {
   openEditForm,
   openPagesAbout,
   openWithApplication,
-  readAtApi,
   redirectUri,
+  requireWorkingEditForm,
+  saveForm,
 } from '../../steps/application-pages.ts'
 
 const needs: Check['needs'] = ['page']
 
-const oldName = 'Weather of conformance'
 const newName = 'Changed by a new form'
 
 /**
@@ -37,7 +37,7 @@ async function leaveOutEtag(context: CheckContext, { person, id }: OwnApplicatio
 }
 
 /** Returns the name of the first field into which a person types, and whose name matches. */
-function typedField({ controls }: Form, pattern: RegExp): string | undefined {
+function typedFieldName({ controls }: Form, pattern: RegExp): string | undefined {
   return controls.find(
     ({ name, type, choices }) => pattern.test(name) && !choices && !['hidden', 'button', 'checkbox'].includes(type),
   )?.name
@@ -96,25 +96,17 @@ const withoutEtag = overtakenFields.map(
     async run(context) {
       const application = await openWithApplication(context, { [field]: before })
       await leaveOutEtag(context, application)
-      const { page, form } = await openEditForm(context, application)
-      if (!form.controls.some(({ name, type }) => pattern.test(name) && type !== 'hidden'))
+      const old = await openEditForm(context, application)
+      if (!old.form.controls.some(({ name, type }) => pattern.test(name) && type !== 'hidden'))
         throw new NotApplicable(`the form for changes has no field for ${what}`)
-      const save = (from: Page, one: Form, name: string) =>
-        application.browser.newTab().submit(from, one, { [nameField(one)]: name })
       await changeAtApi(context, application, { [field]: after })
       await leaveOutEtag(context, application)
-      const late = await save(page, form, 'Late change of an old form')
-      await context.platform.settle()
-      const stored = await readAtApi(context, application)
+      const typed = { [nameField(old.form)]: 'Late change of an old form' }
+      const { answer: late, stored } = await saveForm(context, application, old, typed)
       await leaveOutEtag(context, application)
-      // A new form must still work. Otherwise the client may have refused the old form for another reason.
-      const fresh = await openEditForm(context, application)
-      await save(fresh.page, fresh.form, newName)
-      await context.platform.settle()
-      if ((await readAtApi(context, application)).name !== newName)
-        throw new NotApplicable('the form for changes saves nothing if the API sends no ETag')
+      await requireWorkingEditForm(context, application, 'the form for changes saves nothing if the API sends no ETag')
       expect(
-        stored.name === oldName && stored[field] === after,
+        stored.name === applicationName && stored[field] === after,
         `The API sent no ETag. Somebody else gave ${field} the value “${after}”, and the older form then saved the name “${stored.name}” and the value “${stored[field]}”.`,
         late,
       )
@@ -127,7 +119,9 @@ async function openFormWithName(context: CheckContext, application: OwnApplicati
   const isMeant = ({ method, action, controls }: Form) =>
     method === 'POST' &&
     isOfClient(context, action) &&
-    controls.some(({ name, type, values }) => /name/i.test(name) && /^text/.test(type) && values.includes(oldName))
+    controls.some(
+      ({ name, type, values }) => /name/i.test(name) && /^text/.test(type) && values.includes(applicationName),
+    )
   const pages = await openPagesAbout(context, application, page => page.forms.some(isMeant))
   const page = pages.at(-1)!
   const form = page.forms.find(isMeant)
@@ -142,9 +136,31 @@ const unshown = {
   defaultScopes: 'read',
 }
 
-const optionalFields: [field: 'description' | 'webPageUrl', what: string, pattern: RegExp, value: string][] = [
-  ['description', 'the description', /desc/i, 'Described by conformance'],
-  ['webPageUrl', 'the address of the web page', /web.*ur[il]|home_?page|website/i, 'https://web.example/'],
+interface OptionalField {
+  id: string
+  field: 'description' | 'webPageUrl'
+  /** The words for the field in the title of the check. */
+  what: string
+  /** The name of this field in the form. */
+  pattern: RegExp
+  value: string
+}
+
+const optionalFields: OptionalField[] = [
+  {
+    id: 'edit-empties-description',
+    field: 'description',
+    what: 'the description',
+    pattern: /desc/i,
+    value: 'Described by conformance',
+  },
+  {
+    id: 'edit-empties-web-page',
+    field: 'webPageUrl',
+    what: 'the address of the web page',
+    pattern: /web.*ur[il]|home_?page|website/i,
+    value: 'https://web.example/',
+  },
 ]
 
 export const savedValues: CheckDefinition[] = [
@@ -159,21 +175,17 @@ export const savedValues: CheckDefinition[] = [
     needs,
     async run(context) {
       const application = await openWithApplication(context, { description: 'Described at first' })
-      const { page, form } = await openEditForm(context, application)
-      const description = typedField(form, /desc/i)
+      const old = await openEditForm(context, application)
+      const description = typedFieldName(old.form, /desc/i)
       const field = description === undefined ? 'name' : 'description'
       const [typed, others] = ['Typed by the visitor', 'Saved by somebody else']
       await changeAtApi(context, application, { [field]: others })
-      const answer = await application.browser.newTab().submit(page, form, { [description ?? nameField(form)]: typed })
-      await context.platform.settle()
-      if ((await readAtApi(context, application))[field] !== others)
+      const { answer, stored } = await saveForm(context, application, old, {
+        [description ?? nameField(old.form)]: typed,
+      })
+      if (stored[field] !== others)
         throw new NotApplicable('the form overwrites the other change. The check `edit-overtaken` reports this')
-      // A new form must work. Otherwise the client has perhaps refused the old form for another reason.
-      const fresh = await openEditForm(context, application)
-      await application.browser.newTab().submit(fresh.page, fresh.form, { [nameField(fresh.form)]: newName })
-      await context.platform.settle()
-      if ((await readAtApi(context, application)).name !== newName)
-        throw new NotApplicable('the form for changes saves nothing')
+      await requireWorkingEditForm(context, application)
       const shown = [answer.body, ...answer.forms.flatMap(({ fields }) => fields.map(([, value]) => value))]
       if (!shown.some(text => text.includes(typed)))
         throw new NotApplicable('the page does not show the typed value. The check `edit-overtaken-kept` reports this')
@@ -196,15 +208,18 @@ export const savedValues: CheckDefinition[] = [
       const application = await openWithApplication(context, unshown)
       await context.order('get-members-missing', { times: 'always', options: { member: 'client' } })
       let saved = 0
-      for (const redirectUris of ['', unshown.redirectUris]) {
+      // At first, the visitor types only the name. Then the visitor also types the redirect URIs, because some clients
+      // require them.
+      for (const typedUris of [undefined, unshown.redirectUris]) {
         await changeAtApi(context, application, unshown)
-        const { page, form } = await openFormWithName(context, application)
-        const field = typedField(form, redirectUrisPattern)
-        if (redirectUris !== '' && field === undefined) continue
-        const typed = { [nameField(form)]: newName, ...(redirectUris !== '' && { [field!]: redirectUris }) }
-        const answer = await application.browser.newTab().submit(page, form, typed)
-        await context.platform.settle()
-        const stored = await readAtApi(context, application)
+        const opened = await openFormWithName(context, application)
+        const typed: Values = { [nameField(opened.form)]: newName }
+        if (typedUris !== undefined) {
+          const field = typedFieldName(opened.form, redirectUrisPattern)
+          if (field === undefined) continue
+          typed[field] = typedUris
+        }
+        const { answer, stored } = await saveForm(context, application, opened, typed)
         for (const [name, value] of Object.entries(unshown) as [keyof typeof unshown, string][])
           expect(
             stored[name] === value,
@@ -218,8 +233,8 @@ export const savedValues: CheckDefinition[] = [
     },
   },
   ...optionalFields.map(
-    ([field, what, pattern, value]): CheckDefinition => ({
-      id: `edit-empties-${field === 'description' ? 'description' : 'web-page'}`,
+    ({ id, field, what, pattern, value }): CheckDefinition => ({
+      id,
       title: `If a visitor empties ${what} in the form for changes, the value is empty at the API, or the client refuses the form`,
       rule: 'emptied-fields',
       why: 'If the client leaves empty fields out of the PUT request, the API keeps the old value. The page says that everything was saved, and the visitor cannot remove the value.',
@@ -228,15 +243,13 @@ export const savedValues: CheckDefinition[] = [
       async run(context) {
         const application = await openWithApplication(context, { [field]: value })
         const { page, form } = await openEditForm(context, application)
-        const name = typedField(form, pattern)
+        const name = typedFieldName(form, pattern)
         if (name === undefined || !form.fields.some(one => one[0] === name && one[1] === value))
           throw new NotApplicable(`the form for changes has no text field for ${what}`)
-        const send = (from: ApplicationForm, values: Record<string, string>) =>
-          application.browser.newTab().submit(from.page, from.form, values)
         const before = context.arrived('api')
-        const answer = await send({ page, form }, { [nameField(form)]: newName, [name]: '' })
+        const typed = { [nameField(form)]: newName, [name]: '' }
+        const { answer, stored } = await saveForm(context, application, { page, form }, typed)
         const calls = await changesSince(context, application.person, before)
-        const stored = await readAtApi(context, application)
         if (stored.name !== newName)
           throw new NotApplicable('the client does not save a form with this empty field, or saves no form at all')
         expect(

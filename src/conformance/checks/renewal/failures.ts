@@ -4,7 +4,7 @@ import { type CheckDefinition, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
-import { oddPausePage } from '../../steps/missing-values.ts'
+import { oddPausePage } from '../../steps/failure-pages.ts'
 import { oddPortalAnswers } from '../../steps/odd-answers.ts'
 import { isBareFailure } from '../../steps/page-content.ts'
 import { expectBack, renewNow, renewUnder } from '../../steps/renewals.ts'
@@ -229,7 +229,7 @@ export const failures: CheckDefinition[] = [
     place: 'refresh',
     call: 'a renewal',
     needs,
-    async meet(context, failure, options) {
+    async meet(context, failure, options = {}) {
       const { browser, person } = await context.signedIn()
       await context.platform.endAccessTokens(person)
       return (await renewNow(context, { browser, person }, `refresh-${failure}`, options, 1)).page
