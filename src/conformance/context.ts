@@ -33,6 +33,11 @@ export function readStart(page: Page): Start {
   return { url, state: url.searchParams.get('state') ?? undefined, page }
 }
 
+/** Returns the login that this visit began, or undefined if it began none. */
+export function startIn(page: Page): Start | undefined {
+  return URL.parse(page.stoppedAt ?? '')?.searchParams.has('response_type') ? readStart(page) : undefined
+}
+
 /**
  * If no fault is ordered and the sandbox takes longer than this to send a page, the machine is too busy to judge the
  * client.

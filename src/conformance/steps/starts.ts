@@ -2,7 +2,7 @@
 // for some of these ways.
 import type { Browser, HttpExchange } from '../browser/browser.ts'
 import { passUndecided } from '../check.ts'
-import { type CheckContext, readStart, type Start } from '../context.ts'
+import { type CheckContext, type Start, startIn } from '../context.ts'
 import { errorCallback, followCallback } from './callback.ts'
 import { signOut } from './sign-out.ts'
 
@@ -29,9 +29,8 @@ export async function startsOfStrangers(context: CheckContext): Promise<OpenLogi
   ]
   const add = async (way: string, path: string) => {
     const browser = context.browser()
-    const there = await context.visitUntilPortal(browser, path)
-    const url = there.stoppedAt === undefined ? undefined : new URL(there.stoppedAt)
-    if (url?.searchParams.has('response_type')) begun.push({ way, start: readStart(there), browser })
+    const started = startIn(await context.visitUntilPortal(browser, path))
+    if (started) begun.push({ way, start: started, browser })
   }
   if (returnTo) {
     const path = `${login}?${new URLSearchParams({ [returnTo]: page || '/' })}`
@@ -46,10 +45,8 @@ export async function startsOfStrangers(context: CheckContext): Promise<OpenLogi
 export async function startsOf(context: CheckContext): Promise<BegunLogin[]> {
   const begun: BegunLogin[] = await startsOfStrangers(context)
   const again = async (way: string, browser = context.browser()) => {
-    const page = await context.visitUntilPortal(browser, context.settings.login)
-    if (page.stoppedAt === undefined) return
-    const url = new URL(page.stoppedAt)
-    if (url.searchParams.has('response_type')) begun.push({ way, start: readStart(page) })
+    const start = startIn(await context.visitUntilPortal(browser, context.settings.login))
+    if (start) begun.push({ way, start })
   }
   const browser = context.browser()
   const first = await context.startLogin(browser)

@@ -1,7 +1,7 @@
 // Tests the page to which the client sends the visitor after the login, if the client has a parameter for this page.
 import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
-import { type CheckContext, readStart, type Start } from '../../context.ts'
+import { type CheckContext, readStart, type Start, startIn } from '../../context.ts'
 import { describePage, expect, expectSignedIn, expectWithFix, headerOf, statusOf } from '../../findings.ts'
 import {
   beginLogin,
@@ -265,10 +265,10 @@ export const returnTo: CheckDefinition[] = [
       for (const length of [4000, 3000]) {
         const browser = context.browser()
         const address = `${path}${path.includes('?') ? '&' : '?'}q=${'a'.repeat(length)}`
-        const start = await context.visitUntilPortal(browser, address)
+        const begun = await context.visitUntilPortal(browser, address)
         // A client may refuse such a long address, or may show a page with a link instead of beginning a login.
-        if (start.stoppedAt === undefined || !new URL(start.stoppedAt).searchParams.has('response_type')) continue
-        const page = await finish(context, browser, start)
+        if (!startIn(begun)) continue
+        const page = await finish(context, browser, begun)
         await expectSignedIn(
           context,
           browser,
@@ -543,8 +543,9 @@ export const returnTo: CheckDefinition[] = [
           expectAtHome(context, begun)
           continue
         }
-        if (!new URL(begun.stoppedAt).searchParams.has('response_type')) continue
-        const callback = await context.authorize(readStart(begun))
+        const start = startIn(begun)
+        if (!start) continue
+        const callback = await context.authorize(start)
         expectAtHome(context, await followCallback(context, browser, callback, context.beforeLeaving))
       }
       await requireExchange(context)

@@ -1,7 +1,7 @@
 // Checks whether a link from another site keeps the query of its address.
 import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
-import { type CheckContext, readStart } from '../../context.ts'
+import { type CheckContext, startIn } from '../../context.ts'
 import { expect } from '../../findings.ts'
 import { followCallback } from '../../steps/callback.ts'
 import { endIfScripted } from '../../steps/page-content.ts'
@@ -85,8 +85,9 @@ async function signInFrom(
 ): Promise<{ browser: Browser; page: Page } | undefined> {
   const browser = context.browser()
   const begun = await browser.visit(address, { ...(from && { from }), ...context.beforePortal })
-  if (!URL.parse(begun.stoppedAt ?? '')?.searchParams.has('response_type')) return undefined
-  const page = await followCallback(context, browser, await context.authorize(readStart(begun)))
+  const start = startIn(begun)
+  if (!start) return undefined
+  const page = await followCallback(context, browser, await context.authorize(start))
   if (page.url !== address) endIfScripted(page, context.settings)
   return { browser, page }
 }

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type Browser, noRedirects } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
-import { type CheckContext, readStart, type Start } from '../../context.ts'
+import { type CheckContext, type Start, startIn } from '../../context.ts'
 import {
   describePage,
   expect,
@@ -58,8 +58,7 @@ async function beginMany(
   const browser = context.browser()
   const begin = async () => {
     if (path === context.settings.login) return context.startLogin(browser.newTab())
-    const page = await context.visitUntilPortal(browser.newTab(), path)
-    return URL.parse(page.stoppedAt ?? '')?.searchParams.has('response_type') ? readStart(page) : undefined
+    return startIn(await context.visitUntilPortal(browser.newTab(), path))
   }
   for (let count = 0; count < manyLogins; count++) if (!(await begin())) return undefined
   await context.pause(1100)
@@ -165,10 +164,10 @@ export const tabs: CheckDefinition[] = [
       const first = await context.visitUntilPortal(visitor, context.settings.page)
       const second = await context.visitUntilPortal(visitor.newTab(), context.settings.page)
       for (const begun of [first, second]) {
-        const url = URL.parse(begun.stoppedAt ?? '')
-        if (!url?.searchParams.has('response_type')) return
+        const start = startIn(begun)
+        if (!start) return
         const known = (await context.codeExchanges()).length
-        const end = await followCallback(context, visitor, await context.authorize(readStart(begun)))
+        const end = await followCallback(context, visitor, await context.authorize(start))
         expect(
           (await context.codeExchanges()).length === known + 1,
           `Two logins began in one browser at the page behind the login. One of them ended with ${describePage(end)}, and the client made no exchange.`,
