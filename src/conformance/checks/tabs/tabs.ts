@@ -43,6 +43,23 @@ async function requireLoginAfterRestart(context: CheckContext): Promise<void> {
     throw new NotApplicable('an unfinished login does not survive a restart')
 }
 
+/** Calls `test`, which restarts the client with other settings. Then restarts the client with its own settings. */
+async function withOtherSettings({ clientProcess }: CheckContext, test: () => Promise<void>): Promise<void> {
+  clientProcess!.isStale = true
+  try {
+    await test()
+  } finally {
+    await clientProcess!.restart()
+    clientProcess!.isStale = false
+  }
+}
+
+/** Begins a login in a new browser. Returns the address outside of the client to which the client redirects. */
+async function addressOfStart(context: CheckContext): Promise<URL | null> {
+  const { stoppedAt } = await context.browser().visit(context.url(context.settings.login), context.beforeLeaving)
+  return URL.parse(stoppedAt ?? '')
+}
+
 /** This number of unfinished logins is larger than the number that a client keeps for one browser. */
 const manyLogins = 30
 
@@ -945,17 +962,13 @@ export const tabs: CheckDefinition[] = [
           read: (start: URL) => start.origin,
         },
       ]
-      const clientProcess = context.clientProcess!
-      clientProcess.isStale = true
-      try {
+      await withOtherSettings(context, async () => {
         for (const { browser, callback, setting, value, parameter, read } of begun) {
-          await clientProcess.restart({ [setting]: value }).catch(() => {
+          await context.clientProcess!.restart({ [setting]: value }).catch(() => {
             throw new NotApplicable(`the client does not start with another ${setting}`)
           })
-          const { stoppedAt } = await context
-            .browser()
-            .visit(context.url(context.settings.login), context.beforeLeaving)
-          if (!stoppedAt || read(new URL(stoppedAt)) !== value)
+          const address = await addressOfStart(context)
+          if (!address || read(address) !== value)
             throw new NotApplicable(`the client does not begin logins with another ${setting}`)
           // Adapts the callback to the new settings. The client can then notice only from its own data that the login
           // belongs to other settings.
@@ -968,10 +981,7 @@ export const tabs: CheckDefinition[] = [
             page,
           )
         }
-      } finally {
-        await clientProcess.restart()
-        clientProcess.isStale = false
-      }
+      })
     },
   },
   {
@@ -997,19 +1007,17 @@ export const tabs: CheckDefinition[] = [
           changed: { CLIENT_URL: settings.client.replace(hostname, otherLoopback(hostname)) },
         },
       ]
-      const clientProcess = context.clientProcess!
-      clientProcess.isStale = true
       let hasChanged = false
-      try {
+      await withOtherSettings(context, async () => {
         for (const { browser, callback, changed } of begun) {
-          const hasStarted = await clientProcess.restart(changed).then(
+          const hasStarted = await context.clientProcess!.restart(changed).then(
             () => true,
             () => false,
           )
           if (!hasStarted) continue
-          const { stoppedAt } = await context.browser().visit(context.url(settings.login), context.beforeLeaving)
-          const other = stoppedAt === undefined ? null : new URL(stoppedAt).searchParams.get('redirect_uri')
-          if (other === null || other === platform.redirectUri) continue
+          const address = await addressOfStart(context)
+          const other = address?.searchParams.get('redirect_uri') ?? platform.redirectUri
+          if (other === platform.redirectUri) continue
           hasChanged = true
           // Adapts the callback to the new settings. The client can then notice only from its own data that the login
           // belongs to other settings.
@@ -1024,10 +1032,7 @@ export const tabs: CheckDefinition[] = [
               step,
             )
         }
-      } finally {
-        await clientProcess.restart()
-        clientProcess.isStale = false
-      }
+      })
       if (!hasChanged)
         throw new NotApplicable('the client does not begin logins with another REDIRECT_URI or CLIENT_URL')
     },
