@@ -2,6 +2,7 @@
 // fault.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../browser/browser.ts'
+import { NotApplicable } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { expect, failWithFix } from '../findings.ts'
 import type { Person } from '../platform.ts'
@@ -19,6 +20,13 @@ export const isCall = (step: LabStep) => isCallWithToken(step) && step.response.
  * again. For ten seconds, the portal accepts the replaced refresh token.
  */
 export const forgetRenewal = ({ pause }: CheckContext): Promise<void> => pause(12_000)
+
+/** Ends the check if the portal refused the renewal. */
+export function grantedIn(renewal: LabStep): LabStep {
+  if (renewal.response.status !== 200 || !tokensOf(renewal))
+    throw new NotApplicable('the portal refused the renewal. Another check reports this')
+  return renewal
+}
 
 export interface Renewing {
   browser: Browser

@@ -13,10 +13,10 @@ import {
 } from '../../steps/application-pages.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { type OpenForm, openFormIn } from '../../steps/create-form.ts'
-import { forgetRenewal } from '../../steps/renewals.ts'
+import { forgetRenewal, grantedIn } from '../../steps/renewals.ts'
 import { expiredSession } from '../../steps/sessions.ts'
 import { isRenewal } from '../../tokens.ts'
-import { expectNewToken, expectStored, grantedIn, renewAtEach, renewedThenRefused } from './new-tokens.ts'
+import { expectNewToken, expectStored, renewAtEach, renewedThenRefused } from './new-tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 

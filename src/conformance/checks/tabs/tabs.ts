@@ -21,10 +21,10 @@ import { makeApplication } from '../../steps/applications.ts'
 import { beginLogin, errorCallback, followCallback, requireExchange, requireSignedIn } from '../../steps/callback.ts'
 import { created, formAtReplica, openCreateForm, openFormIn, secretOf, submitCreate } from '../../steps/create-form.ts'
 import { endIfScripted } from '../../steps/page-content.ts'
-import { isCall } from '../../steps/renewals.ts'
+import { grantedIn, isCall } from '../../steps/renewals.ts'
 import { endToken, expiredSession, renewalIn, shortLifeValue, visitPage } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
-import { fieldsOf, isRenewal, tokensOf } from '../../tokens.ts'
+import { fieldsOf, isRenewal } from '../../tokens.ts'
 
 /** Begins two logins in one browser, and returns the callbacks of both logins. */
 async function beginTwo(context: CheckContext) {
@@ -818,8 +818,7 @@ export const tabs: CheckDefinition[] = [
       const { browser } = await expiredSession(context)
       const second = browser.copy()
       const { page: path, replica } = context.settings
-      const renewal = renewalIn(context, await visitPage(context, browser))
-      if (!tokensOf(renewal)) throw new NotApplicable('the portal refused the renewal. Another check reports this')
+      const renewal = grantedIn(renewalIn(context, await visitPage(context, browser)))
       await context.order('refresh-401', { options: { error: 'invalid_grant' } })
       const { result: late, steps } = await context.during(() =>
         context.visitUntilPortal(second, context.url(path, replica)),
