@@ -66,13 +66,13 @@ async function signOutDuringRenewal(context: CheckContext, { browser, send }: Op
   await context.platform.settle(1000)
   await context.dropFaults()
   const renewal = renewalIn(context, visit)
-  const sentAt = out.trail[0]!.startedAt
-  const hasWaited = endOf(out) >= endOf(visit.page) && sentAt < endOf(visit.page) - waitingMs
+  const renewedAt = endOf(visit.page)
+  const isRenewalLast = renewedAt > endOf(out)
+  if (isRenewalLast && tokensOf(renewal)) return { browser, copy, late: visit.page, renewal }
+  const hasWaited = !isRenewalLast && out.trail[0]!.startedAt < renewedAt - waitingMs
   if (hasWaited && tokensOf(renewal))
     throw new NotApplicable('the client answers a sign-out only after the renewal of the same session')
-  if (endOf(out) >= endOf(visit.page) || !tokensOf(renewal))
-    throw new Undecided('The renewal ended before the visitor had signed out, or the renewal failed.')
-  return { browser, copy, late: visit.page, renewal }
+  throw new Undecided('The renewal ended before the visitor had signed out, or the renewal failed.')
 }
 
 /**
@@ -84,14 +84,15 @@ async function judgeSignOuts(
   context: CheckContext,
   judge: (signedOut: SignedOut, open: typeof openExpired) => Promise<void>,
 ): Promise<void> {
+  const ways = [openRefused, openExpired]
   const reasons: Error[] = []
-  for (const open of [openRefused, openExpired]) {
+  for (const open of ways) {
     const signedOut = await signOutDuringRenewal(context, await open(context)).catch((error: Error) => error)
     if (!(signedOut instanceof Error)) await judge(signedOut, open)
     else if (signedOut instanceof NotApplicable || signedOut instanceof Undecided) reasons.push(signedOut)
     else throw signedOut
   }
-  if (reasons.length < 2) return
+  if (reasons.length < ways.length) return
   throw reasons.find(reason => reason instanceof Undecided) ?? reasons[0]
 }
 
