@@ -1,4 +1,5 @@
 // Checks that a visitor can sign in again or sign out although the tokens of the session do not work.
+import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import { type CheckContext, readStart } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
@@ -21,6 +22,21 @@ async function failedPage(context: CheckContext, fault: string) {
   const renewing = await renewUnder(context, fault, {}, 'always')
   if (!isErrorPage(renewing.page)) throw new NotApplicable('the client shows no error page after a failed renewal')
   return renewing
+}
+
+/**
+ * Opens the login path, and stops before the portal. Fails if the client does not redirect to the portal. `when` begins
+ * the sentence in the finding.
+ */
+async function openPortal(context: CheckContext, browser: Browser, when: string): Promise<Page> {
+  const page = await context.visitUntilPortal(browser, context.settings.login)
+  if (page.stoppedAt === undefined) endIfScripted(page, context.settings)
+  expect(
+    page.stoppedAt !== undefined,
+    `${when}, the login path led to ${describePage(page)}, and not to the portal.`,
+    page,
+  )
+  return page
 }
 
 export const waysOut: CheckDefinition[] = [
@@ -65,13 +81,7 @@ export const waysOut: CheckDefinition[] = [
     async run(context) {
       for (const fault of temporaryFaults) {
         const { browser } = await renewUnder(context, fault, {}, 'always')
-        const page = await context.visitUntilPortal(browser, context.settings.login)
-        if (page.stoppedAt === undefined) endIfScripted(page, context.settings)
-        expect(
-          page.stoppedAt !== undefined,
-          `With the fault ${fault}, the login path led to ${describePage(page)}, and not to the portal.`,
-          page,
-        )
+        const page = await openPortal(context, browser, `With the fault ${fault}`)
         // The fault belongs to the first login, so it does not affect the new session.
         const landed = await followCallback(context, browser, await context.authorize(readStart(page)))
         expect(
@@ -97,20 +107,13 @@ export const waysOut: CheckDefinition[] = [
       if (context.timesMet('api-401') === 0) throw new Undecided('The client did not call the API.')
       const renewal = visit.steps.find(isRenewal)
       if (!renewal || !tokensOf(renewal)) throw new NotApplicable('the client does not renew after a 401 answer')
-      const { login } = context.settings
       if (!isErrorPage(visit.page) && !offersLogin(context, visit.page)) endIfScripted(visit.page, context.settings)
       expect(
         offersLogin(context, visit.page),
         `The visit ended with ${describePage(visit.page)}, which does not offer to sign in.`,
         visit.page,
       )
-      const page = await context.visitUntilPortal(browser, login)
-      if (page.stoppedAt === undefined) endIfScripted(page, context.settings)
-      expect(
-        page.stoppedAt !== undefined,
-        `The API refuses all tokens of the session, but the login path led to ${describePage(page)}, and not to the portal.`,
-        page,
-      )
+      await openPortal(context, browser, 'While the API refused all tokens of the session')
     },
   },
 ]
