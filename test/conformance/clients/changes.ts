@@ -192,5 +192,19 @@ export const namesOwnAddress = (text: string | undefined, { settings }: Visit) =
 export const bodyAt = (path: string, change: (body: string, visit: Visit) => string) =>
   bodyWith((body, visit) => (visit.url.pathname === path ? change(body, visit) : body))
 
+/** Adds this style sheet of the client to all pages. */
+export const withStyle = (
+  headers: Record<string, string>,
+  body: string,
+  address = '/style.css',
+): Partial<Behaviour> => ({
+  async aroundRequest(visit, next) {
+    if (visit.url.pathname + visit.url.search === address) return { status: 200, headers, body }
+    const answer = await next()
+    const link = `<link rel="stylesheet" href="${address}">`
+    return answer.body ? { ...answer, body: answer.body.replace('<title>', `${link}<title>`) } : answer
+  },
+})
+
 /** Adds the text to a page without encoding it. */
 export const addRaw = (body: string, text: string | null) => body.replace('</body>', `<p>${text ?? ''}</p></body>`)

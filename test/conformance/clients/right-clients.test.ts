@@ -6,7 +6,7 @@ import { checks } from '../../../src/conformance/checks.ts'
 import type { Result } from '../../../src/conformance/result.ts'
 import { openStage, type Stage } from '../support/stage.ts'
 import { type Behaviour, correct } from './behaviour.ts'
-import { answerWith, crashIf } from './changes.ts'
+import { answerWith, crashIf, withStyle } from './changes.ts'
 import { buildClient } from './client.ts'
 import { buildFaultyClient } from './faulty-client.ts'
 import { metadataReader } from './mistakes/metadata.ts'
@@ -273,20 +273,16 @@ for (const [what, { address, cacheControl }] of Object.entries(keptStyles))
     const stage = await openStage()
     t.teardown(stage.close)
     let served = 0
-    const withStyle: Partial<Behaviour> = {
+    const headers = { 'content-type': 'text/css; charset=utf-8', 'cache-control': cacheControl }
+    const style = withStyle(headers, 'p { margin: 0 }', address)
+    const countingStyle: Partial<Behaviour> = {
       async aroundRequest(visit, next) {
-        if (visit.url.pathname + visit.url.search !== address) {
-          const answer = await next()
-          const link = `<link rel="stylesheet" href="${address}">`
-          return answer.body ? { ...answer, body: answer.body.replace('<title>', `${link}<title>`) } : answer
-        }
-        served++
-        const headers = { 'content-type': 'text/css; charset=utf-8', 'cache-control': cacheControl }
-        return { status: 200, headers, body: 'p { margin: 0 }' }
+        if (visit.url.pathname + visit.url.search === address) served++
+        return style.aroundRequest!(visit, next)
       },
     }
     const results = await stage.judge(
-      settings => buildClient(settings, { ...correct, ...withStyle }),
+      settings => buildClient(settings, { ...correct, ...countingStyle }),
       checks.filter(({ id }) => id === 'every-file-versioned'),
     )
     t.same(results.map(tell), ['every-file-versioned passed: '])

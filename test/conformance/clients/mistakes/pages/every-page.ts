@@ -1,6 +1,6 @@
 // Clients whose page behind the login is correct, but whose other answers lack a header or break a rule.
-import { type Behaviour, correct } from '../../behaviour.ts'
-import { answerWith, bodyAt, bodyWith, headersWith } from '../../changes.ts'
+import { correct } from '../../behaviour.ts'
+import { answerWith, bodyAt, bodyWith, headersWith, withStyle } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { signOutForm } from '../../pages.ts'
 import type { Visit } from '../../visit.ts'
@@ -8,16 +8,6 @@ import type { Visit } from '../../visit.ts'
 /** Changes the headers of all answers at the path. */
 const headersAt = (path: string, change: (visit: Visit) => Record<string, string | undefined>) =>
   headersWith(visit => (visit.url.pathname === path ? change(visit) : {}))
-
-/** Adds this style sheet of the client to all pages. */
-const withStyle = (headers: Record<string, string>, body: string): Partial<Behaviour> => ({
-  async aroundRequest(visit, next) {
-    if (visit.url.pathname === '/style.css') return { status: 200, headers, body }
-    const answer = await next()
-    const link = '<link rel="stylesheet" href="/style.css">'
-    return answer.body ? { ...answer, body: answer.body.replace('<title>', `${link}<title>`) } : answer
-  },
-})
 
 const withoutPolicy = { 'content-security-policy': undefined }
 
