@@ -1,6 +1,6 @@
 // Clients that handle missing, repeated, odd or unknown parameters of a callback wrongly.
 import { timingSafeEqual } from 'node:crypto'
-import { correct } from '../../behaviour.ts'
+import { type Behaviour, correct } from '../../behaviour.ts'
 import { allowedHostsOnly, answerWith, bodyWith, exchangeWith, hostOf, loginsOf, toHttps } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { goOn, page } from '../../pages.ts'
@@ -24,6 +24,24 @@ const repeated = [
 
 /** In many languages, `$` in a pattern also matches before a line break at the end of the text. */
 const withoutFinalLineBreak = (text: string) => text.replace(/\n$/, '')
+
+/** Reads the callback without checking the code. */
+const readUnchecked: Behaviour['readCallback'] = ({ query, behaviour }) => ({
+  code: behaviour.singleParameter(query, 'code'),
+  subject: behaviour.singleParameter(query, 'subject'),
+  state: behaviour.singleParameter(query, 'state'),
+  redirectUri: behaviour.singleParameter(query, 'redirect_uri'),
+})
+
+/** Compares this parameter without its final line break. */
+const comparedWithoutFinalLineBreak = (name: 'client_id' | 'iss'): Partial<Behaviour> => ({
+  checkClient(visit) {
+    const query = new URLSearchParams(visit.query)
+    const value = query.get(name)
+    if (value !== null) query.set(name, withoutFinalLineBreak(value))
+    correct.checkClient({ ...visit, query })
+  },
+})
 
 /** Clients that throw an error for some queries, keyed by the id of the check without `callback-`. */
 const crashes: Record<string, (visit: Visit) => void> = {
@@ -102,12 +120,11 @@ export const callbackParameters: Mistake[] = [
       },
     }),
   ),
-  mistake('client-id-matched-before-a-final-line-break', 'callback-client-id-similar', {
-    checkClient({ query, settings }) {
-      if (withoutFinalLineBreak(query.get('client_id') ?? '') !== settings.clientId)
-        throw new Refusal(400, 'This answer is for another application.')
-    },
-  }),
+  mistake(
+    'client-id-matched-before-a-final-line-break',
+    'callback-client-id-similar',
+    comparedWithoutFinalLineBreak('client_id'),
+  ),
   mistake('client-id-checked-only-if-there', 'callback-client-id-missing', {
     checkClient: visit => (visit.query.has('client_id') ? correct.checkClient(visit) : undefined),
   }),
@@ -246,13 +263,7 @@ export const callbackParameters: Mistake[] = [
       },
     }),
   ),
-  mistake('issuer-matched-before-a-final-line-break', 'callback-iss-similar', {
-    checkClient({ query, settings }) {
-      if (query.get('client_id') !== settings.clientId) throw new Refusal(400, 'For another application.')
-      if (withoutFinalLineBreak(query.get('iss') ?? settings.loginUrl) !== settings.loginUrl)
-        throw new Refusal(400, 'Of another portal.')
-    },
-  }),
+  mistake('issuer-matched-before-a-final-line-break', 'callback-iss-similar', comparedWithoutFinalLineBreak('iss')),
   ...(['hostname', 'host'] as const).map(part =>
     mistake(`issuer-by-its-${part}`, 'callback-iss-similar', {
       checkClient({ query, settings }) {
@@ -347,32 +358,20 @@ export const callbackParameters: Mistake[] = [
     encode: form => [...form].map(([name, value]) => `${name}=${value}`).join('&'),
   }),
   mistake('subject-without-end', 'callback-subject-long', {
-    readCallback: ({ query, behaviour }) => ({
-      code: behaviour.singleParameter(query, 'code').slice(0, 2048),
-      subject: behaviour.singleParameter(query, 'subject'),
-      state: behaviour.singleParameter(query, 'state'),
-      redirectUri: behaviour.singleParameter(query, 'redirect_uri'),
-    }),
+    readCallback(visit) {
+      const callback = readUnchecked(visit)
+      return { ...callback, code: callback.code.slice(0, 2048) }
+    },
   }),
   mistake('any-character-in-a-code', ['callback-code-newline', 'callback-code-control', 'callback-code-not-ascii'], {
-    readCallback: ({ query, behaviour }) => ({
-      code: behaviour.singleParameter(query, 'code'),
-      subject: behaviour.singleParameter(query, 'subject'),
-      state: behaviour.singleParameter(query, 'state'),
-      redirectUri: behaviour.singleParameter(query, 'redirect_uri'),
-    }),
+    readCallback: readUnchecked,
   }),
   mistake('code-matched-before-a-final-line-break', 'callback-code-final-newline', {
-    readCallback: ({ query, behaviour }) => {
-      const code = behaviour.singleParameter(query, 'code')
-      if (!/^[\w-]{1,2048}$/.test(withoutFinalLineBreak(code)))
+    readCallback(visit) {
+      const callback = readUnchecked(visit)
+      if (!/^[\w-]{1,2048}$/.test(withoutFinalLineBreak(callback.code)))
         throw new Refusal(400, 'The login portal did not send a usable code.')
-      return {
-        code,
-        subject: behaviour.singleParameter(query, 'subject'),
-        state: behaviour.singleParameter(query, 'state'),
-        redirectUri: behaviour.singleParameter(query, 'redirect_uri'),
-      }
+      return callback
     },
   }),
   mistake('state-compared-only-at-equal-length', 'callback-odd-values', {
