@@ -1,6 +1,7 @@
 // Ways in which a mistake can change the small client's calls to the platform. Several mistakes need these changes.
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Behaviour, correct } from './behaviour.ts'
+import { behaving } from './changes.ts'
 import { type Call, isRecord } from './platform.ts'
 import { isOfApi } from './requests.ts'
 import { PlatformError, Refusal, type Visit } from './visit.ts'
@@ -32,7 +33,7 @@ export const repeatsAfterRetryAfter = (isMet: (call: Call) => boolean) =>
       seconds = Number(response.headers.get('retry-after') ?? 'none')
       return correct.readBody(response, most)
     }
-    const ask = () => correct.send({ ...visit, behaviour: { ...visit.behaviour, readBody } }, call)
+    const ask = () => correct.send(behaving(visit, { readBody }), call)
     const answered = await ask()
     if (answered[0] < 400 || !(seconds <= 2)) return answered
     await pause(seconds * 1000)
@@ -44,7 +45,7 @@ export const unlimited = (isMet: (call: Call, status: number) => boolean): Parti
   send(visit, call) {
     const readBody: Behaviour['readBody'] = (response, most) =>
       isMet(call, response.status) ? response.text() : correct.readBody(response, most)
-    return correct.send({ ...visit, behaviour: { ...visit.behaviour, deadlineMs: 8000, readBody } }, call)
+    return correct.send(behaving(visit, { deadlineMs: 8000, readBody }), call)
   },
 })
 
@@ -108,7 +109,7 @@ export function passingBack(isMeant: (request: Call) => boolean): Partial<Behavi
         copied.set(visit.setCookies, response.headers.get('x-conformance-mark') ?? '')
         return correct.readBody(response, most)
       }
-      return correct.send({ ...visit, behaviour: { ...visit.behaviour, readBody } }, request)
+      return correct.send(behaving(visit, { readBody }), request)
     },
     async aroundRequest(visit, next) {
       const answer = await next()
@@ -143,7 +144,7 @@ export function showsPauseAsNumber(isMet: (call: Call) => boolean): Partial<Beha
         if (pause !== null) pauses.set(visit.setCookies, pause)
         return correct.readBody(response, most)
       }
-      return correct.send({ ...visit, behaviour: { ...visit.behaviour, readBody } }, request)
+      return correct.send(behaving(visit, { readBody }), request)
     },
     wordsFor(error, visit) {
       const pause = pauses.get(visit.setCookies)

@@ -6,6 +6,12 @@ import { isRecord } from './platform.ts'
 import { cookieOf, isCallback } from './requests.ts'
 import type { Answer, Login, Visit } from './visit.ts'
 
+/** The same visit to a client with this change. */
+export const behaving = (visit: Visit, change: Partial<Behaviour>): Visit => ({
+  ...visit,
+  behaviour: { ...visit.behaviour, ...change },
+})
+
 /** Throws an error before the client answers, so that the connection breaks. */
 export function crashIf(isMet: (visit: Visit) => boolean): Partial<Behaviour> {
   return {
@@ -159,10 +165,7 @@ export function contentOf(visit: Visit): Record<string, unknown> | undefined {
 
 /** Changes the client, but only for renewals. */
 export function renewing(change: Partial<Behaviour>): Partial<Behaviour> {
-  return {
-    renew: (visit, refreshToken) =>
-      correct.renew({ ...visit, behaviour: { ...visit.behaviour, ...change } }, refreshToken),
-  }
+  return { renew: (visit, refreshToken) => correct.renew(behaving(visit, change), refreshToken) }
 }
 
 /** If a renewal fails, the connection to the visitor breaks. */

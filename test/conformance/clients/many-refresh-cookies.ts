@@ -1,16 +1,11 @@
 // Changes the small client so that the name of a refresh cookie contains a hash of its token. The refresh cookies of
 // earlier logins stay in the browser, because browsers do not send Strict cookies with a callback.
 import { type Behaviour, correct } from './behaviour.ts'
-import { hashOf } from './changes.ts'
+import { behaving, hashOf } from './changes.ts'
 import { isCallback } from './requests.ts'
 import type { Visit } from './visit.ts'
 
 const prefix = `${correct.refreshCookie}-`
-
-const withRefreshCookie = (visit: Visit, refreshCookie: string): Visit => ({
-  ...visit,
-  behaviour: { ...visit.behaviour, refreshCookie },
-})
 
 /**
  * `choose` returns the name of the refresh cookie that the client uses. `drop` returns the names of the refresh cookies
@@ -28,11 +23,11 @@ export function manyRefreshCookies(
       const used = isCallback(visit) ? undefined : choose(namesIn(visit))
       const name = tokens.refreshToken ? prefix + hashOf(tokens.refreshToken).slice(0, 8) : (used ?? `${prefix}none`)
       if (used && used !== name) deleteCookie(visit, used)
-      return correct.keepSession(withRefreshCookie(visit, name), tokens)
+      return correct.keepSession(behaving(visit, { refreshCookie: name }), tokens)
     },
     readRefresh(visit) {
       const name = choose(namesIn(visit))
-      return name && correct.readRefresh(withRefreshCookie(visit, name))
+      return name && correct.readRefresh(behaving(visit, { refreshCookie: name }))
     },
     dropSession(visit) {
       correct.dropSession(visit)

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Behaviour, correct } from '../behaviour.ts'
 import { sendWith } from '../call-changes.ts'
-import { beginsAtPage, exchangeWith, hashOf, loginsOf, startWith } from '../changes.ts'
+import { beginsAtPage, behaving, exchangeWith, hashOf, loginsOf, startWith } from '../changes.ts'
 import { manyRefreshCookies } from '../many-refresh-cookies.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { readName, withNameInMemory } from '../names.ts'
@@ -24,20 +24,15 @@ function remembering(isMet: (call: Call) => boolean, keyOf: (call: Call) => stri
   })
 }
 
-const withSessionCookie = (visit: Visit, sessionCookie: string): Visit => ({
-  ...visit,
-  behaviour: { ...visit.behaviour, sessionCookie },
-})
-
 /** Sets a session cookie with a new name for each access token, and uses the newest cookie that is still valid. */
 const manySessionCookies: Partial<Behaviour> = {
   keepSession(visit, tokens) {
     const name = `${correct.sessionCookie}-${hashOf(tokens.accessToken).slice(0, 8)}`
-    return correct.keepSession(withSessionCookie(visit, name), tokens)
+    return correct.keepSession(behaving(visit, { sessionCookie: name }), tokens)
   },
   readSession(visit) {
     const names = visit.cookies.map(([name]) => name).filter(name => name.startsWith(`${correct.sessionCookie}-`))
-    const sessions = names.map(name => correct.readSession(withSessionCookie(visit, name)))
+    const sessions = names.map(name => correct.readSession(behaving(visit, { sessionCookie: name })))
     return sessions.findLast(session => session !== undefined)
   },
 }
@@ -155,8 +150,7 @@ export const tabs: Mistake[] = [
   }),
   mistake('newest-of-ten-logins-replaced', 'tabs-newest-logins', { mostLogins: 1000, ...replacingNewest(isLogin) }),
   mistake('newest-of-ten-logins-replaced-at-pages', 'tabs-newest-logins', {
-    askToSignIn: visit =>
-      beginsAtPage(() => ({})).askToSignIn({ ...visit, behaviour: { ...visit.behaviour, mostLogins: 1000 } }),
+    askToSignIn: visit => beginsAtPage(() => ({})).askToSignIn(behaving(visit, { mostLogins: 1000 })),
     ...replacingNewest(({ url }) => url.pathname === '/applications'),
   }),
   mistake('login-clears-the-others', 'tabs-parallel-logins', {
