@@ -77,7 +77,7 @@ export const signingOut: CheckDefinition[] = [
   {
     id: 'logout-after-two-logins',
     title:
-      'If two visitors have signed in one after the other with the same browser, no one is signed in after a sign-out',
+      'If two visitors have signed in one after the other with the same browser, nobody is signed in after a sign-out',
     rule: 'CL-20',
     why: 'Browsers do not send SameSite=Strict cookies with a callback, so the second login may leave cookies of the first visitor in the browser. If the sign-out deletes only the cookies of the second visitor, the next page uses the refresh token of the first visitor.',
     fix: 'At the first page after a login, delete all cookies that do not belong to the new session. At sign-out, delete every session cookie and every refresh cookie that the request contains.',
