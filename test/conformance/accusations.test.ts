@@ -24,6 +24,9 @@ import { openStage } from './support/stage.ts'
 const stage = await openStage()
 t.teardown(stage.close)
 
+/** A client that never renews a session. */
+const neverRenews: Partial<Behaviour> = { readRefresh: () => undefined, mostRenewals: 0 }
+
 async function judge(behaviour: Partial<Behaviour>, ...ids: string[]): Promise<Record<string, Result>> {
   const results = await stage.judgeRun(
     settings => buildClient(settings, { ...correct, ...behaviour }),
@@ -94,12 +97,10 @@ t.test(
       }
     }
     const { 'create-no-session-long': result } = await judge(
-      {
-        // Visitors without a session see the form, too.
-        ...answerWith((answer, visit) =>
-          visit.url.pathname === '/applications' && !correct.readSession(visit) ? showForm(visit.body) : answer,
-        ),
-      },
+      // Visitors without a session see the form, too.
+      answerWith((answer, visit) =>
+        visit.url.pathname === '/applications' && !correct.readSession(visit) ? showForm(visit.body) : answer,
+      ),
       'create-no-session-long',
     )
     t.match(result, { verdict: 'passed' })
@@ -531,7 +532,7 @@ t.test(
   'if a client never renews a session and keeps its sessions at the server, three checks about signing out do not apply',
   async t => {
     const ids = ['logout-expired-revokes', 'logout-during-renewal', 'logout-during-renewal-at-server']
-    const found = await judge({ ...sessionsAtServer, readRefresh: () => undefined, mostRenewals: 0 }, ...ids)
+    const found = await judge({ ...sessionsAtServer, ...neverRenews }, ...ids)
     for (const id of ids) t.equal(found[id]?.verdict, 'not applicable', `${id}: ${found[id]?.reason}`)
   },
 )
@@ -562,10 +563,7 @@ t.test(
 )
 
 t.test('if a client never renews a session, the check `refresh-not-from-other-site` does not apply', async t => {
-  const { 'refresh-not-from-other-site': result } = await judge(
-    { readRefresh: () => undefined, mostRenewals: 0 },
-    'refresh-not-from-other-site',
-  )
+  const { 'refresh-not-from-other-site': result } = await judge(neverRenews, 'refresh-not-from-other-site')
   t.match(result, { verdict: 'not applicable', reason: 'does not renew the session' })
 })
 

@@ -44,8 +44,8 @@ export const correctDrafts = {
 }
 
 /**
- * Keeps a form that is not too long for a cookie. The draft belongs to the visitor of the form, is shown once, and ends when
- * the visitor signs out.
+ * Keeps a form that is not too long for a cookie. The draft belongs to the visitor of the form, is shown once, and ends
+ * when the visitor signs out.
  */
 export function withDrafts(change: Partial<typeof correctDrafts> = {}): Partial<Behaviour> {
   const { afterKeeping, afterLongForm, longestForm, isOnce, tokenOfChange } = { ...correctDrafts, ...change }
