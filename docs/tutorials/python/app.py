@@ -242,7 +242,10 @@ def home():
 @app.get("/login")
 def login():
     # A browser keeps at most 4 KB in a cookie, which is enough for five logins: the four newest, and this one.
-    for key in [key for key in session if key.startswith("_state_")][:-4]:
+    # Flask sorts the session by name, so we sort it by time.
+    logins = [key for key in session if key.startswith("_state_")]
+    logins.sort(key=lambda key: session[key]["exp"])
+    for key in logins[:-4]:
         session.pop(key)
     session.permanent = True
     return oauth.platform.authorize_redirect(REDIRECT_URI)
