@@ -114,14 +114,14 @@ t.test(
     for (const listener of [api, portal]) {
       t.equal(listener.server.keepAliveTimeout, 72_000)
       await listener.listen({ host: '127.0.0.1', port: 0 })
-      // Set the time limit for answers to 500 ms. The connection below is idle for longer, and must stay open.
-      listener.server.timeout = 500
+      // Set the time limit for answers to one second. The connection below is idle for longer, and must stay open.
+      listener.server.timeout = 1000
       const socket = await openSocket(listener)
       for (let count = 0; count < 2; count += 1) {
         const answer = await ask(socket, 'GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
         t.match(answer, /^HTTP\/1\.1 200 /)
         t.match(answer, /\r\nKeep-Alive: timeout=72\r\n/i)
-        await setTimeout(1200)
+        await setTimeout(2000)
       }
       t.notOk(socket.destroyed)
       socket.destroy()
