@@ -1,4 +1,4 @@
-// Functions for the benches: statistics of samples, and the order of the compared servers.
+// Functions for the benches: statistics of samples, and the order of the servers.
 
 export function middle(values: number[]): number {
   return percentile(values, 0.5)

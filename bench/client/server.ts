@@ -1,4 +1,4 @@
-// Starts the compared servers, and measures how long they take to start.
+// Starts the servers that the bench compares, and measures how long they take to start.
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,5 @@
-// The compared servers: our sandbox on a SQLite file, and servers from npm with their stores in memory.
+// The servers that the bench compares: our sandbox with a SQLite file, and servers from npm that store their data in
+// memory.
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'

@@ -135,7 +135,6 @@ const stages: Obstacle['stage'][] = ['start', 'portal', 'login']
  */
 export function failureOrObstacle(failure: Failed, obstacle: Obstacle | undefined, stage: Obstacle['stage']): Error {
   if (!obstacle || stages.indexOf(obstacle.stage) > stages.indexOf(stage)) return failure
-  // If it is unclear whether the client caused the failed plain login, the cause of this check's failure is also
-  // unclear.
+  // If it is unclear why the plain login failed, it is also unclear why this check failed.
   return obstacle.isCauseUnclear ? new Undecided(obstacle.message) : new NotRun(failure, obstacle)
 }

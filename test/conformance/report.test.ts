@@ -486,7 +486,7 @@ t.test('with --strict, a broken SHOULD or ignored advice counts as a failure, li
   t.notMatch(lines.join('\n'), 'Advice:')
 })
 
-t.test('an undecided check for a piece of advice changes the exit code only with --strict', async t => {
+t.test('if a check of an advice rule is undecided, the exit code changes only with --strict', async t => {
   const open = async () => {
     throw new Undecided('nobody knows')
   }

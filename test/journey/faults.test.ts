@@ -7,7 +7,7 @@ import { startBoth } from './support/start-both.ts'
 const loginCookies = (browser: HttpBrowser) =>
   browser.cookies('localhost').filter(name => name.startsWith('__Host-login-'))
 
-t.test('F-01: if the portal is down at the exchange, a page immediately offers to begin a new login', async t => {
+t.test('F-01: if the portal is down during the exchange, a page immediately offers to begin a new login', async t => {
   const both = await startBoth(t)
   const browser = new HttpBrowser()
   const callback = await reachCallback(browser, both)

@@ -14,7 +14,7 @@ export const signInTexts = {
     title: 'You could not stay signed in',
     /** The message if the platform refused the new session. */
     refused:
-      'You have just signed in, but the platform no longer accepts this sign-in. You may have withdrawn the access of this site. Sign in again.',
+      'You have just signed in, but the platform no longer accepts this sign-in. You may have withdrawn this site’s access to your account. Sign in again.',
     /** The message if the browser sent no cookie. */
     noCookie:
       'You have just signed in, but your browser did not keep this site’s cookie. Allow cookies for this site and try again.',

@@ -62,8 +62,8 @@ function kindOf(standing: Standing, { allowUndecided, outcome }: Report): Kind {
     warned: 'passed',
     'not followed': 'passed',
     'undecided advice': 'skipped',
-    // A check that was not run counts as skipped if the check that reports the cause has failed, because this failure
-    // already fails the run. If the cause is a known failure, the check that was not run is an error.
+    // Another check reports why this check was not run. If the other check has failed, the run fails anyway, so this
+    // check counts as skipped. If the other check is a known failure, this check is an error.
     'not run': allowUndecided || outcome.failed.length > 0 ? 'skipped' : 'error',
     failed: 'failure',
     'no longer fails': 'failure',

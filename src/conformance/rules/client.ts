@@ -702,7 +702,7 @@ export const pages = {
   ),
   'PG-21': asvs(
     '7.4.4',
-    'Every page for signed-in visitors offers to sign out, except the page at the callback.',
+    'Every page for signed-in visitors has a button or a link to sign out, except the page at the callback.',
     'all pages that require authentication have easy and visible access to logout functionality.',
   ),
   'PG-22': should(decision('Pages load no script, style or font of a third party.')),
@@ -764,7 +764,9 @@ export const failures = {
   'UP-07': decision(
     'The client does not repeat a creation automatically. There is one exception: after a 401 answer, the client may renew the session and send the creation once more. After a 429 answer, the client does not repeat the call immediately.',
   ),
-  'UP-13': decision('When the client answers the browser, it copies no header from an answer of the platform.'),
+  'UP-13': decision(
+    'The client’s answers to the browser contain no headers that it copied from the platform’s answers.',
+  ),
   'UP-14': decision(
     'After a 401 answer from the API, the client renews once or offers the login. After a 403 answer, the client does not renew and does not offer the login. After any other refusal, the client shows a page that says so.',
   ),

@@ -168,7 +168,9 @@ export const load = {
     'The portal hashes only a few passwords at the same time, and callers from different IP addresses take turns.',
   ),
   'DO-11': rfc(9112, '6.3', 'A program refuses a request whose length is ambiguous.'),
-  'DO-12': decision('A program answers an invalid or too long address with a status from 400 to 499.'),
+  'DO-12': decision(
+    'If the address of a request is invalid or too long, the program answers with a status from 400 to 499.',
+  ),
   'DO-13': decision(
     'If the cookies of a host are too large, a program answers with 431 and says what the visitor can do.',
   ),

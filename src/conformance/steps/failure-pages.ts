@@ -60,7 +60,7 @@ export function failurePages({ place, call, needs, meet }: Failing, failures: st
 export function oddPausePage({ place, call, needs, meet }: Failing): CheckDefinition {
   return {
     id: `${place}-retry-after-odd`,
-    title: `If ${call} fails with a Retry-After that is a date or another text, the page shows no word such as “NaN”`,
+    title: `If ${call} fails with a Retry-After that is not a number, the page shows no word such as “NaN”`,
     rule: 'missing-values',
     why: 'Retry-After can be a number of seconds or a date, and a proxy can send any text. A client that reads every value as a number tells the visitor to try again in “NaN seconds”.',
     fix: 'Read Retry-After as a number of seconds or as a date. If it is neither, say that the visitor can try again later, without a time.',

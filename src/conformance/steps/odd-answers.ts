@@ -35,7 +35,7 @@ export const oddPortalAnswers: OddAnswer[] = [
   answer('an error that is a number', 400, '{"error":5,"error_description":7}'),
   answer('an error that is an object', 401, '{"error":{"code":"server_error"}}'),
   answer('a list in place of an object', 400, '["server_error"]'),
-  answer('a text in place of an object', 400, '"server_error"'),
+  answer('a string in place of an object', 400, '"server_error"'),
   answer('JSON that is 60,000 levels deep', 200, deep),
   answer('an error in JSON that is 60,000 levels deep', 400, deep),
   ...pauses,
@@ -44,7 +44,7 @@ export const oddPortalAnswers: OddAnswer[] = [
 /** Answers that replace the API's errors. */
 export const oddApiAnswers: OddAnswer[] = [
   answer('an error that is null', 422, '{"error":null}'),
-  answer('an error that is a text', 422, '{"error":"Refused"}'),
+  answer('an error that is a string', 422, '{"error":"Refused"}'),
   answer('a message that is null', 422, '{"error":{"status":422,"message":null}}'),
   answer('a message that is a list', 422, '{"error":{"status":422,"message":["name",null,5]}}'),
   answer(
@@ -53,7 +53,7 @@ export const oddApiAnswers: OddAnswer[] = [
     '{"error":{"status":422,"message":{"name":null,"redirectUris":{"0":"a"},"groupId":"b","iconUrl":[null,5],"__proto__":["c"]}}}',
   ),
   answer('a list in place of an object', 422, '["Refused"]'),
-  answer('a text in place of an object', 403, '"Refused"'),
+  answer('a string in place of an object', 403, '"Refused"'),
   answer('an error in JSON that is 60,000 levels deep', 500, deep),
   ...pauses,
 ]

@@ -138,5 +138,7 @@ function inWords(schema: any): string {
   if (type === 'array') return `a list of ${minItems} to ${maxItems} items, each ${inWords(items)}`
   if (schema.enum) return `one of ${schema.enum.join(', ')}`
   const example = examples ? `, such as ${examples.join(' or ')}` : ''
-  return maxLength === undefined ? `a text${example}` : `a text of ${minLength} to ${maxLength} characters${example}`
+  return maxLength === undefined
+    ? `a string${example}`
+    : `a string of ${minLength} to ${maxLength} characters${example}`
 }

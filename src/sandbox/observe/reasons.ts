@@ -42,7 +42,7 @@ export const reasons = {
   'field-missing': {
     found: 'A required field is missing or empty.',
     why: 'From the required fields, the platform knows the client, the login and the addresses to which it sends the browser back.',
-    fix: 'Compare the fields that arrived with the required fields. Many OAuth libraries do not send state, cancel_url or client_id by themselves.',
+    fix: 'Compare the required fields with the fields that arrived. Many OAuth libraries do not send state, cancel_url or client_id by themselves.',
     reference: 'rules start-parameters and CL-14',
   },
   'field-repeated': {

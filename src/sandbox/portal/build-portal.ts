@@ -179,9 +179,9 @@ function accountRoutes(account: FastifyInstance, services: Services): void {
   const accessToken = accessTokenRoutes(services)
   account.get('/account/token', accessToken.show)
   account.post('/account/token', accessToken.make)
-  account.get('/account/token/:token_id/end', accessToken.askToEndOne)
-  account.get('/account/token/end', accessToken.askToEndAll)
-  account.post('/account/token/end', accessToken.end)
+  account.get('/account/token/:token_id/revoke', accessToken.askToRevokeOne)
+  account.get('/account/token/revoke', accessToken.askToRevokeAll)
+  account.post('/account/token/revoke', accessToken.revoke)
 
   const allowed = allowedApplicationsRoutes(services)
   account.get('/account/applications', allowed.show)

@@ -15,13 +15,13 @@ const cookieOptions = { path: '/', secure: true, httpOnly: true, sameSite: 'stri
 
 export type PageNotice =
   | { about: 'invited' | 'invitation cancelled' | 'renamed' }
-  /** `userId` is undefined if the visitor must not learn which person has this id. */
+  /** If the visitor must not learn who the account belongs to, `userId` is undefined. */
   | { about: 'removed'; userId: string | undefined }
   | { about: 'joined'; groupId: string }
   /** `groupName` is undefined if the visitor was neither a member of the group nor invited to it. */
   | { about: 'left' | 'declined'; groupName: string | undefined }
   | { about: 'withdrawn'; clientId: string }
-  | { about: 'token ended' | 'tokens ended' }
+  | { about: 'token revoked' | 'tokens revoked' }
   | { about: 'signed out everywhere' }
 
 interface AddressedNotice {

@@ -1,4 +1,4 @@
-// Records that clients have made on a user's behalf. If the user withdraws the consent for a client, the client can
+// Records that clients have made on a user's behalf. After the user has withdrawn consent for a client, the client may
 // still know a secret or a token of these records.
 import { sql } from 'kysely'
 import { selectApplicationsOf } from './applications.ts'

@@ -1,4 +1,4 @@
-// Any answer of the API and any input of a browser leads to a page, never to a crash.
+// Whatever the API answers and whatever a browser sends, the client answers with a page and does not crash.
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { publicUrl, signIn, TestClock } from '../support/build-test-client.ts'

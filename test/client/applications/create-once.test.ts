@@ -262,7 +262,7 @@ for (const apiIsAhead of [300, -300])
 
 for (const seconds of [300, -300])
   t.test(
-    `PG-15, F-20: if a form is repeated at a replica whose clock differs by ${seconds} seconds, the replica finds the application`,
+    `PG-15, F-20: if a visitor sends a form again, to a replica whose clock differs by ${seconds} seconds, the replica finds the application that the form has created`,
     async t => {
       const test = await openForm(t)
       const { browser, platform, form, api } = test

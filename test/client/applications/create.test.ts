@@ -237,19 +237,22 @@ t.test('the credentials are not shown ten minutes later, on another page, or to 
   t.notMatch(page.body, secret)
 })
 
-t.test('credentials with tokens of the platform’s size and a long name fit into the cookie', async t => {
-  const { browser, platform, form } = await openForm(t)
-  // A token with an ES256 signature, the claims of RFC 9068, and UUIDs as ids has 700 characters.
-  const tokens = [1, 2].map(n => ({ id: randomUUID(), token: `${n}${'e'.repeat(699)}`, expires_in: 63_072_000 }))
-  const client = { clientId: 'app-1', clientSecrets: ['s'.repeat(43)] }
-  platform.answer('POST /apps/v1', { status: 201, body: { '@id': 'app-1', client, tokens } })
-  const answer = await browser.post('/applications', { ...form, ...typed, name: 'n'.repeat(200) })
-  t.equal(answer.statusCode, 303)
-  const { length } = browser.cookie('__Host-handover')!
-  t.ok(length > 2_000 && length <= 3_500, `${length} bytes`)
-  const page = await browser.get('/applications/app-1')
-  for (const { token } of tokens) t.match(page.body, `>${token}<`)
-})
+t.test(
+  'the credentials fit into the cookie, even with a long name and with tokens as long as the platform’s',
+  async t => {
+    const { browser, platform, form } = await openForm(t)
+    // A token with an ES256 signature, the claims of RFC 9068, and UUIDs as ids has 700 characters.
+    const tokens = [1, 2].map(n => ({ id: randomUUID(), token: `${n}${'e'.repeat(699)}`, expires_in: 63_072_000 }))
+    const client = { clientId: 'app-1', clientSecrets: ['s'.repeat(43)] }
+    platform.answer('POST /apps/v1', { status: 201, body: { '@id': 'app-1', client, tokens } })
+    const answer = await browser.post('/applications', { ...form, ...typed, name: 'n'.repeat(200) })
+    t.equal(answer.statusCode, 303)
+    const { length } = browser.cookie('__Host-handover')!
+    t.ok(length > 2_000 && length <= 3_500, `${length} bytes`)
+    const page = await browser.get('/applications/app-1')
+    for (const { token } of tokens) t.match(page.body, `>${token}<`)
+  },
+)
 
 t.test('an application name with line breaks cannot add a setting to the .env file that the page offers', async t => {
   const { browser, form } = await openForm(t)

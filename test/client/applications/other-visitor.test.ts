@@ -62,7 +62,7 @@ t.test(
   },
 )
 
-t.test('PG-21: every signed-in page says who is signed in, and offers to sign out', async t => {
+t.test('PG-21: every signed-in page says who is signed in, and has a sign-out button', async t => {
   const clock = new TestClock()
   const api = rememberingApi(clock)
   api.records.set('app-1', applicationRecord('app-1'))

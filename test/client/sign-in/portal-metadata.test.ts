@@ -277,7 +277,7 @@ for (const [what, [document, logged]] of Object.entries(failing)) {
 }
 
 t.test(
-  'metadata-kept: if the client failed to read the metadata document at its start and again at a login, it tries again at a sign-out',
+  'metadata-kept: if the client could not read the metadata document when it started, and again during a login, it tries once more when a visitor signs out',
   async t => {
     const { browser, platform } = await buildWith(t, { status: 503, body: {} })
     await signIn(browser)

@@ -102,7 +102,7 @@ t.test(
 )
 
 t.test(
-  'return-after-failure: if the cancel_url has no state, it leads to the page that the visitor wanted to open with the newest login of this browser',
+  'return-after-failure: if the cancel_url has no state, it leads to the page for which this browser began its newest login',
   async t => {
     const { browser } = await buildTestClient(t)
     await beginLogin(browser, '/note')

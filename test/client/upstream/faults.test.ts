@@ -69,7 +69,7 @@ const unusable: Record<string, Fault> = {
   'UP-06: a list instead of an object, or an object instead of a list': answer(body =>
     rawAnswer(body.startsWith('[') ? '{}' : '[]'),
   ),
-  'UP-06: a text': answer(() => rawAnswer('"text"')),
+  'UP-06: a string': answer(() => rawAnswer('"text"')),
   'UP-06: JSON after a byte order mark': answer(body => rawAnswer(`\ufeff${body}`)),
   'UP-06: JSON with another character at its end': answer(body => rawAnswer(`${body}x`)),
   'F-12: a body that is compressed with gzip': answer(body => rawAnswer(gzipSync(body), encoded('gzip'))),
@@ -165,7 +165,7 @@ for (const [what, fault] of Object.entries(harmless)) {
 }
 
 t.test(
-  'F-01: if the portal is down at the exchange, the visitor gets a page within a second and can sign in again',
+  'F-01: if the portal is down during the exchange, the visitor gets a page within a second and can sign in again',
   async t => {
     const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: nowhere } })
     const [page, took] = await timed(signIn(browser))

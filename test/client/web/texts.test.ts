@@ -153,87 +153,93 @@ t.test('no template contains words', async t => {
   t.same(script.match(/'[A-Z][a-z]+[^']*'/g) ?? [], [], 'the script must not contain words')
 })
 
-t.test('every page of the login, of forms and of errors contains only words from the texts and data', async t => {
-  const product: TestProduct = {
-    ...smallProduct,
-    texts: pseudo,
-    async pages(app, options) {
-      await smallProduct.pages(app, options)
-      const form = app.defineForm({
-        page: '/choice',
-        template: 'form',
-        data: () => ({
-          title: 'A note',
-          back: '/page',
-          backText: 'All',
-          inputs: [{ name: 'note', label: 'Note', choices: [{ value: '1', text: 'All' }] }],
-          button: 'Send it',
-        }),
-      })
-      app.get('/choice', form.show)
-      app.post(
-        '/choice',
-        form.route,
-        form.submit(() => Promise.reject(new FieldError({ note: ['None yet.'] }))),
-      )
-      app.get('/broken', async () => {
-        throw new Error('canary')
-      })
-    },
-  }
-  const test = await buildTestClient(t, { scripts: smallApi, product })
-  const { browser, platform, client } = test
-  const shows = (what: string, page: { body: string; statusCode: number }) => {
-    t.match(page.body, '<html lang="en-x-pseudo">', what)
-    const known = [...data, ...values, 'canary of the portal']
-    t.same(findUntranslated({ body: page.body.replace(/<code>[^<]*<\/code>/g, '') }, known), [], what)
-  }
-  const stranger = browser.copy()
-  shows('start page of a stranger', await browser.get('/'))
-  shows('sign-in declined', await browser.get('/cancelled'))
-  for (const [what, change] of Object.entries({
-    'login error': { state: undefined },
-    'unknown login': { state: 'unknown' },
-    'refused by the portal': { error: 'server_error', error_description: 'canary of the portal', code: undefined },
-    'wrong client': { client_id: 'another' },
-  }))
-    shows(what, await browser.get(callbackUrl(await beginLogin(browser), change), { site: 'cross-site' }))
-  shows('without cookies', await stranger.get('/exchangeToken?state=x&code=y'))
-  for (const [what, body] of Object.entries({ invalid_grant: 400, invalid_client: 401 })) {
-    platform.answer('POST /api/exchangeToken', { status: body, body: { error: what } })
-    shows(what, await signIn(browser))
-  }
-  const other = await buildTestClient(t, { scripts: smallApi, product })
-  shows('continue', await signIn(other.browser))
-  shows('login used', await other.browser.get(callbackUrl(new URLSearchParams({ state: 'x' })), { site: 'cross-site' }))
-  shows('start page of a visitor', await other.browser.get('/', { site: 'same-origin' }))
-  for (const path of ['/page', '/page/1', '/note', '/choice', '/broken', '/nowhere', '/page/%zz'])
-    shows(path, await other.browser.get(path, { site: 'same-origin' }))
-  const choice = readForm(await other.browser.get('/choice'), '/choice')
-  shows('a refused form', await other.browser.post('/choice', choice))
-  const note = readForm(await other.browser.get('/note'), '/note')
-  for (const status of [200, 403, 404, 409, 412, 422, 429, 500, 503]) {
-    other.platform.answer('POST /things', { status, body: [] })
-    shows(`a form after ${status}`, await other.browser.post('/note', note))
-    other.platform.answer('GET /things', { status, body: {} })
-    shows(`a page after ${status}`, await other.browser.get('/page'))
-  }
-  shows('a form that is too old', await other.browser.post('/note', { ...note, formToken: 'x' }))
-  shows('cross-site', await other.browser.post('/note', note, { site: 'cross-site' }))
-  shows('wrong method', await other.browser.post('/page'))
-  shows('too long', await other.browser.post('/note', { note: 'x'.repeat(40_000) }))
-  const thief = other.browser.copy()
-  for (const name of thief.names()) if (!name.includes('arrived')) thief.cookies.delete(name)
-  shows('could not stay signed in', await thief.get('/page'))
-  for (const text of ['short', 'long '.repeat(1_000)]) {
-    const page = await thief.post('/note', { ...note, note: text })
-    shows(`a ${text.slice(0, 5)} draft`, page)
-  }
-  shows('an empty form', await thief.post('/note', { formToken: note.formToken! }))
-  await other.browser.post('/logout')
-  for (const path of ['/', '/page', '/login'])
-    shows(`signed out: ${path}`, await other.browser.get(path, { site: path === '/login' ? 'cross-site' : 'none' }))
+t.test(
+  'every login page, form page and error page contains only words from the texts of the client and from the visitor’s data',
+  async t => {
+    const product: TestProduct = {
+      ...smallProduct,
+      texts: pseudo,
+      async pages(app, options) {
+        await smallProduct.pages(app, options)
+        const form = app.defineForm({
+          page: '/choice',
+          template: 'form',
+          data: () => ({
+            title: 'A note',
+            back: '/page',
+            backText: 'All',
+            inputs: [{ name: 'note', label: 'Note', choices: [{ value: '1', text: 'All' }] }],
+            button: 'Send it',
+          }),
+        })
+        app.get('/choice', form.show)
+        app.post(
+          '/choice',
+          form.route,
+          form.submit(() => Promise.reject(new FieldError({ note: ['None yet.'] }))),
+        )
+        app.get('/broken', async () => {
+          throw new Error('canary')
+        })
+      },
+    }
+    const test = await buildTestClient(t, { scripts: smallApi, product })
+    const { browser, platform, client } = test
+    const shows = (what: string, page: { body: string; statusCode: number }) => {
+      t.match(page.body, '<html lang="en-x-pseudo">', what)
+      const known = [...data, ...values, 'canary of the portal']
+      t.same(findUntranslated({ body: page.body.replace(/<code>[^<]*<\/code>/g, '') }, known), [], what)
+    }
+    const stranger = browser.copy()
+    shows('start page of a stranger', await browser.get('/'))
+    shows('sign-in declined', await browser.get('/cancelled'))
+    for (const [what, change] of Object.entries({
+      'login error': { state: undefined },
+      'unknown login': { state: 'unknown' },
+      'refused by the portal': { error: 'server_error', error_description: 'canary of the portal', code: undefined },
+      'wrong client': { client_id: 'another' },
+    }))
+      shows(what, await browser.get(callbackUrl(await beginLogin(browser), change), { site: 'cross-site' }))
+    shows('without cookies', await stranger.get('/exchangeToken?state=x&code=y'))
+    for (const [what, body] of Object.entries({ invalid_grant: 400, invalid_client: 401 })) {
+      platform.answer('POST /api/exchangeToken', { status: body, body: { error: what } })
+      shows(what, await signIn(browser))
+    }
+    const other = await buildTestClient(t, { scripts: smallApi, product })
+    shows('continue', await signIn(other.browser))
+    shows(
+      'login used',
+      await other.browser.get(callbackUrl(new URLSearchParams({ state: 'x' })), { site: 'cross-site' }),
+    )
+    shows('start page of a visitor', await other.browser.get('/', { site: 'same-origin' }))
+    for (const path of ['/page', '/page/1', '/note', '/choice', '/broken', '/nowhere', '/page/%zz'])
+      shows(path, await other.browser.get(path, { site: 'same-origin' }))
+    const choice = readForm(await other.browser.get('/choice'), '/choice')
+    shows('a refused form', await other.browser.post('/choice', choice))
+    const note = readForm(await other.browser.get('/note'), '/note')
+    for (const status of [200, 403, 404, 409, 412, 422, 429, 500, 503]) {
+      other.platform.answer('POST /things', { status, body: [] })
+      shows(`a form after ${status}`, await other.browser.post('/note', note))
+      other.platform.answer('GET /things', { status, body: {} })
+      shows(`a page after ${status}`, await other.browser.get('/page'))
+    }
+    shows('a form that is too old', await other.browser.post('/note', { ...note, formToken: 'x' }))
+    shows('cross-site', await other.browser.post('/note', note, { site: 'cross-site' }))
+    shows('wrong method', await other.browser.post('/page'))
+    shows('too long', await other.browser.post('/note', { note: 'x'.repeat(40_000) }))
+    const thief = other.browser.copy()
+    for (const name of thief.names()) if (!name.includes('arrived')) thief.cookies.delete(name)
+    shows('could not stay signed in', await thief.get('/page'))
+    for (const text of ['short', 'long '.repeat(1_000)]) {
+      const page = await thief.post('/note', { ...note, note: text })
+      shows(`a ${text.slice(0, 5)} draft`, page)
+    }
+    shows('an empty form', await thief.post('/note', { formToken: note.formToken! }))
+    await other.browser.post('/logout')
+    for (const path of ['/', '/page', '/login'])
+      shows(`signed out: ${path}`, await other.browser.get(path, { site: path === '/login' ? 'cross-site' : 'none' }))
 
-  const raw = await exchangeRaw(client, 'nonsense\r\n\r\n')
-  t.match(raw, '[!!')
-})
+    const raw = await exchangeRaw(client, 'nonsense\r\n\r\n')
+    t.match(raw, '[!!')
+  },
+)

@@ -45,14 +45,18 @@ t.test(
     const { lab } = await buildTestLab(t)
     const redirectUri = 'http://localhost:3456/'
     const rows: [string, unknown, object][] = [
-      ['people', { email: 5, other: 1 }, { email: [/a text of 3 to 254/], other: [/The fields are email, password/] }],
-      ['people', { password: 'short' }, { password: [/a text of 8 to 1000/] }],
+      [
+        'people',
+        { email: 5, other: 1 },
+        { email: [/a string of 3 to 254/], other: [/The fields are email, password/] },
+      ],
+      ['people', { password: 'short' }, { password: [/a string of 8 to 1000/] }],
       ['people', { email: 'nobody' }, { email: [/e-mail address like/] }],
-      ['people', { firstName: 'A\0' }, { firstName: [/a text/] }],
+      ['people', { firstName: 'A\0' }, { firstName: [/a string/] }],
       ['people', [], { body: [/a JSON object/] }],
       ['people', { suite: 'a b' }, { suite: [/such as my-tests-1/] }],
       ['groups', {}, { members: [/missing.*a list of 1 to 20/] }],
-      ['groups', { members: ['a', 5] }, { 'members[1]': [/a text/] }],
+      ['groups', { members: ['a', 5] }, { 'members[1]': [/a string/] }],
       ['applications', {}, { redirectUri: [/at least one redirect URI/] }],
       ['applications', { redirectUri: 'http://client.example.test/' }, { redirectUris: [/https/] }],
       ['applications', { redirectUri: `${redirectUri},https://b.test` }, { redirectUri: [/comma/] }],

@@ -71,7 +71,7 @@ t.test('if a fault order is wrong, the answer names each wrong field and its all
     [{ fault: 'list-401', client: 'x' }, { client: /The fields are fault, place, kind, when, clientId, state/ }],
     [
       { fault: 'list-401', clientId: 7, state: '' },
-      { clientId: /a text of 1 to 200/, state: /a text of 1 to 200/ },
+      { clientId: /a string of 1 to 200/, state: /a string of 1 to 200/ },
     ],
     [
       { fault: 'list-401', skip: -1, times: 0 },

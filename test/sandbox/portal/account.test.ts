@@ -27,7 +27,7 @@ const actions = [
   '/account/groups',
   '/account/invitations',
   '/account/token',
-  '/account/token/end',
+  '/account/token/revoke',
   '/account/applications',
   '/account/applications/renew',
   '/account/applications/remove',
@@ -318,37 +318,37 @@ for (const database of databases) {
       const statuses = async () =>
         Promise.all(tokens.map(async token => (await listApplications(sandbox, token)).statusCode))
       const listEnds = async (browser: Browser) =>
-        [...(await browser.get('/account/token')).body.matchAll(/href="(\/account\/token\/[0-9a-f-]{36}\/end)"/g)].map(
-          ([, path = '']) => path,
-        )
+        [
+          ...(await browser.get('/account/token')).body.matchAll(/href="(\/account\/token\/[0-9a-f-]{36}\/revoke)"/g),
+        ].map(([, path = '']) => path)
       const [newest = '', middle = '', oldest] = await listEnds(own)
       t.ok(oldest, 'three tokens must be listed')
       t.equal((await own.get(newest)).statusCode, 200)
       t.strictSame(await statuses(), [200, 200, 200, 200], 'the page that asks for confirmation must not end anything')
 
       const question = await own.get(middle)
-      t.match(question.body, '<h1>End this access token?</h1>')
-      const ended = await submitForm(own, question, '/account/token/end')
-      t.match((await own.get(locationOf(ended))).body, 'role="status">The access token has ended.')
+      t.match(question.body, '<h1>Revoke this access token?</h1>')
+      const ended = await submitForm(own, question, '/account/token/revoke')
+      t.match((await own.get(locationOf(ended))).body, 'role="status">The access token has been revoked.')
       t.strictSame(await statuses(), [200, 401, 200, 200])
       t.equal((await listEnds(own)).length, 2)
       t.equal(locationOf(await own.get(middle)), '/account/token', 'a token that has ended must lead to the list')
 
       const [foreign = ''] = await listEnds(other)
       t.equal(locationOf(await own.get(foreign)), '/account/token', 'a token of another user must lead to the list')
-      const fields = readHiddenFields(await own.get(newest), '/account/token/end')
+      const fields = readHiddenFields(await own.get(newest), '/account/token/revoke')
       for (const tokenId of [foreign.split('/')[3] ?? '', 'nul\0', ''])
-        t.equal((await own.post('/account/token/end', { ...fields, tokenId })).statusCode, 303)
+        t.equal((await own.post('/account/token/revoke', { ...fields, tokenId })).statusCode, 303)
       t.strictSame(await statuses(), [200, 401, 200, 200], 'the token of another user must stay valid')
 
-      const all = await own.get('/account/token/end')
-      t.match(all.body, '<h1>End all 2 of your access tokens?</h1>')
-      const none = await own.get(locationOf(await submitForm(own, all, '/account/token/end')))
-      t.match(none.body, 'All your access tokens have ended.')
+      const all = await own.get('/account/token/revoke')
+      t.match(all.body, '<h1>Revoke all 2 of your access tokens?</h1>')
+      const none = await own.get(locationOf(await submitForm(own, all, '/account/token/revoke')))
+      t.match(none.body, 'All your access tokens have been revoked.')
       t.match(none.body, 'You have no valid access tokens.')
       t.strictSame(await statuses(), [401, 401, 401, 200])
       t.equal(
-        locationOf(await own.get('/account/token/end')),
+        locationOf(await own.get('/account/token/revoke')),
         '/account/token',
         'without a valid token the page must lead to the list',
       )
@@ -376,7 +376,7 @@ for (const database of databases) {
         `<bdi>Back up &amp; &lt;restore&gt;</bdi></strong> <span class="soft">last characters <code>${named.slice(-4)}<`,
       )
       t.notMatch(body, named.slice(-5), 'the list must show no more than the last four characters')
-      const [, ask = ''] = /href="(\/account\/token\/[0-9a-f-]{36}\/end)"/.exec(body) ?? []
+      const [, ask = ''] = /href="(\/account\/token\/[0-9a-f-]{36}\/revoke)"/.exec(body) ?? []
       t.match((await browser.get(ask)).body, 'Back up &amp; &lt;restore&gt;')
 
       t.equal((await make('')).statusCode, 200)

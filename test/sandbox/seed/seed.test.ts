@@ -169,7 +169,7 @@ for (const database of await openDatabases(t)) {
 
   if (database.name === 'PostgreSQL')
     t.test(
-      'if a sandbox seeds a new secret at its start while an API call makes another secret, the sandbox waits for the call',
+      'if a starting sandbox seeds a new secret while an API call creates another secret, the sandbox waits for the call',
       async t => {
         const url = await database.make(t)
         const { store, now } = await start(t, url)

@@ -1,5 +1,6 @@
 // A test loads this file into a sandbox process. When the database has carried out a statement that begins with the
-// value of END_AFTER, the process ends as after kill -9. The process cannot use the result of the statement.
+// value of END_AFTER, the process ends as if somebody had killed it with kill -9. The process cannot use the result of
+// the statement.
 import { StatementSync } from 'node:sqlite'
 import pg from 'pg'
 

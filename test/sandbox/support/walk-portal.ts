@@ -94,15 +94,15 @@ export async function walkPortal(portal: OpenPortal, page: Page, look: (name: st
   await look('token')
   await press('Create access token')
   await look('token-shown')
-  await go('/account/token/end')
+  await go('/account/token/revoke')
   await look('tokens-end')
   await go('/account/token')
   await page
-    .getByRole('link', { name: /^End this token/ })
+    .getByRole('link', { name: /^Revoke this token/ })
     .first()
     .click()
   await look('token-end')
-  await press('End the token')
+  await press('Revoke the token')
   await look('token-ended')
 
   await page.goto(startUrl)

@@ -118,8 +118,8 @@ export const otherVisitors: CheckDefinition[] = [
       const two = await openVisitor(context, await context.otherPerson())
       await openOwn(context, one)
       await openOwn(context, two)
-      // Both visitors open the same kind of page at the same time, because a client may have one variable for each
-      // kind.
+      // Both visitors open the same kind of page at the same time, because a client may use one variable for all
+      // visitors of such a page.
       for (let round = 0; round < 3; round++)
         for (let at = 0; at < Math.max(one.addresses.length, two.addresses.length); at++) {
           // Copies the browser, so that both tabs of a visitor send the same cookies.

@@ -541,7 +541,7 @@ async function adviceForLogin(context: CheckContext, landed: Page): Promise<stri
       return `The browser sent no cookie with the callback, although the login path sets one: Set-Cookie: ${set.line.replace(/=[^;]*/, '=…')}. Set the login cookie with Path=/, Secure, HttpOnly, SameSite=Lax and Max-Age=600.`
   }
   if (!exchange)
-    return 'The client made no exchange for the callback. Compare the conditions that the client checks with the callback address in the evidence.'
+    return 'The client made no exchange for the callback. Look at the callback address in the evidence, and compare it with the conditions that the client checks.'
   if (exchange.response.status >= 400)
     return exchange.reason
       ? guidanceOf(exchange.reason).fix

@@ -84,7 +84,7 @@ const needs: CheckDefinition['needs'] = ['page']
 /**
  * A session id should have 128 random bits. A cookie does not show how many of its bits are random, so `bitsOf` only
  * estimates how many random bits the cookie can have. The checks accept 112 bits: a UUID has 122 random bits, and the
- * estimate can be a little too low, because a random text does not always use its whole alphabet.
+ * estimate can be a little too low, because a random string does not always use its whole alphabet.
  */
 const fewestBits = 112
 

@@ -14,7 +14,7 @@ const hostile: [id: string, what: string, header: string][] = [
   ['no-equals', 'pairs without a name or an equals sign', 'alone; ; =; =value; ;;;'],
   [
     'prototype',
-    'the name of a property that every object has',
+    'a cookie whose name is a property of every JavaScript object',
     '__proto__=1; constructor=2; toString=3; hasOwnProperty=4',
   ],
   ['bytes', 'bytes that are not text', 'name=\u00e9\u00ff\u0080; \u00e9=1'],

@@ -96,7 +96,7 @@ export const exchange: CheckDefinition[] = [
       const path = step?.request.url.split('?')[0]
       expectWithFix(
         page.status >= 400
-          ? 'The client refuses the callback. Compare the conditions that the client checks with the callback address and the cookies in the evidence.'
+          ? 'The client refuses the callback. Look at the callback address and the cookies in the evidence, and compare them with the conditions that the client checks.'
           : 'POST the form to LOGIN_URL + "/api/exchangeToken".',
         step,
         `The client made no exchange. The client answered the callback with ${describePage(page)}.`,

@@ -29,7 +29,7 @@ export const shortLives: CheckDefinition[] = [
     title:
       'If a token response without a refresh token has an expires_in of half a second, the answer that begins the session does not delete the cookie of this session',
     ...rule,
-    why: 'If the client rounds the lifetime down to 0, the browser deletes the cookie at once, and the visitor does not learn why nobody is signed in.',
+    why: 'If the client rounds the lifetime down to 0, the browser deletes the cookie at once. The visitor is not signed in, and does not learn why.',
     async run(context) {
       const usual = await openSession(context)
       const names = new Set(usual.cookies.map(({ cookie }) => cookie.name))

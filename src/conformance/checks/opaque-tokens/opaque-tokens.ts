@@ -13,8 +13,8 @@ import { visitPage } from '../../steps/sessions.ts'
 import { isRenewal } from '../../tokens.ts'
 
 const forms: [id: string, what: string][] = [
-  ['plain', 'a random text'],
-  ['dotted', 'three random texts with dots between them'],
+  ['plain', 'a random string'],
+  ['dotted', 'three random strings with dots between them'],
 ]
 
 /**
@@ -22,7 +22,7 @@ const forms: [id: string, what: string][] = [
  * token.
  */
 const otherForms: [form: string, what: string][] = [
-  ['characters', 'a text with the characters +, /, ~ and ='],
+  ['characters', 'a string with the characters +, /, ~ and ='],
   ['past-claims', 'a JWT with the number 5 as sub, and with an exp in the past'],
   ['future-claims', 'a JWT with an object as sub, and with nbf, iat and exp far in the future'],
   ['no-claims', 'a JWT whose content is {}'],
@@ -122,7 +122,7 @@ const apart: CheckDefinition[] = [
     id: 'opaque-token-visitors-apart',
     title: 'If the access tokens of two visitors are random texts, each visitor sees only their own data',
     rule: 'visitors-apart',
-    why: 'Some clients use the visitor id from the token as the key of stored data. A random text contains no id, so all visitors of such a client share the same data.',
+    why: 'Some clients use the visitor id from the token as the key of stored data. A random string contains no id, so all visitors of such a client share the same data.',
     fix: 'Do not keep API answers. If you must keep them, store them with the session, and do not use an id from the token as the key.',
     needs: ['page'],
     async run(context) {
@@ -153,7 +153,7 @@ const apart: CheckDefinition[] = [
     title:
       "If the access tokens of two visitors are random texts, the form of one visitor creates nothing on the other visitor's behalf",
     rule: 'form-of-its-visitor',
-    why: 'Some clients bind forms to the visitor id from the token. A random text contains no id. If the client then binds all forms to the same text, every visitor can send the forms of all other visitors.',
+    why: 'Some clients bind forms to the visitor id from the token. A random string contains no id. If the client then binds all forms to the same text, every visitor can send the forms of all other visitors.',
     fix: 'If a token contains no id, bind forms to the session, or to a random id made at the login.',
     needs: ['page', 'create'],
     async run(context) {

@@ -35,7 +35,7 @@ const needs: Check['needs'] = ['create', 'page']
 const longLength = 1900
 
 /**
- * Returns a random text. Each character contains 6 bits, so a client can compress the text by a quarter at most. Written
+ * Returns a random string. Each character contains 6 bits, so a client can compress it by a quarter at most. Written
  * as base64 into a cookie, the compressed text is as long as before.
  */
 const longText = (start: string) => (start + randomBytes(longLength).toString('base64url')).slice(0, longLength)

@@ -76,7 +76,8 @@ function openOtherSite(context: CheckContext): Promise<Page> {
 
 /**
  * Opens the address in a new browser, and finishes the login that begins there. Returns the browser and the page after
- * the login, or undefined if no login begins. `from`: the page with the link. Without it, the visitor types the address.
+ * the login, or undefined if no login begins. `from`: the page with the link. Without it, the visitor types the
+ * address.
  */
 async function signInFrom(
   context: CheckContext,

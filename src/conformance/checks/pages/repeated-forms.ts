@@ -1,5 +1,5 @@
-// Checks with a form that arrives a second time: at another instance of the client, after a restart, or for a new client
-// secret.
+// Checks with a form that arrives a second time: at another instance of the client, after a restart, or for a new
+// client secret.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'

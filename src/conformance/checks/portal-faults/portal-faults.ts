@@ -55,7 +55,7 @@ function expectAnswer({ page }: Failed): void {
   expect(page.status !== 0, `The browser got ${describePage(page)}.`, page)
   expect(
     !isBareFailure(page),
-    'The answer is the default error page of a server: status 500 without a text from the client.',
+    'The answer is the default error page of a server: status 500, with no text from the client.',
     page,
   )
 }
@@ -221,7 +221,7 @@ export const portalFaults: CheckDefinition[] = [
         expect(page.status !== 0, `After ${what}, the browser got ${describePage(page)}.`, page)
         expect(
           !isBareFailure(page),
-          `After ${what}, the answer is the default error page of a server: status 500 without a text from the client.`,
+          `After ${what}, the answer is the default error page of a server: status 500, with no text from the client.`,
           page,
         )
       }

@@ -80,7 +80,7 @@ export const answers: CheckDefinition[] = [
   ),
   {
     id: 'refresh-headers-not-passed-back',
-    title: 'When the client answers the browser, it copies no header from the answer to a renewal',
+    title: 'The client’s answers to the browser contain no header from the portal’s answer to a renewal',
     ...foreignHeadersRule,
     needs,
     async run(context) {

@@ -219,7 +219,7 @@ export const failures: CheckDefinition[] = [
         expect(page.status !== 0, `After ${what}, the browser got ${describePage(page)}.`, page)
         expect(
           !isBareFailure(page),
-          `After ${what}, the answer is the default error page of a server: status 500 without a text from the client.`,
+          `After ${what}, the answer is the default error page of a server: status 500, with no text from the client.`,
           page,
         )
       }

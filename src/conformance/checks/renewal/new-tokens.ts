@@ -327,7 +327,7 @@ export const newTokens: CheckDefinition[] = [
     title: 'After a renewal, the cookie with the refresh token still lives longer than the access token',
     rule: 'CK-09',
     why: 'If the cookie expires together with the new access token, the session cannot be renewed a second time.',
-    fix: 'After a renewal, give the cookie with the refresh token the rest of its own lifetime, not the expires_in of the access token.',
+    fix: 'After a renewal, let the cookie with the refresh token live as long as the refresh token. Do not use the expires_in of the access token.',
     needs,
     async run(context) {
       const expiresIn = 5400

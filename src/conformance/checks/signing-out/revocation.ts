@@ -175,7 +175,7 @@ const requests: CheckDefinition[] = [
 
 const headers: CheckDefinition = {
   id: 'logout-headers-not-passed-back',
-  title: 'When the client answers the browser, it copies no header from the answer to a revocation',
+  title: 'The client’s answers to the browser contain no header from the portal’s answer to a revocation',
   ...foreignHeadersRule,
   needs,
   async run(context) {

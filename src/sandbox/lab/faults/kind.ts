@@ -148,7 +148,7 @@ export function wholeNumberFrom(least: number, most: number, words: Words<number
 export function textUpTo(longest: number, words: Words<string>): Option {
   const isAllowed = (value: unknown) => typeof value === 'string' && value.length <= longest
   const schema = { type: 'string', maxLength: longest } as const
-  return { ...words, allowed: `a text of at most ${longest} characters`, schema, isAllowed }
+  return { ...words, allowed: `a string of at most ${longest} characters`, schema, isAllowed }
 }
 
 /** The size of the longest body, in bytes of UTF-8. */
@@ -157,7 +157,7 @@ export const longestBody = 64 * 1024
 export function bodyText(words: Words<string>): Option {
   const isAllowed = (value: unknown) => typeof value === 'string' && Buffer.byteLength(value) <= longestBody
   const schema = { type: 'string', maxLength: longestBody } as const
-  return { ...words, allowed: `a text of at most ${longestBody / 1024} KiB in UTF-8`, schema, isAllowed }
+  return { ...words, allowed: `a string of at most ${longestBody / 1024} KiB in UTF-8`, schema, isAllowed }
 }
 
 export function oneOf(values: readonly unknown[], words: Words<unknown>): Option {

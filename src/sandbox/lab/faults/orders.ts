@@ -90,7 +90,7 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
       return ordered
     },
 
-    /** The faults that wait, and the faults that ended in the last ten minutes. */
+    /** The faults that are still waiting, and the faults that ended in the last ten minutes. */
     list: (): readonly OrderedFault[] => dropOld(),
 
     find: (id: string): OrderedFault | undefined => dropOld().find(one => one.id === id),

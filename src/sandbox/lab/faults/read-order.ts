@@ -98,7 +98,7 @@ export function readOrder(body: unknown): Order {
   const fault = findFault(body, problems)
   for (const [field, value] of Object.entries({ clientId, state }))
     if (value != null && !(typeof value === 'string' && value !== '' && value.length <= longestText))
-      problems[field] = [`This must be a text of 1 to ${longestText} characters, or be left out.`]
+      problems[field] = [`This must be a string of 1 to ${longestText} characters, or be left out.`]
   if (fault && (fault.place === 'metadata' || fault.place === 'keys'))
     for (const [field, value] of Object.entries({ clientId, state }))
       if (value != null) problems[field] = ['Requests at this place do not name a client, so leave this field out.']

@@ -44,7 +44,7 @@ const error = textUpTo(100, {
 const retryAfter: Option = {
   about:
     'The value of the Retry-After header: a number of seconds, a date, or any text. Without this option, the answer has no Retry-After header.',
-  allowed: 'a whole number from 0 to 86400, or a text of at most 200 printable ASCII characters',
+  allowed: 'a whole number from 0 to 86400, or a string of at most 200 printable ASCII characters',
   schema: {
     anyOf: [
       { type: 'integer', minimum: 0, maximum: 86_400 },

@@ -106,12 +106,12 @@ export const tokenKinds: Kinds = {
     },
   },
   'opaque-access-token': {
-    does: 'The access token works, but is not a JWT of the portal. By default, it is a random text.',
+    does: 'The access token works, but is not a JWT of the portal. By default, it is a random string.',
     when: ['after'],
     options: { form: oneOf([...opaqueForms], { about: 'The form of the token.', default: 'plain' }) },
     presets: {
       'dotted-access-token': {
-        does: 'The access token works, but is not a JWT: it is three random texts with dots between them.',
+        does: 'The access token works, but is not a JWT: it is three random strings with dots between them.',
         fixed: { form: 'dotted' },
       },
     },

@@ -20,7 +20,7 @@ export function isUuid(text: string): boolean {
 export function bitsOf(text: string): number {
   if (isUuid(text)) return uuidBits
   const letters = countLetters(text, fewLetters + 1)
-  // A text with so few different letters is not random: a random text of this length would have more different letters.
+  // A string with so few different letters is not random: a random string of this length would have more of them.
   return text.length * Math.log2(letters <= fewLetters && text.length >= 8 ? Math.max(letters, 1) : alphabetSize(text))
 }
 

@@ -146,7 +146,7 @@ function readLocation(location: string | undefined): [string, string][] {
   return [['redirect_uri', origin + pathname], ...[...searchParams].filter(([name]) => name !== 'redirect_uri')]
 }
 
-/** Returns the fields of a body: a form, a JSON object, or a text that is JSON. Any other body has no fields. */
+/** Returns the fields of a body: a form, a JSON object, or a string that is JSON. Any other body has no fields. */
 function fieldsOf(body: unknown): [string, unknown][] {
   const value = typeof body === 'string' ? parseJson(body) : body
   return typeof value === 'object' && value !== null ? Object.entries(value) : []

@@ -89,7 +89,7 @@ export interface RecordedStep {
   fault?: StepFault | undefined
   /** How many steps directly before this step were left out, because the login had too many steps. */
   leftOutBefore: number
-  /** Whether values were left out, because the request had too many values or too long values. */
+  /** Whether values were left out, because the request had too many values or values that are too long. */
   isShortened: boolean
   /** An upper bound for the size of the step as JSON. */
   bytes: number

@@ -1,6 +1,6 @@
 // Makes access tokens for the application API. With one of these tokens, a user can create a first application before
 // any client exists. Each token is shown only once. The page lists the tokens that are still valid, and the user can
-// end one token or all tokens.
+// revoke one token or all tokens.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { makePortalToken } from '../../grants/tokens.ts'
 import type { Services } from '../../services.ts'
@@ -13,7 +13,7 @@ import { redirectWithNotice, takeNotice } from '../notice.ts'
 import { askFirst, makeAccountForm, readAccountForm, showAccountPage, visitorOf } from './account.ts'
 
 const path = '/account/token'
-const endPath = `${path}/end`
+const revokePath = `${path}/revoke`
 const longestName = 60
 
 interface OneToken {
@@ -63,13 +63,13 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
     })
   }
 
-  async function askToEndOne(request: FastifyRequest<OneToken>, reply: FastifyReply) {
+  async function askToRevokeOne(request: FastifyRequest<OneToken>, reply: FastifyReply) {
     const tokens = await listPortalGrants(store.read, visitorOf(request).id, clock())
     const token = tokens.find(({ id }) => id === request.params.token_id)
     if (!token) return reply.redirect(path, 303)
     return askFirst(reply, {
-      title: 'End this access token?',
-      question: ['End this access token', '?'],
+      title: 'Revoke this access token?',
+      question: ['Revoke this access token', '?'],
       texts: ['The token stops working at once. A program that uses this token then needs a new token.'],
       facts: [
         ...(token.name ? [['What it is for', token.name] satisfies [string, string]] : []),
@@ -77,30 +77,30 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
         ['Created', token.createdAt],
         ['Valid until', token.expiresAt],
       ],
-      action: endPath,
-      fields: { formToken: makeAccountForm(services, request, 'end tokens'), tokenId: token.id },
-      button: 'End the token',
+      action: revokePath,
+      fields: { formToken: makeAccountForm(services, request, 'revoke tokens'), tokenId: token.id },
+      button: 'Revoke the token',
       cancel: path,
     })
   }
 
-  async function askToEndAll(request: FastifyRequest, reply: FastifyReply) {
+  async function askToRevokeAll(request: FastifyRequest, reply: FastifyReply) {
     const { length } = await listPortalGrants(store.read, visitorOf(request).id, clock())
     if (length === 0) return reply.redirect(path, 303)
-    const what = length === 1 ? 'End your access token' : `End all ${length} of your access tokens`
+    const what = length === 1 ? 'Revoke your access token' : `Revoke all ${length} of your access tokens`
     return askFirst(reply, {
       title: `${what}?`,
       question: [what, '?'],
       texts: ['Your tokens stop working at once. A program that uses one of these tokens then needs a new token.'],
-      action: endPath,
-      fields: { formToken: makeAccountForm(services, request, 'end tokens'), tokens: 'all' },
-      button: length === 1 ? 'End the token' : 'End all tokens',
+      action: revokePath,
+      fields: { formToken: makeAccountForm(services, request, 'revoke tokens'), tokens: 'all' },
+      button: length === 1 ? 'Revoke the token' : 'Revoke all tokens',
       cancel: path,
     })
   }
 
-  async function end(request: FastifyRequest, reply: FastifyReply) {
-    const { fields } = readAccountForm(services, request, 'end tokens')
+  async function revoke(request: FastifyRequest, reply: FastifyReply) {
+    const { fields } = readAccountForm(services, request, 'revoke tokens')
     const userId = visitorOf(request).id
     const isAll = fields.tokens === 'all'
     const { tokenId = '' } = fields
@@ -108,14 +108,14 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
     else if (isId(tokenId)) await store.write(db => revokePortalGrant(db, userId, tokenId, clock()))
     else return reply.redirect(path, 303)
     request.log.info(
-      { code: 'tokens-ended', user: userId, grantId: isAll ? 'all' : tokenId },
-      'a user ended access tokens',
+      { code: 'tokens-revoked', user: userId, grantId: isAll ? 'all' : tokenId },
+      'a user revoked access tokens',
     )
-    const notice = { about: isAll ? 'tokens ended' : 'token ended' } as const
+    const notice = { about: isAll ? 'tokens revoked' : 'token revoked' } as const
     return redirectWithNotice(services, reply, { path, userId, notice })
   }
 
-  return { show, make, askToEndOne, askToEndAll, end }
+  return { show, make, askToRevokeOne, askToRevokeAll, revoke }
 }
 
 function findNameProblem(name: string): string | undefined {

@@ -11,7 +11,7 @@ import { readForm } from '../../support/read-form.ts'
 import { setCookieLine, setCookieLines } from '../../support/read-response.ts'
 import { accessTokenOf, giveTokens, type Script, send } from '../../support/scripted-platform.ts'
 
-/** A random text of characters that are allowed in a bearer token. */
+/** A random string of characters that are allowed in a bearer token. */
 const ofLength = (length: number) => randomBytes(length).toString('base64url').slice(0, length)
 
 async function buildWithToken(t: Test, length: number, token = `eyJ.${ofLength(length - 4)}`) {

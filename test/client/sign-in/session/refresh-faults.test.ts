@@ -171,7 +171,7 @@ t.test('RF-05: an error page for the portal or the API offers to sign in again a
 })
 
 t.test(
-  'RF-05: an error page with status 404 does not offer to sign in again, and offers to sign out only in the signed-in scope',
+  'RF-05: an error page with status 404 does not offer a new login, and has a sign-out button only in the signed-in scope',
   async t => {
     const { browser } = await buildSignedIn(t)
     for (const [path, offers] of [
