@@ -1,4 +1,5 @@
-# Two images: "client" contains the client and nothing of the sandbox; "sandbox" contains the sandbox and nothing of the client.
+# Two images: "client" contains the client and no file of the sandbox; "sandbox" contains the sandbox and no file of the
+# client.
 #   docker build --tag application-client .
 #   docker build --target sandbox --tag application-sandbox .
 # A third image, "conformance", is for CI. This image contains the sandbox and the conformance suite. Its command starts
@@ -10,7 +11,7 @@
 #   --build-arg NODE_IMAGE=docker.io/library/node@sha256:…
 ARG NODE_IMAGE=docker.io/library/node:24-slim
 
-# The packages that the lock file lists for production. npm runs no install scripts of packages.
+# The packages that the lock file lists for production. npm does not run the install scripts of packages.
 FROM ${NODE_IMAGE} AS packages
 WORKDIR /app
 COPY package.json package-lock.json LICENSE* ./
@@ -86,7 +87,7 @@ RUN node /build/keep-packages.ts src/client \
 FROM runtime AS client
 COPY --from=client-files /app /app
 EXPOSE 3000
-# The check asks "live" and not "ready", because a container must not restart when the portal is down.
+# The check requests /health/live and not /health/ready, because a container must not restart when the portal is down.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PORT || 3000) + '/health/live').then(answer => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["src/client/main.ts"]

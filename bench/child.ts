@@ -17,7 +17,7 @@ export function startMeasuredChild(script: string, environment: Environment, bef
   return run([...before, '--import', probe, script], environment, ['pipe', 'ipc'])
 }
 
-/** Starts a process that communicates with messages. Its output is shown. */
+/** Starts a helper process that exchanges messages with the bench. The helper prints to the bench's output. */
 export function startHelper(script: string): ChildProcess {
   return run([script], {}, ['inherit', 'ipc'])
 }

@@ -26,7 +26,7 @@ const firstOnes: [question: string, faults: string[]][] = [
   ['keeps people signed in when a renewal fails for a short time', ['refresh-503', 'refresh-html']],
   ['renews once when a token is refused, and does not renew again and again', ['list-401']],
   ['does not create an application twice when the answer is lost', ['create-reset-after']],
-  ['shows texts of other people as text, not as markup', ['list-hostile-texts', 'redirect-hostile-description']],
+  ['shows text from other people as text, not as markup', ['list-hostile-texts', 'redirect-hostile-description']],
 ]
 
 export function writeCatalogue(): string {

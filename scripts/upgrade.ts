@@ -23,12 +23,12 @@ type Variables = Record<string, string>
 
 /** The meaning of the two letters that git status prints for a file with a conflict. */
 const conflictKinds: Record<string, string> = {
-  UU: 'you and the new version have changed it',
-  AA: 'you and the new version have added it',
-  UD: 'you have changed it, and the new version has removed it',
-  AU: 'you have renamed it',
-  UA: 'the new version has renamed it',
-  DD: 'you and the new version have renamed it',
+  UU: 'you and the new version both changed it',
+  AA: 'you and the new version both added it',
+  UD: 'you changed it, and the new version removed it',
+  AU: 'you renamed it',
+  UA: 'the new version renamed it',
+  DD: 'you and the new version both renamed it',
 }
 
 const options = readOptions()

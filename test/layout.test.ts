@@ -344,7 +344,7 @@ t.test('every script, link and path in a document exists', async t => {
 })
 
 t.test('SC-09: the code never turns text into code, markup or patterns, and never starts a program', async t => {
-  // In these two files it is allowed: a developer tells the conformance command which client to start, and gives it a
+  // Only these two files may do this: a developer tells the conformance command which client to start, and gives it a
   // pattern.
   const allowed = ['src/conformance/client-process.ts', 'src/conformance/settings.ts']
   for (const path of [...globSync('src/**/*.ts'), ...globSync('views/**/*.{eta,js}')]) {

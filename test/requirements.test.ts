@@ -73,7 +73,7 @@ t.test('if the texts or the code of a check name a second rule, both rules have 
 })
 
 t.test(
-  'a check that says that it only warns has the level SHOULD, and a check that is only advice has the level advice',
+  'if the text `why` of a check says “only warns”, the level of the check is SHOULD; if it says “only advice”, the level is advice',
   async t => {
     for (const { id, rule, why } of checks) {
       if (/only warns/.test(why)) t.equal(rules[rule].level, 'SHOULD', id)

@@ -1,5 +1,5 @@
 // Compares our client with a bare server and with three servers that use libraries, and checks the budgets of our
-// client. The servers are measured in turns.
+// client. The bench measures every server in each round.
 // --quick only checks that the bench works.
 // --no-peers leaves out the servers that use libraries.
 // --warm-ups 500 warms up with 500 requests of each kind instead of 5,000.

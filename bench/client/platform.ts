@@ -1,5 +1,5 @@
-// Plays the login portal and the application API for all measured servers, as fast as Node can. It does not check the
-// requests.
+// Simulates the login portal and the application API for all measured servers. Answers as fast as Node can, and does
+// not check the requests.
 import { createSign, generateKeyPairSync } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-// Plays the browsers: signs in again and again, reads the list, and checks every answer.
+// Simulates the browsers: signs in again and again, reads the list, and checks every answer.
 import { type Dispatcher, Pool } from 'undici'
 import { type Browser, createBrowser, type Page } from '../../src/conformance/browser/browser.ts'
 import type { Send } from '../../src/conformance/browser/send.ts'

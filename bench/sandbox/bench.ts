@@ -1,5 +1,5 @@
 // Compares the sandbox with two servers from npm. Also compares a store of 100 applications with a store of 1,000,000.
-// Checks the budgets. The servers are measured in turns. --quick only checks that the bench works.
+// Checks the budgets. The bench measures every server in each round. --quick only checks that the bench works.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

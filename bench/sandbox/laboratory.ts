@@ -1,6 +1,6 @@
 // Compares the portal's response times with and without the laboratory. When the laboratory is on, three of its pages
-// are open. The bench also checks the budget. The two servers are measured in turns. --quick only checks that the bench
-// works.
+// are open. The bench also checks the budget. The bench measures the two servers alternately. --quick only checks that
+// the bench works.
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { get } from 'node:http'
@@ -71,7 +71,8 @@ async function medianOf(server: Server): Promise<number> {
 }
 
 /**
- * Plays a browser that shows the list of logins: it reloads the page after a change, with the same pauses as live.js.
+ * Simulates a browser that shows the list of logins: it reloads the page after a change, with the same pauses as
+ * live.js.
  */
 async function openPage(labUrl: string) {
   const stream = get(`${labUrl}/live`)

@@ -44,10 +44,11 @@ export function rewriteDockerfile(text: string, name: string): string {
 const onSandbox = `
 ## The sandbox
 
-\`npm ci && npm run demo\` starts client and sandbox together, with generated secrets. \`npm run sandbox\` starts only the sandbox
-([settings](docs/sandbox-settings.md)). \`npm run sandbox:register -- --redirect-uri URI\` registers a client in the sandbox and prints the client's settings.
-The [laboratory](docs/laboratory.md) shows what went wrong. \`npm run conformance\` judges the client ([more](docs/conformance.md)).
-The client's image does not contain the sandbox, the laboratory or the conformance suite.
+\`npm ci && npm run demo\` starts the client and the sandbox together, with generated secrets. \`npm run sandbox\`
+starts only the sandbox ([settings](docs/sandbox-settings.md)). \`npm run sandbox:register -- --redirect-uri URI\`
+registers a client in the sandbox and prints the client's settings. The [laboratory](docs/laboratory.md) shows what went
+wrong. \`npm run conformance\` judges the client ([more](docs/conformance.md)). The client's image does not contain the
+sandbox, the laboratory or the conformance suite.
 `
 
 export function writeReadme(name: string, { sandbox }: Size): string {

@@ -98,8 +98,8 @@ export type SiteOptions = Omit<PagesOptions, 'reloadTemplates' | 'texts' | 'cloc
 export async function buildServer(config: Config, options: ServerOptions, site: SiteOptions): Promise<FastifyInstance> {
   const { logger, clock = () => new Date(), requestDeadlineMs = 25_000, countCall, reloadTemplates = false } = options
   const dispatcher = options.dispatcher ?? createDispatcher()
-  // Cookies are valid only for this registration at this portal. If one of these settings changes, visitors sign in
-  // again.
+  // Cookies are valid only for this registration at this portal. If one of these settings changes, visitors must sign
+  // in again.
   const registration = [config.clientId, config.loginUrl, config.redirectUri].join('\n')
   const sealer = createSealer(config.cookieKeys, registration, clock)
   const headers = securityHeaders(config)
@@ -124,8 +124,8 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
     bodyLimit: formLimit,
     routerOptions,
     exposeHeadRoutes: false,
-    // The schemas check queries, forms and the API's answers, but do not change them: no text becomes a number, and no
-    // field is removed.
+    // The schemas check queries, forms and the API's answers, but do not change them: no string becomes a number, and
+    // no field is removed.
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
     schemaController: { compilersFactory: { buildValidator } },
     // Node closes the connection of a slow sender only if requestTimeout, headersTimeout and

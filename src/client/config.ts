@@ -130,9 +130,7 @@ function readClientSettings(reader: SettingsReader, environment: Environment) {
   return {
     host: text('HOST'),
     port,
-    /**
-     * An origin, without a slash at the end. The URLs below also have no slash at the end, but they can have a path.
-     */
+    /** An origin, without a trailing slash. The URLs below also have no trailing slash, but they can have a path. */
     publicUrl,
     redirectUri: `${publicUrl}/exchangeToken`,
     cancelUrl,

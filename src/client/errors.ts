@@ -21,7 +21,7 @@ type PublicErrorOptions = {
  *
  * `code` names the error in the log, in JSON answers and in tests. `sentence` tells the visitor what happened and what
  * to do. The page shows the sentence unchanged, so the sentence must not contain secrets. Some code has no request, so
- * it does not know the visitor's language. Such code passes a function instead of a text. For example: `texts =>
+ * it does not know the visitor's language. Such code passes a function instead of a string. For example: `texts =>
  * texts.upstream.portal.timeout`.
  */
 export class PublicError extends Error {

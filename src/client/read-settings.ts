@@ -113,8 +113,8 @@ export function createSettingsReader(
   }
 
   /**
-   * Returns an address without a slash at its end. The address must use https, because the client sends secrets and
-   * sets Secure cookies. For loopback addresses, plain http is allowed, as in browsers.
+   * Returns an address without a trailing slash. The address must use https, because the client sends secrets and sets
+   * Secure cookies. For loopback addresses, plain http is allowed, as in browsers.
    */
   function address(name: string, fallback?: string, { allowHttp = false, allowPath = true } = {}): string {
     const value = text(name, fallback)

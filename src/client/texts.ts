@@ -20,8 +20,8 @@ type Text = string | ((...values: never[]) => string)
 export type SomeTexts<T = Texts> = { [Name in keyof T]?: T[Name] extends Text ? T[Name] : SomeTexts<T[Name]> }
 
 /**
- * A text, or a function that selects a text from all texts of a language. Errors contain functions, because code that
- * throws an error may not know the language of the request.
+ * A string, or a function that selects one string from all texts of a language. Errors contain functions, because code
+ * that throws an error may not know the language of the request.
  */
 export type Sentence = string | ((texts: Texts) => string)
 

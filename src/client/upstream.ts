@@ -46,7 +46,7 @@ export type Answer = {
   status: number
   /** The parsed body, or undefined if the content type is not JSON or the text cannot be parsed. */
   json: unknown
-  /** The keys are the names of the headers, in lower case. If a header comes more than once, its value is a list. */
+  /** The keys are the names of the headers, in lower case. If a header appears more than once, its value is a list. */
   headers: AnswerHeaders
   retryAfterSeconds: number | undefined
 }
@@ -240,8 +240,8 @@ async function beforeDeadline<T>(deadlineMs: number, work: (signal: AbortSignal)
   }, deadlineMs)
   return Promise.race([work(controller.signal), deadline.promise]).finally(() => {
     clearTimeout(timer)
-    // An immediate that has not run yet keeps the answer in memory. A busy process may read many other answers before
-    // the immediate runs.
+    // Cancel the immediate too. Until it runs, it keeps the answer in memory, and a busy process may read many other
+    // answers before that.
     clearImmediate(immediate)
   })
 }
@@ -317,7 +317,7 @@ function isTimeout(error: unknown): boolean {
   return isDeadline || /^(UND_ERR_(CONNECT|HEADERS|BODY)_TIMEOUT|ETIMEDOUT)$/.test(codeOf(error))
 }
 
-/** Recognizes the error codes that OpenSSL and Node use for a certificate that is not trusted. */
+/** Recognises the error codes that OpenSSL and Node use for a certificate that is not trusted. */
 function isCertificateError(error: unknown): boolean {
   return /CERT|^UNABLE_TO_VERIFY|^INVALID_CA$|^HOSTNAME_MISMATCH$/.test(codeOf(error))
 }

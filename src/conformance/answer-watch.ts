@@ -138,7 +138,7 @@ export function watchAnswers(known: Known) {
     // only from the suite.
     const isForeign = to.hostname.endsWith('.example') || known.otherHosts.includes(to.host)
     if (!isForeign) return
-    // A redirect counts here only if a request to the client has named the host. An answer of the platform can also
+    // A redirect counts here only if a request to the client has named the host. An answer from the platform can also
     // name such a host, for example in its metadata. The checks that order such answers look for the redirect
     // themselves.
     const isNamed = httpExchanges.some(one => isToClient(one) && namesHost(one, to.host))
@@ -201,7 +201,7 @@ function namesHost({ request }: HttpExchange, host: string): boolean {
   return texts.some(text => decodeSafely(text).toLowerCase().includes(host))
 }
 
-/** Returns the end of a sentence about the protection that the cookie had at the login and does not have now. */
+/** Returns the end of a sentence about the protection that the cookie had at the login but does not have now. */
 function lostAttribute(first: ReadCookie, now: ReadCookie): string | undefined {
   const lost = (name: string) => `without ${name}, although the login sets this cookie with ${name}`
   if (first.isHttpOnly && !now.isHttpOnly) return lost('HttpOnly')

@@ -7,7 +7,7 @@ export const usage = `npm run conformance -- --client URL [options]
   --start CMD          a command that starts the client; the command gets the client's settings as environment variables
   --env NAME={VALUE}   one more environment variable for the client: {LOGIN_URL} {API_URL} {CLIENT_ID} {CLIENT_SECRET}
                        {REDIRECT_URI} {CLIENT_URL} {PORT} {RANDOM}; you can repeat this option
-  --wait SECONDS       how long the suite waits for the first answer of the client (60)
+  --wait SECONDS       how long the suite waits for the first answer from the client (60)
 
 The paths of the client. If the client lacks a feature, pass an empty path, such as --create ""
   --login PATH         the path that begins a login (/login)

@@ -20,11 +20,11 @@ export interface Attempt {
   result: Result
   /**
    * True if the client ended during the check. Also true if the client broke a connection or left a request without an
-   * answer, unless the suite itself stood still meanwhile: a missing answer then does not prove a mistake of the
-   * client.
+   * answer, unless the suite itself stood still during this time. In that case, a missing answer does not prove that
+   * the client made a mistake.
    */
   isProvenLost: boolean
-  /** When the process of the client ended, or no longer answered: before the check could begin, or during the check. */
+  /** When the client's process ended or stopped answering: before the check could begin, or during the check. */
   gone?: 'before' | 'during'
   /** The ids of the checks that ran at the same time. */
   beside: Set<string>

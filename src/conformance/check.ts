@@ -37,8 +37,8 @@ export interface Check {
   fix: string
   needs?: Need[]
   /**
-   * True if no other check may run at the same time. The reason is that this check orders a fault before its login
-   * begins, restarts the client, or measures time.
+   * True if no other check may run at the same time, because this check orders a fault before its login begins,
+   * restarts the client, or measures time.
    */
   isAlone?: boolean
   /**

@@ -1,8 +1,8 @@
 // Notices when the client restarts, without sending requests to it.
 //
 // While the suite waits for a restart, it has open connections to the client. When the client stops, the connections
-// close. The suite notices this even if the client already answers again. The suite also notices this if another
-// process keeps the port open during the restart, as in `uvicorn --reload`.
+// close. The suite notices this even if the client already answers again, and even if another process keeps the port
+// open during the restart, as in `uvicorn --reload`.
 //
 // Many servers close a connection that stays idle for some seconds. Other servers end only after every connection has
 // closed. For both reasons, the suite opens a new connection every second, and closes each connection after two

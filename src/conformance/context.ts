@@ -46,7 +46,7 @@ const lateAnswerMs = 4000
 
 /** The fix for a check that could not begin, because its login failed. The check's own fix would not help. */
 const failedLoginFix =
-  'Find out why nobody is signed in after this login. The check needs a signed-in visitor, so it has not tested what its title says. If other logins of this run work, look for data in the client that requests of several visitors share.'
+  'Find out why nobody is signed in after this login. The check needs a signed-in visitor, so it has not tested what its title says. If other logins of this run work, look for data that the client shares between requests from several visitors.'
 
 export type CheckContext = ReturnType<typeof createContext>
 

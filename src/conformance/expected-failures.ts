@@ -25,7 +25,7 @@ export function compareWithExpected(results: Result[], expected: Map<string, str
   }
 }
 
-/** Reads a file of ids, each with a reason. Adds problems of the file to `problems`. */
+/** Reads a file of ids, each with a reason. Adds the problems in the file to `problems`. */
 export function readExpectedFailures(path: string | undefined, problems: string[]): Map<string, string> {
   if (path === undefined) return new Map()
   try {

@@ -47,7 +47,7 @@ async function runAndReport(settings: Settings, picked: Check[]): Promise<number
   if (problems.length > 0) throw new SettingsError(problems)
   const startedAt = new Date()
   const command = [commandName(process.env.npm_lifecycle_event), ...settings.repeat.map(quote)].join(' ')
-  // The client runs in a separate process group, so the signal of the terminal does not reach the client.
+  // The client runs in a separate process group, so a signal from the terminal does not reach the client.
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
   let [progress, roundAt] = [showProgress(picked.length, isTerminal, say), startedAt]

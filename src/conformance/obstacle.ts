@@ -116,7 +116,7 @@ export function shortenWaits(settings: Settings, obstacle: Obstacle | undefined)
   return obstacle?.isUnanswered ? { ...settings, patienceMs: Math.min(settings.patienceMs, 5000) } : settings
 }
 
-/** If the client never answers the callback, checks of these groups can still pass. */
+/** If the client never answers the callback, checks in these groups can still pass. */
 const groupsWithoutCallback = ['starting-a-login', 'raw-requests']
 
 /**
@@ -124,7 +124,7 @@ const groupsWithoutCallback = ['starting-a-login', 'raw-requests']
  * nothing.
  */
 export function mustWait(obstacle: Obstacle, { id, group, needs }: Check): boolean {
-  // Any check of the other groups would wait for an answer to the callback until the check reaches its time limit.
+  // Any check in the other groups would wait for an answer to the callback until the check reaches its time limit.
   if (obstacle.isUnanswered && obstacle.stage === 'login')
     return !groupsWithoutCallback.includes(group) && !obstacle.causes.includes(id)
   // A client whose pages redirect by a script may work in a real browser.

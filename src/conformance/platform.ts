@@ -1,4 +1,4 @@
-// Starts the platform for the client under test, as a sandbox with a laboratory in this process. Makes people, and
+// Starts the platform for the client under test, as a sandbox with a laboratory in this process. Creates people, and
 // records the requests.
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -132,9 +132,9 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     codes: [] as string[],
     /** The values of all HttpOnly cookies that the client has set during the run. */
     cookieValues: new Set<string>(),
-    /** Answers of the client that contained a token or the client secret. Each `reason` is one sentence. */
+    /** The client's answers that contained a token or the client secret. Each `reason` is one sentence. */
     leaks: [] as { reason: string; evidence: string }[],
-    /** The mistakes in the answers of the client to browsers. */
+    /** The mistakes in the client's answers to browsers. */
     answers,
     people: [] as Person[],
     /**

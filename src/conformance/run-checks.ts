@@ -1,4 +1,4 @@
-// Runs the checks. Checks that do not disturb each other run first and in parallel. The other checks then run one by
+// Runs the checks. Checks that do not interfere with each other run first and in parallel. The other checks then run one by
 // one. A check that fails is repeated, in most cases alone.
 import type { Browser as Chromium } from 'playwright-core'
 import { type Attempt, attempt, losingTheClient } from './attempt.ts'
@@ -50,8 +50,8 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
   }
   const tryAlone = (check: Check) => attempt(check, options, { watch, standstills }, true)
   /**
-   * Runs the check alone, and once more if the client ended. The cause may also be a call of an earlier check, if this
-   * call was still open. If the client keeps running the second time, the result says so.
+   * Runs the check alone, and once more if the client ended. The cause may also be a call from an earlier check, if
+   * this call was still open. If the client keeps running the second time, the result says so.
    */
   const tryAloneAndConfirmEnd = async (check: Check): Promise<Attempt> => {
     const first = await tryAlone(check)

@@ -1,4 +1,4 @@
-// Makes a whole run. Starts the platform and, with --start, the client. Runs the checks, and stops both programs.
+// Runs the suite: starts the platform and, with --start, the client, runs the checks, and stops both programs.
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -168,7 +168,7 @@ function askLoginPath(url: string) {
   }
 }
 
-/** The time limit for one answer of the client, in milliseconds. Visitors do not wait longer. */
+/** The time limit for one answer from the client, in milliseconds. Visitors do not wait longer. */
 const longestAnswerMs = 5000
 
 /**

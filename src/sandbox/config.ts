@@ -21,9 +21,9 @@ export const settings = [
     name: 'PORTAL_URL',
     default: 'http://127.0.0.1:PORTAL_PORT',
     about:
-      'The origin under which browsers and clients reach the portal. The portal uses this origin as the issuer of tokens.',
+      'The origin at which browsers and clients reach the portal. The portal uses this origin as the issuer of tokens.',
   },
-  { name: 'API_URL', default: 'http://127.0.0.1:API_PORT', about: 'The origin under which clients reach the API.' },
+  { name: 'API_URL', default: 'http://127.0.0.1:API_PORT', about: 'The origin at which clients reach the API.' },
   {
     name: 'DATABASE_URL',
     default: 'sqlite:data/sandbox.db',
@@ -88,7 +88,7 @@ export interface SandboxConfig {
   portalPort: number
   apiPort: number
   /**
-   * The origins under which browsers and clients reach the portal and the API, without a trailing slash. `portalUrl` is
+   * The origins at which browsers and clients reach the portal and the API, without a trailing slash. `portalUrl` is
    * also the issuer.
    */
   portalUrl: string

@@ -8,7 +8,7 @@ import type { Store } from './store/store.ts'
 import type { KeyRing } from './tokens/key-ring.ts'
 
 /**
- * The origins under which browsers and clients reach the listeners, without a trailing slash. `portalUrl` is also the
+ * The origins at which browsers and clients reach the listeners, without a trailing slash. `portalUrl` is also the
  * issuer.
  */
 export interface Addresses {

@@ -1,4 +1,4 @@
-// Checks every page for assistive technology, on a small screen and with large text.
+// Checks the accessibility of every page, on a small screen and with large text.
 import t from 'tap'
 import { findViolations, ofColours } from '../support/find-violations.ts'
 import { skip } from '../support/launch-chromium.ts'

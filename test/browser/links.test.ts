@@ -17,7 +17,7 @@ t.test(
     elsewhere.linksTo = `${publicUrl}/applications?q=client`
     await page.goto(elsewhere.url)
     front.takeSeen()
-    await page.getByRole('link', { name: 'A link in a mail' }).click()
+    await page.getByRole('link', { name: 'A link in an e-mail' }).click()
     await page.getByRole('link', { name: 'Reference client' }).waitFor()
     t.same(pagesOnly(front.takeSeen()), ['GET /applications?q=client', 'GET /applications?q=client'])
     t.equal(page.url(), elsewhere.linksTo)
@@ -36,7 +36,7 @@ t.test(
     const elsewhere = await startElsewhere(t)
     elsewhere.linksTo = `${publicUrl}/applications/new`
     await page.goto(elsewhere.url)
-    await page.getByRole('link', { name: 'A link in a mail' }).click()
+    await page.getByRole('link', { name: 'A link in an e-mail' }).click()
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
     t.ok(page.url().startsWith(portalUrl))
     t.same(pagesOnly(front.takeSeen()), [

@@ -33,7 +33,7 @@ t.test(
     t.equal(
       await page.getByRole('button', { name: /^Copy/ }).count(),
       0,
-      'without JavaScript there must be no button to copy',
+      'without JavaScript there must be no copy button',
     )
     const secret = await page.locator('dt:text-is("Client secret") + dd code').first().innerText()
     const [download] = await Promise.all([page.waitForEvent('download'), page.getByText('Download as .env').click()])

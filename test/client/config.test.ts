@@ -325,7 +325,7 @@ t.test('CT-08: one error reports all problems with the settings of the client an
 })
 
 t.test(
-  'if a product lists its settings wrongly, the client does not start, and the message names the setting',
+  'if the list of a product’s settings is wrong, the client does not start, and the message names the setting',
   async t => {
     const read = (list: Setting[], name: string, isSecret = false) =>
       readConfig(

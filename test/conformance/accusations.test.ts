@@ -85,7 +85,7 @@ for (const [what, change] of [
   })
 
 t.test(
-  'a client that shows the filled-in form again, with character references and without a word, passes',
+  'a client that shows the filled-in form again, with character references and without an explanation, passes',
   async t => {
     const showForm = (body: string): Answer => {
       const typed = new URLSearchParams(body).get('redirectUris') ?? ''
@@ -433,7 +433,7 @@ t.test(
 )
 
 t.test(
-  'if the application changed after a form was opened, and the client answers the form with a redirect, the finding contains the opened form and the present form',
+  'if the application changed after a form was opened, and the client answers the form with a redirect, the finding contains both POST requests',
   async t => {
     const { 'edit-overtaken-kept': result } = await judge(
       mistakes.find(({ name }) => name === 'overtaken-edit-looks-saved')!.change,
@@ -678,7 +678,7 @@ t.test(
   },
 )
 
-t.test('if a form is sent without a session, a client that answers with its own page about this passes', async t => {
+t.test('if a form arrives without a session, a client that redirects to a page with an explanation passes', async t => {
   const message: Answer = { status: 200, headers: { 'content-type': 'text/html' }, body: '<p>Nothing was created.</p>' }
   const found = await judge(
     {
@@ -699,7 +699,7 @@ t.test('if a form is sent without a session, a client that answers with its own 
 
 for (const [name, from, id] of [
   ['metadata-chooses-hosts', 'the metadata', 'metadata-endpoints-elsewhere'],
-  ['created-id-is-an-address', 'an answer of the API', 'create-id-elsewhere'],
+  ['created-id-is-an-address', 'an answer from the API', 'create-id-elsewhere'],
 ] as const)
   t.test(`a client that redirects to a host named in ${from} fails ${id}, but passes run-own-redirects`, async t => {
     const found = await judge(mistakes.find(one => one.name === name)!.change, id, 'run-own-redirects')
@@ -727,7 +727,7 @@ t.test('run-own-redirects accuses a client only if a request to the client has n
   t.end()
 })
 
-t.test('a form with one redirect URI in each line passes the check `create-several-addresses`', async t => {
+t.test('a form with one redirect URI on each line passes the check `create-several-addresses`', async t => {
   const found = await judge(
     {
       formOf(_visit, body) {

@@ -7,7 +7,7 @@ import t from 'tap'
 import { startClient } from '../../src/conformance/client-process.ts'
 import { findFreePort } from '../support/free-port.ts'
 
-t.test('if restart() is called several times at once, the client is started only once', async t => {
+t.test('if restart() is called several times at the same time, the client is started only once', async t => {
   let starts = 0
   const isAnswering = async () => ++starts > 0
   const client = await startClient('exec sleep 60', process.env, isAnswering)

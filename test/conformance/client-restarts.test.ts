@@ -137,17 +137,17 @@ t.test('the suite keeps opening and closing connections while the client runs, a
   t.ok(client.openConnections() <= 3, `${client.openConnections()} open connections`)
 })
 
-t.test('if the client closes every idle connection at once, this is not a restart', async t => {
+t.test('if the client immediately closes every idle connection, the suite does not report a restart', async t => {
   const client = await startClient(t, socket => socket.end())
   const watch = await client.watch()
   await until(() => watch.isRestarted || client.connections > 6)
   t.notOk(watch.isRestarted)
   await client.stop()
-  await t.resolves(watch.restarted, 'but if the client refuses connections, this is a restart')
+  await t.resolves(watch.restarted, 'but if the client refuses connections, the suite must report a restart')
 })
 
 t.test(
-  'at a name that ends with .localhost, the suite notices a restart, and does not report a restart that did not happen',
+  'if the host name of a client ends with .localhost, the suite notices a restart, and does not report a restart that did not happen',
   async t => {
     const client = await startClient(t, () => undefined, 'app.localhost')
     const watch = await client.watch()

@@ -94,7 +94,7 @@ t.test('if the client exits at its first callback, the exit code is 1', async t 
   t.notMatch(run.output, '\u001b', 'the terminal gets no escape sequence of the client')
 })
 
-t.test('a started client gets the variable with which Python prints at once', async t => {
+t.test('a client that the command starts gets the variable that makes Python print immediately', async t => {
   const source = startsLogins("{ console.error('PYTHONUNBUFFERED=' + process.env.PYTHONUNBUFFERED); process.exit(7) }")
   const { output } = await judge(t, source, '--only', '^login-works$')
   t.match(output, 'PYTHONUNBUFFERED=1')
@@ -165,7 +165,7 @@ t.test('if the client is too slow, the exit code is 2, and the message says so',
 })
 
 t.test(
-  'if the address of the client is https but the client does not support https, the command ends at once, and the message says so',
+  'if the address of the client is https but the client does not support https, the command ends immediately, and the message says so',
   async t => {
     const plain = await serve(t, (_request, response) => response.end('here'))
     const { code, errors } = await conformance(['--client', plain.replace('http:', 'https:')])

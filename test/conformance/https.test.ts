@@ -48,7 +48,7 @@ for (const { name, checks } of httpsMistakes)
   })
 
 t.test(
-  'if the certificate of the client is not trusted, the run ends at once, and the message says what to do',
+  'if the certificate of the client is not trusted, the run ends immediately, and the message says what to do',
   async t => {
     const { code, output } = await judge(t, () => ({}))
     t.equal(code, 2, output)

@@ -1,6 +1,6 @@
 // `npm run conformance:matrix`: judges all small clients, faulty and correct, with all checks, and prints which checks
-// fail for which client. The command fails if a mistake is not found by its checks, or if a correct client fails a
-// check.
+// fail for which client. The command fails if a check does not find a mistake that it must find, or if a correct client
+// fails a check.
 import { parseArgs } from 'node:util'
 import { checks } from '../../src/conformance/checks.ts'
 import { isBlamed, type Result } from '../../src/conformance/result.ts'

@@ -16,7 +16,7 @@ async function hasIpv6(): Promise<boolean> {
   return isListening
 }
 
-t.test('the other website answers at every loopback address, whichever address a name leads to', async t => {
+t.test('the other website answers at every loopback address, whichever address a name resolves to', async t => {
   const site = await startOtherSite('localhost')
   t.teardown(() => site.close())
   const { port, hostname } = new URL(site.url('/'))

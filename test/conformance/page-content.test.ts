@@ -1,4 +1,4 @@
-// Tests the functions with which checks search a page for scripts, addresses, resources of other sites and stack
+// Tests the functions with which checks search a page for scripts, addresses, resources from other sites and stack
 // traces. They must ignore text that only looks like markup.
 import t from 'tap'
 import type { HttpExchange } from '../../src/conformance/browser/browser.ts'

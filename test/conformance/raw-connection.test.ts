@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import t from 'tap'
 import { sendAndReset, sendBytes } from '../../src/conformance/raw-connection.ts'
 
-t.test('raw bytes reach a client at a name that ends with .localhost', async t => {
+t.test('raw bytes reach a client whose host name ends with .localhost', async t => {
   const server = createServer(socket => {
     socket.on('error', () => undefined)
     socket.once('data', () => socket.end('HTTP/1.1 204 No Content\r\n\r\n'))

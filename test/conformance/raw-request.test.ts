@@ -13,7 +13,7 @@ async function listen(t: Test, serve: (socket: Socket) => void): Promise<string>
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 }
 
-t.test('before the suite sends a long body, it waits for the answer of a server that refuses the body', async t => {
+t.test('if a server refuses a long body, the suite receives the refusal, and does not send the body', async t => {
   const url = await listen(t, socket => {
     socket.once('data', () => {
       // A system resets a connection that is closed before all data was read. The answer can then be lost.
@@ -24,7 +24,7 @@ t.test('before the suite sends a long body, it waits for the answer of a server 
   t.match((await sendRaw(url, { method: 'POST', body })).response, { status: 413, body: 'too long' })
 })
 
-t.test('a server that waits for the whole of a long body gets the whole body', async t => {
+t.test('a server that waits for a long body receives the whole body', async t => {
   const url = await listen(t, socket => {
     let received = ''
     socket.setEncoding('latin1').on('data', (chunk: string) => {

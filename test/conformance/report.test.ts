@@ -85,7 +85,7 @@ t.test(
       const once = check(
         'once',
         async () => {
-          if (++tries === 1) throw new Failed('Something was beside it.')
+          if (++tries === 1) throw new Failed('Another check was running.')
           t.equal(running, 0, 'while the check is repeated, no other check must run')
         },
         { isAlone },
@@ -210,16 +210,16 @@ t.test('if a reason is long, the summary shows only its beginning', async t => {
 })
 
 t.test('every report names known failures, and does not count them as failures', async t => {
-  const expected = new Map([['b', 'fixed with the next release']])
+  const expected = new Map([['b', 'fixed in the next release']])
   const outcome = compareWithExpected(results, expected, ['a', 'b'])
   const known: Report = { ...report, expected, outcome, exitCode: 3 }
-  t.match(summarize(known), 'b: Seen <i>this</i>\\x00. Known: fixed with the next release')
+  t.match(summarize(known), 'b: Seen <i>this</i>\\x00. Known: fixed in the next release')
   t.match(summarize(known), /1 passed, 0 failed, 1 warned, 1 not applicable, 1 undecided\n$/)
   t.match(toHtml(known), '1 passed, 0 failed, 1 warned, 1 not applicable, 1 undecided')
   t.notMatch(toHtml(known), '<article class="failed"')
-  t.match(toHtml(known), 'Known: fixed with the next release')
+  t.match(toHtml(known), 'Known: fixed in the next release')
   t.match(toJunit(known), 'tests="5" failures="0" errors="1" skipped="2"')
-  t.match(toJunit(known), /<skipped message="known failure: .*fixed with the next release"/)
+  t.match(toJunit(known), /<skipped message="known failure: .*fixed in the next release"/)
   const { counts, exitCode, checks } = JSON.parse(toJson(known))
   t.same([counts['known failure'], counts.failed, exitCode], [1, undefined, 3])
   t.match(checks[1], { verdict: 'failed', standing: 'known failure' })
@@ -259,7 +259,7 @@ t.test('the JUnit report shows an undecided check as an error, and the HTML repo
 })
 
 t.test(
-  'the report begins with the failures that must be fixed first, and describes equal failures only once',
+  'the report begins with the failures that must be fixed first, and describes identical failures only once',
   async t => {
     const failed = (id: string, more: Partial<Result> = {}): Result => ({ ...results[1]!, id, ...more })
     const told = describeFailures({

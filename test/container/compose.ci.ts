@@ -186,7 +186,7 @@ t.test(
     await setup.up()
     const { publicUrl, person } = await readSecrets(setup)
     t.equal(publicUrl, `https://client.localhost:${HTTPS_PORT}`)
-    // The proxy makes its own certification authority, which the browser does not trust.
+    // The proxy makes its own certificate authority, which the browser does not trust.
     const { page, context } = await openPage(t, { ignoreHTTPSErrors: true })
 
     const balanced = () =>

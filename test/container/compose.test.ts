@@ -163,7 +163,7 @@ for (const [name, setup] of Object.entries(setups)) {
         secrets.map(([volume, folder]) => [volume, folder]),
         [[`${service}-secrets`, `/secrets/${service}`]],
       )
-      // Only the proxy may write to its volume, because it stores its own certification authority there.
+      // Only the proxy may write to its volume, because it stores its own certificate authority there.
       if (service !== 'proxy') t.equal(secrets[0]?.[2], 'ro', service)
     }
     t.same(setup.services['make-secrets']?.network_mode, 'none')

@@ -87,7 +87,7 @@ for (const target of ['client', 'sandbox'] as const) {
       ])
         t.notOk(statSync(join(root, path), { throwIfNoEntry: false }), path)
       const bytes = files.reduce((sum, path) => sum + statSync(join(root, 'app', path)).size, 0)
-      // The largest sizes, as docs/container.md promises.
+      // The maximum sizes that docs/container.md promises.
       const promised = target === 'client' ? 5_000_000 : 10_000_000
       t.ok(bytes < promised, `all files together have ${bytes} bytes, and must have less than ${promised}`)
     },

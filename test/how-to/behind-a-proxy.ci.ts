@@ -1,4 +1,5 @@
-// docs/how-to/behind-a-proxy.md: conformance judges two replicas of the client behind each proxy of the document.
+// Tests docs/how-to/behind-a-proxy.md: the conformance suite judges two replicas of the client behind each proxy in the
+// document.
 import { execFile, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { get } from 'node:https'

@@ -1,4 +1,4 @@
-// Tests two clients with the same faults, on one sandbox: the reference client and a client of forty lines.
+// Tests how two clients on one sandbox react to the same faults: the reference client and a client of forty lines.
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { findFreePort } from '../support/free-port.ts'
@@ -28,7 +28,7 @@ async function startFortyLines(t: Test, { lab, portalUrl, apiUrl }: Both): Promi
   return settings
 }
 
-/** The status, and a part of the page. */
+/** The status, and part of the page. */
 type Seen = [status: number, text: string]
 
 const broken = 'This page cannot be loaded right now'
@@ -63,7 +63,7 @@ t.test(
     const { lab } = both
     const forty = await startFortyLines(t, both)
 
-    /** Plays a whole login during which the fault happens. */
+    /** Performs a whole login during which the fault happens. */
     async function meet(fault: string, clientId: string, url: string) {
       await lab.order(fault, { clientId })
       const browser = new HttpBrowser()

@@ -53,7 +53,7 @@ t.test(
         ['api', 200, undefined],
       ],
     )
-    t.match(requests[1]!.request.body, { code: fields.code }, 'tests see values as they were sent')
+    t.match(requests[1]!.request.body, { code: fields.code }, 'tests must see values unchanged')
   },
 )
 

@@ -6,8 +6,8 @@ import { findSharedServer } from './shared-servers.ts'
 import type { Teardown } from './teardown.ts'
 
 /**
- * All tests of a process or of the whole run share one browser of each kind, because the start of a browser takes
- * longer than a test.
+ * All tests of a process or of the whole run share one browser of each kind, because starting a browser takes longer
+ * than a test.
  */
 const shared: { [what in 'chromium' | 'shell']?: Promise<Browser> } = {}
 

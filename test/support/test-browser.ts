@@ -102,8 +102,8 @@ export class TestBrowser {
   }
 
   /**
-   * Returns another browser, such as the browser of a thief, with a copy of the cookies. By default, the other browser
-   * calls the same server.
+   * Returns another browser, such as a thief's browser, with a copy of the cookies. By default, the other browser calls
+   * the same server.
    */
   copy(server = this.server): TestBrowser {
     const copy = new TestBrowser(server, this.#origin, this.#clock)

@@ -1,4 +1,4 @@
-// Adds a “Copy” button to each text that visitors copy, such as an id or a secret. Without this script, a visitor can
+// Adds a “Copy” button to everything that visitors copy, such as an id or a secret. Without this script, a visitor can
 // select a whole id with one click.
 const status = document.createElement('p')
 status.className = 'unseen'

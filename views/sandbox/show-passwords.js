@@ -1,5 +1,5 @@
 // Adds a button to each password field. The button shows and hides the password. Before the form is sent, the script
-// hides the password, so that the browser does not store it like an ordinary text.
+// hides the password, so that the browser does not store it as ordinary text.
 for (const input of document.querySelectorAll('input[type="password"]')) {
   const button = document.createElement('button')
   button.type = 'button'

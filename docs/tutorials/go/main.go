@@ -201,7 +201,7 @@ type sealed struct {
 	EndsAt time.Time
 }
 
-// seal encrypts a value for one cookie. unseal accepts the text only in this cookie, and only during its lifetime.
+// seal encrypts a value for one cookie. unseal accepts the result only in this cookie, and only during its lifetime.
 func seal(name string, value any, lifetime time.Duration) string {
 	content, _ := json.Marshal(value)
 	text, _ := json.Marshal(sealed{content, time.Now().Add(lifetime)})
@@ -210,7 +210,7 @@ func seal(name string, value any, lifetime time.Duration) string {
 	return base64.RawURLEncoding.EncodeToString(sealer.Seal(nonce, nonce, text, []byte(name)))
 }
 
-// unseal reads a sealed value. It returns false if somebody else made this text, or if its lifetime is over.
+// unseal reads a sealed value. It returns false if somebody else made this string, or if its lifetime is over.
 func unseal(name, text string, value any) bool {
 	content, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(content) < sealer.NonceSize() {
@@ -275,7 +275,7 @@ type session struct {
 	AccessToken  string
 	EndsAt       time.Time
 	RefreshToken string
-	// A renewal does not extend the lifetime of the refresh cookie. Otherwise a stolen copy could be used without end.
+	// A renewal does not extend the lifetime of the refresh cookie. Otherwise a stolen copy could be used forever.
 	RefreshEndsAt time.Time
 }
 
@@ -345,7 +345,7 @@ func readTokens(token *oauth2.Token) (*session, error) {
 
 // ---- Signing in -------------------------------------------------------------------------------------------------------
 
-// randomText returns a text with 256 random bits.
+// randomText returns a string with 256 random bits.
 func randomText() string {
 	value := make([]byte, 32)
 	if _, err := rand.Read(value); err != nil {

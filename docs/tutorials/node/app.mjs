@@ -120,7 +120,7 @@ const key = createHash('sha256').update(SESSION_KEY).digest()
 const maxSeconds = 400 * 24 * 60 * 60
 const flags = { path: '/', secure: true, httpOnly: true }
 
-/** Encrypts the value for one cookie. `unseal` accepts the text only in this cookie, and only during its lifetime. */
+/** Encrypts the value for one cookie. `unseal` accepts the result only in this cookie, and only during its lifetime. */
 async function seal(name, value, seconds) {
   return await new EncryptJWT(value)
     .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
@@ -129,7 +129,7 @@ async function seal(name, value, seconds) {
     .encrypt(key)
 }
 
-/** Returns the sealed value. Returns undefined if we did not seal this text, or if it has expired. */
+/** Returns the sealed value. Returns undefined if we did not seal this string, or if it has expired. */
 async function unseal(name, text) {
   try {
     const { payload } = await jwtDecrypt(text ?? '', key, { audience: name, keyManagementAlgorithms: ['dir'] })
@@ -165,7 +165,7 @@ async function keepSession(reply, { accessToken, endsAt, refreshToken, refreshEn
   const session = await seal(sessionCookie, { accessToken, endsAt, sessionId }, seconds)
   reply.setCookie(sessionCookie, session, { ...flags, sameSite: 'strict', maxAge: seconds })
   if (!refreshToken) return
-  // A renewal does not extend the lifetime of this cookie. Otherwise a stolen copy could be used without end.
+  // A renewal does not extend the lifetime of this cookie. Otherwise a stolen copy could be used forever.
   const secondsLeft = Math.round((refreshEndsAt - Date.now()) / 1000)
   const refresh = await seal(refreshCookie, { refreshToken, refreshEndsAt, sessionId }, secondsLeft)
   reply.setCookie(refreshCookie, refresh, { ...flags, sameSite: 'strict', maxAge: secondsLeft })

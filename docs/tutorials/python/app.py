@@ -172,9 +172,9 @@ def seal(value):
 
 
 def unseal(text, seconds=None):
-    """Returns the sealed value. Returns an empty object if somebody else made this text, or if it is too old."""
+    """Returns the sealed value. Returns an empty object if somebody else made this string, or if it is too old."""
     try:
-        # Python ignores characters after the padding. A text with such characters is not ours.
+        # Python ignores characters after the padding. We never make a string with such characters.
         if base64.urlsafe_b64encode(base64.urlsafe_b64decode(text)).decode() != text:
             return {}
         return json.loads(fernet.decrypt(text.encode(), ttl=seconds))
@@ -199,7 +199,7 @@ def keep_session(response, tokens):
     session_part = {name: tokens[name] for name in ["access_token", "ends_at", "session_id"]}
     response.set_cookie(SESSION, seal(session_part), max_age=round(tokens["ends_at"] - time.time()), **flags)
     if tokens["refresh_token"]:
-        # A renewal does not extend the lifetime of this cookie. Otherwise a stolen copy could be used without end.
+        # A renewal does not extend the lifetime of this cookie. Otherwise a stolen copy could be used forever.
         refresh_part = {name: tokens[name] for name in ["refresh_token", "refresh_ends_at", "session_id"]}
         seconds_left = round(tokens["refresh_ends_at"] - time.time())
         response.set_cookie(REFRESH, seal(refresh_part), max_age=seconds_left, **flags)

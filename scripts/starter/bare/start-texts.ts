@@ -9,7 +9,7 @@ export const startTexts = {
   welcomeWithoutName: 'Welcome',
   /** The link to the site's home. */
   goHome: 'Continue',
-  homeText: 'The next page asks the API of the platform how many applications you have.',
+  homeText: 'The next page asks the platform’s API how many applications you have.',
   signIn: 'Sign in',
 }
 

@@ -79,7 +79,7 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
 
   /**
    * Updates the application that this request has just read. If somebody has changed the application since then, the
-   * client does not read it once more (DO-14).
+   * client does not read it again (DO-14).
    */
   async function updateOnce(request: FastifyRequest, fields: FormFields): Promise<void> {
     try {

@@ -39,7 +39,7 @@ export const newSecret: FastifyPluginAsync<ApplicationsOptions> = async (app, { 
   )
 }
 
-/** Returns a text that changes when the API creates a secret. The text is empty if the API returns no times. */
+/** Returns a string that changes when the API creates a secret. The string is empty if the API returns no times. */
 function describeSecrets(times: Date[] = []): string {
   return times.map(time => time.toISOString()).join(' ')
 }

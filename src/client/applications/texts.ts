@@ -76,14 +76,14 @@ export const applicationsTexts = {
     nextSteps: {
       title: 'Settings and first call, for developers',
       settings: 'Settings for your client',
-      settingsText: 'Save these settings in a file with the name .env, and fill in the client secret.',
+      settingsText: 'Save these settings in a file named .env, and fill in the client secret.',
       curl: 'A call to the application API',
       curlText: 'First put an access token into the variable TOKEN.',
       guide: 'Read about all calls to the application API',
     },
     remove: {
       title: 'Remove',
-      text: 'After the removal, nobody can use the application any more.',
+      text: 'After you remove the application, nobody can use it any more.',
       link: 'Remove application…',
     },
   },
@@ -191,7 +191,7 @@ export const applicationsTexts = {
     },
     problems: {
       tooLong: (label: string, most: number, length: number) =>
-        `Shorten “${label}” to ${format(most)} characters. It has ${format(length)} now.`,
+        `Shorten “${label}” to ${format(most)} characters. It now has ${format(length)}.`,
       nul: (label: string) => `Remove the invisible NUL character from “${label}”.`,
       webUrl: (label: string) => `Enter an address for “${label}” that begins with https:// or http://.`,
       notARedirectUri: 'Choose a default redirect URI that is one of the redirect URIs.',
@@ -278,7 +278,7 @@ export const applicationsTexts = {
   },
 
   /**
-   * If the application is this site itself, the visitor confirms a new secret or the removal: the visitor types the
+   * If the application is this site itself, the visitor must confirm a new secret or the removal by typing the
    * application's name into this field.
    */
   confirmation: {

@@ -10,8 +10,8 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     /**
-     * The time limit of this route in milliseconds. It includes the time in which the body arrives, and all calls to
-     * the portal and the API. Raise this limit for uploads, for example.
+     * The time limit of this route in milliseconds. It includes the time that the body takes to arrive, and all calls
+     * to the portal and the API. Raise this limit for uploads, for example.
      */
     deadlineMs?: number
   }

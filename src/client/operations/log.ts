@@ -1,4 +1,4 @@
-// Writes log lines to the standard output, as JSON or as readable lines for development. Writing never blocks.
+// Writes log lines to standard output, as JSON or as readable lines for development. Writing never blocks.
 import { setTimeout as wait } from 'node:timers/promises'
 import { type DestinationStream, type Logger, pino } from 'pino'
 
@@ -7,7 +7,7 @@ const lastLinesMs = 500
 
 type Log = {
   logger: Logger
-  /** Resolves when all lines are written, but at the latest after half a second. */
+  /** Resolves when all lines are written, or after half a second at the latest. */
   flush: () => Promise<void>
 }
 

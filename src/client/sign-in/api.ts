@@ -63,7 +63,7 @@ export interface Api {
 
 type ApiOptions = {
   upstream: Upstream
-  /** The address at which this server reaches the API, without a slash at the end. */
+  /** The address at which this server reaches the API, without a trailing slash. */
   apiUrl: string
   context: RequestContext
   /** Compiles a JSON Schema. */

@@ -56,7 +56,7 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
       const { refreshToken } = tokens
       if (!refreshToken) throw new LoginError('no_refresh_token')
       if (!onConnected)
-        throw new Error('A route calls connect, but onConnected is missing in the options of buildServer.')
+        throw new Error('A route calls connect, but onConnected is missing from the options of buildServer.')
       await onConnected({ userId, ...withExpiry({ ...tokens, refreshToken }) }, request)
     } catch (error) {
       await revokeToken(callContext(request), tokens.refreshToken ?? tokens.accessToken)

@@ -36,12 +36,12 @@ export function createProductHooks({ afterSignIn, beforeSignOut, loadSessionData
 }
 
 /**
- * Runs a hook, and waits at most three seconds for its end. So most of the request's time is left for the handler that
- * runs after the hook. Errors are logged, not thrown.
+ * Runs a hook, and waits at most three seconds for it to finish. So most of the request's time is left for the handler
+ * that runs after the hook. Errors are logged, not thrown.
  */
 async function runHook<T>(request: FastifyRequest, hook: () => Promise<T>): Promise<T | undefined> {
   const timeout = Promise.withResolvers<never>()
-  const timer = setTimeout(() => timeout.reject(new Error('The hook did not end within three seconds.')), maxHookMs)
+  const timer = setTimeout(() => timeout.reject(new Error('The hook did not finish within three seconds.')), maxHookMs)
   try {
     return await Promise.race([hook(), timeout.promise])
   } catch (error) {

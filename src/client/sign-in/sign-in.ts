@@ -54,14 +54,14 @@ export type SignIn = {
   /** Returns the address of the portal's own sign-out page. Returns undefined if the portal has no such page. */
   findPortalSignOut: (request: FastifyRequest) => Promise<string | undefined>
   /**
-   * Returns a link for error pages, with which the visitor can sign in again. Returns undefined if the browser sent no
+   * Returns a link that lets the visitor sign in again, for error pages. Returns undefined if the browser sent no
    * session cookie.
    */
   signInAgainLink: (request: FastifyRequest, texts: Texts, returnTo?: string) => NextStep | undefined
 
   /**
-   * Begins a login whose tokens go to `onConnected` and not into a cookie. The product uses these tokens for jobs that
-   * run while the visitor is away. Call `connect` in the handler of a POST route in the signed-in scope, and return its
+   * Begins a login whose tokens go to `onConnected`, not into a cookie. The product uses these tokens for jobs that run
+   * while the visitor is away. Call `connect` in the handler of a POST route in the signed-in scope, and return its
    * result. After the login, the browser opens `returnTo`.
    */
   connect: (request: FastifyRequest, reply: FastifyReply, options: { returnTo: string }) => Promise<unknown>
@@ -83,7 +83,7 @@ export type SignIn = {
 export type SignInOptions = {
   registration: Registration
   portalUpstream: Upstream
-  /** The address at which this server reaches the application API, without a slash at the end. */
+  /** The address at which this server reaches the application API, without a trailing slash. */
   apiUrl: string
   apiUpstream: Upstream
   sealer: Sealer
@@ -105,9 +105,9 @@ export type SignInOptions = {
    */
   afterSignIn?: ((visitor: Visitor, request: FastifyRequest) => Promise<void>) | undefined
   /**
-   * Called before each sign-out. The client revokes the visitor's tokens at the same time, so the API may refuse the
-   * calls of this function. `visitor` is undefined if the session has already ended. If this function throws an error,
-   * the client logs it, and the sign-out continues.
+   * Called before each sign-out. The client revokes the visitor's tokens at the same time, so the API may refuse calls
+   * that this function makes. `visitor` is undefined if the session has already ended. If this function throws an
+   * error, the client logs it, and the sign-out continues.
    */
   beforeSignOut?: ((visitor: Visitor | undefined, request: FastifyRequest) => Promise<void>) | undefined
   /**

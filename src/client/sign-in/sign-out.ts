@@ -38,7 +38,7 @@ export function createSignOut({ portal, sealer, loginCookies, sessions, runSignO
     return reply.redirect('/', 303)
   }
 
-  /** Never throws an error, because the visitor must be able to sign out even if the portal fails. */
+  /** Never throws, because the visitor must be able to sign out even if the portal fails. */
   async function revokeTokens(request: FastifyRequest, session: Session | undefined): Promise<void> {
     const refreshTokens = unsealRefreshTokens(sealer, request.cookies)
     const tokens = refreshTokens.map(({ value }) => value)

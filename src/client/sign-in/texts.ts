@@ -53,7 +53,7 @@ export const signInTexts = {
     invalid_grant:
       'The login portal no longer accepts this sign-in, because it has already been used or took too long. Sign in again.',
     other_user:
-      'You are signed in at the login portal with a different account than on this site, so nothing was connected. Sign out at the portal, then try again.',
+      'You are signed in at the login portal with a different account from the one on this site, so nothing was connected. Sign out at the portal, then try again.',
     user_unknown:
       'The login portal does not say who you are, so this site cannot connect your account. Tell the operator of this site.',
     no_refresh_token:
@@ -69,7 +69,7 @@ export const signInTexts = {
     forbidden: 'You are not allowed to do this.',
     notFound: 'This does not exist, or it is not yours.',
     conflict:
-      'This conflicts with the stored data. Somebody else may have changed the data in the meantime, or the thing that you want to create may already exist. Open the page again, then try again.',
+      'This conflicts with the stored data. Somebody else may have changed the data in the meantime, or what you want to create may already exist. Open the page again, then try again.',
     changed: 'Somebody else has changed this in the meantime. Open the page again, then try again.',
     /** `reason` is the API's own sentence. */
     refused: (reason: string) => `The application API did not accept this. ${reason}`,

@@ -72,14 +72,14 @@ export type FormToken = {
   sessionOwner: string
   /**
    * True if `sessionOwner` is a random id of one login, because the access token contains no user id. After the next
-   * login, the client cannot recognize this visitor.
+   * login, the client cannot recognise this visitor.
    */
   isOwnerRandom?: boolean
   shownAt: number
   /**
    * What the client knew about the API's data when the client made this token, such as the time at the API. The work of
-   * the form can compare this text with the API's data, to find out whether the form has already acted. The form's
-   * `data` returns this text.
+   * the form can compare this text with the API's data, to find out whether an earlier submission has already taken
+   * effect. The form's `data` returns this text.
    */
   seen?: string | undefined
   /** True if the form was sent before, and the client does not know whether the API has carried out the call. */
@@ -90,9 +90,9 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown
 type SubmitHandler = (request: FastifyRequest, reply: FastifyReply, submission: Submission) => Promise<unknown>
 
 /**
- * Throw this error in `submit` if the same form may have acted before. This happens if a visitor goes back in the
- * browser, changes the form and sends it again. The client then shows the form again with the sent values and a new
- * token, so that the next submission does the work.
+ * Throw this error in `submit` if an earlier submission of the same form may have taken effect. This happens if a
+ * visitor goes back in the browser, changes the form and sends it again. The client then shows the form again with the
+ * sent values and a new token, so that the next submission does the work.
  */
 export class FormUsed extends PublicError {
   constructor(sentence: Sentence) {
@@ -240,7 +240,7 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
         if (Object.keys(fields).length === 0)
           return reply.message({ title: texts.sessionEnded, message: texts.nothingDone, nextStep })
         // A draft belongs to the visitor to whom the form was shown. If the token is not valid, this visitor is
-        // unknown. If the owner is a random id, the client cannot recognize the visitor after the login.
+        // unknown. If the owner is a random id, the client cannot recognise the visitor after the login.
         const { sessionOwner, isOwnerRandom } = unsealToken(formToken) ?? {}
         const path = form.pathOf(request)
         const hasOwner = sessionOwner !== undefined && !isOwnerRandom

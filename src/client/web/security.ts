@@ -82,7 +82,7 @@ const maxPathLength = 200
  * Returns undefined if the value could lead to another site.
  *
  * The first check allows only some characters, because browsers drop tabs and treat backslashes as slashes. The second
- * check compares the origin that the standard URL parser finds.
+ * check parses the value as a browser does, and refuses it if the result has another origin.
  */
 export function localPath(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
@@ -91,6 +91,6 @@ export function localPath(value: unknown): string | undefined {
   const url = URL.parse(value, base)
   if (!url || url.origin !== base || url.pathname.startsWith('//')) return undefined
   const path = url.pathname + url.search
-  // The length is checked last, because the parser percent-encodes some characters.
+  // The length is checked last, because the parser percent-encodes some characters, which makes the path longer.
   return path.length <= maxPathLength ? path : undefined
 }

@@ -11,7 +11,7 @@ export const webTexts = {
     signedInAs: (name: string) => `Signed in as ${name}`,
     signOut: 'Sign out',
     signedInUntil: (time: string) => `You are signed in until ${time}.`,
-    cookie: 'Your sign-in is kept in an encrypted cookie of this browser.',
+    cookie: 'Your sign-in is kept in an encrypted cookie in this browser.',
   },
   /**
    * The age of something that is less than a minute old. This text also appears within a sentence: “Created just now”.
@@ -83,7 +83,7 @@ export const webTexts = {
       414: 'There is no page at this address, because the address is too long.',
       415: 'This content type is not accepted here.',
       429: 'There were too many requests. Wait a moment, then try again.',
-      431: 'Your browser sends too many cookies to this site. Delete the cookies of this site, then open it again.',
+      431: 'Your browser sends too many cookies to this site. Delete this site’s cookies, then open it again.',
       503: 'This site is too busy right now. Try again soon.',
     } as Record<number, string>,
     otherStatus: 'The request was not accepted.',

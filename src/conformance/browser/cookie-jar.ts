@@ -65,7 +65,7 @@ export class CookieJar {
     this.#cookies = this.#cookies.filter(cookie => !gone.has(cookie))
   }
 
-  /** Deletes the cookies of a site and its subdomains, as `Clear-Site-Data: "cookies"` demands. */
+  /** Deletes the cookies of a site and its subdomains, as `Clear-Site-Data: "cookies"` requires. */
   clearSite({ hostname }: URL): void {
     const site = registrableDomain(hostname)
     this.#cookies = this.#cookies.filter(({ domain }) => registrableDomain(domain) !== site)

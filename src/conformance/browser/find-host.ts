@@ -17,7 +17,7 @@ export const findHost: LookupFunction = (host, options, done) => {
     else done(null, first.address, first.family)
   }
   const remembered = known.get(name)
-  // Callers expect that a lookup calls back asynchronously.
+  // Callers expect a lookup to call back asynchronously.
   if (remembered) return void process.nextTick(answer, remembered)
   lookup(name, { all: true }, (error, found) => {
     if (error) return done(error, [])

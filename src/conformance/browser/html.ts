@@ -67,7 +67,7 @@ export function rawTextOf(element: Element): string {
 }
 
 /**
- * Returns every text below the node, in the order of the page, without the texts in elements for which `isLeftOut` is
+ * Returns all text below the node, in the order of the page, without the text in elements for which `isLeftOut` is
  * true.
  */
 export function textsIn(node: Node, isLeftOut: (element: Element) => boolean, { withComments = false } = {}): string[] {

@@ -1,4 +1,4 @@
-// Makes the Referer header of a request, as the Referrer-Policy demands (W3C Referrer Policy, 8.3 and 8.4).
+// Makes the Referer header of a request, as the Referrer-Policy requires (W3C Referrer Policy, 8.3 and 8.4).
 import { isTrustworthy } from './site.ts'
 
 const policies = [

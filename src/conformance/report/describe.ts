@@ -9,7 +9,7 @@ import { hide, hideCookies, hideSetCookie } from './hide.ts'
 /** Request headers that the evidence shows, because findings can depend on these headers. */
 const telling = ['origin', 'referer', 'content-type']
 const longestText = 300
-/** The maximum number of cookies that the evidence shows, because nobody reads more of a long list. */
+/** The maximum number of cookies that the evidence shows, because nobody reads a longer list. */
 const mostCookies = 6
 
 /** Describes a request of the browser to the client or the portal. */

@@ -24,7 +24,7 @@ export interface Report {
 }
 
 /**
- * How a result counts. Usually this is the verdict. There are these exceptions:
+ * How a result counts. Usually this is the verdict. These are the exceptions:
  *
  * - `known failure`: a listed check failed.
  * - `no longer fails`: a listed check passed.

@@ -163,7 +163,7 @@ The rules are at the end of this list.
 ${tables.join('\n')}
 ## Rules
 
-[The platform](reference/platform.md) explains the rules. Texts of RFCs and of OWASP ASVS 5.0 are quoted exactly.
+[The platform](reference/platform.md) explains the rules. Quotations from RFCs and OWASP ASVS 5.0 are exact.
 
 | Id | | Rule | Origin |
 |---|---|---|---|

@@ -190,7 +190,7 @@ export const callback = {
     'The client refuses a callback that belongs to no login of this browser, and keeps the session.',
   ),
   'CL-13': decision(
-    'After a callback with an error, the client shows a page and makes no exchange. The page does not show long texts from the address.',
+    'After a callback with an error, the client shows a page and makes no exchange. The page does not show long text from the address.',
   ),
   // Only a SHOULD: RFC 6749, 4.1.2 says "The client should avoid making assumptions about code value sizes".
   'CL-16': should(
@@ -315,7 +315,7 @@ export const exchange = {
     'If the state in the token response is not the state of the login, the login fails and the client drops the tokens.',
   ),
   'CL-18': decision(
-    'Before the client starts a session, it checks that access_token in the token response is a non-empty text that a header can contain.',
+    'Before the client starts a session, it checks that access_token in the token response is a non-empty string that a header can contain.',
   ),
   'token-type-understood': rfc(
     6749,
@@ -395,7 +395,7 @@ export const cookies = {
   'session-unguessable': decision(
     'Nobody can guess the value of a session cookie. OWASP ASVS 5.0, V7.2.3, recommends 128 random bits.',
   ),
-  'CK-06': decision('The client accepts a sealed value only for the purpose for which the client sealed this value.'),
+  'CK-06': decision('The client accepts a sealed value only for the purpose for which it sealed this value.'),
   'CK-07': decision(
     'The client itself checks whether a session has expired. The client does not rely on the Max-Age of the cookie.',
   ),
@@ -484,7 +484,7 @@ export const renewal = {
   ),
   'way-out-after-failed-renewal': should(
     decision(
-      'If a renewal fails for a while, the visitor can sign in again or sign out: the error page offers one of them, and the login path leads to the portal.',
+      'If renewals fail for a while, the visitor can sign in again or sign out: the error page offers one of them, and the login path leads to the portal.',
     ),
   ),
   'way-out-after-refusal': should(
@@ -657,7 +657,7 @@ export const pages = {
   ),
   nosniff: asvs(
     '3.4.4',
-    'Every answer has `X-Content-Type-Options: nosniff`, including files, redirects and answers of the HTTP parser.',
+    'Every answer has `X-Content-Type-Options: nosniff`, including files, redirects and answers from the HTTP parser.',
     "all HTTP responses contain an 'X-Content-Type-Options: nosniff' header field.",
   ),
   'parser-nosniff': advice(
@@ -693,11 +693,11 @@ export const pages = {
   ),
   'PG-19': decision('The client allows no other origin to read its pages (CORS).'),
   'PG-20': decision(
-    'Error pages show no stack, file path, internal address or token, and no error message from an answer of the platform. There is one exception: if the API refuses a form with 400, 403, 404, 409 or 422, the answer to this form may show the message of the API.',
+    "Error pages show no stack, file path, internal address or token, and no error message that came from the platform. There is one exception: if the API refuses a form with 400, 403, 404, 409 or 422, the answer to this form may show the API's message.",
   ),
   'generic-errors': asvs(
     '16.5.1',
-    'Error pages contain only general texts. They show no message of a library, and no error code from the portal.',
+    'Error pages contain only general messages. They show no message from a library, and no error code from the portal.',
     'a generic message is returned to the consumer when an unexpected or security-sensitive error occurs',
   ),
   'PG-21': asvs(
@@ -708,7 +708,7 @@ export const pages = {
   'PG-22': should(decision('Pages load no script, style or font of a third party.')),
   'versioned-files': should(
     decision(
-      'If browsers may use a style sheet or script for more than a week without asking, its address changes with its content.',
+      'If browsers may use a style sheet or script for more than a week without asking the server, its address changes with its content.',
     ),
   ),
   'bad-request-status': advice(
@@ -755,7 +755,7 @@ export const failures = {
     'Every call to the platform has a deadline, which includes the time for the whole body of the answer.',
   ),
   'UP-04': decision(
-    'The client reads an answer of the platform only up to a limit. If the answer is compressed, the limit applies to the unpacked bytes.',
+    'The client reads an answer from the platform only up to a limit. If the answer is compressed, the limit applies to the unpacked bytes.',
   ),
   'bounded-answers': should(decision('When an answer is larger than the limit, the client closes the connection.')),
   'UP-06': decision(
@@ -779,10 +779,10 @@ export const failures = {
   ),
   'missing-values': should(
     decision(
-      'If a value is missing from an answer of the platform, or has the wrong type, no page shows a word such as `undefined`, `null` or `NaN` in its place.',
+      "If a value is missing from the platform's answer, or has the wrong type, no page shows a word such as `undefined`, `null` or `NaN` in its place.",
     ),
   ),
-  'unknown-members': decision('The client ignores unknown fields in an answer of the API.'),
+  'unknown-members': decision('The client ignores unknown fields in an answer from the API.'),
   'stays-up': decision('The client answers every request with a page and keeps running.'),
 } satisfies Record<string, Rule>
 
@@ -804,5 +804,5 @@ export const log = {
   'SE-04': decision('Addresses, logs and error pages contain no secrets.'),
   'LG-02': decision('When the client logs an error, it leaves out any request or answer that the error contains.'),
   'LG-03': decision('A line break in a request never starts a new line in the log.'),
-  'LG-06': decision('The log contains no session cookies, no names of people, and no texts that people typed.'),
+  'LG-06': decision('The log contains no session cookies, no names of people, and no text that people typed.'),
 } satisfies Record<string, Rule>

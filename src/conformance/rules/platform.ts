@@ -39,7 +39,7 @@ export const portalStart = {
     'A code consists of 30 random letters and digits, and is bound to its client, redirect URI, state and user. The portal stores only the hash of the code.',
   ),
   'AZ-11': decision(
-    "The consent page shows which application asks for access, and for which access it asks. The visitor's decision is valid only once, and only for the request that this page shows.",
+    "The consent page shows which application asks for access, and what access it asks for. The visitor's decision is valid only once, and only for the request that this page shows.",
   ),
   'AZ-12': platform(
     'When a visitor declines, the portal redirects to cancel_url without a code. The sandbox adds error=access_denied and state.',
@@ -65,9 +65,9 @@ export const portalExchange = {
     'The token endpoint accepts POST with a form or a JSON body, and refuses fields in the address.',
   ),
   'TK-02': platform(
-    'Errors of the token endpoint are JSON with error and error_description. invalid_client and invalid_grant have status 401. All other errors about a field of the request have status 400. No answer contains WWW-Authenticate.',
+    'The token endpoint sends errors as JSON with error and error_description. invalid_client and invalid_grant have status 401. All other errors about a field of the request have status 400. No answer contains WWW-Authenticate.',
   ),
-  'TK-03': rfc(6749, '5.1', 'No cache keeps an answer of the token endpoint, not even an error.'),
+  'TK-03': rfc(6749, '5.1', 'No cache keeps an answer from the token endpoint, not even an error.'),
   'TK-04': decision(
     'If a client has sent ten wrong secrets within 15 minutes, the token endpoint answers further wrong secrets with 429.',
   ),
@@ -101,9 +101,9 @@ export const portalExchange = {
     '2',
     'An access token is a signed JWT with iss, sub, aud, iat, exp, jti and type. The access token contains no personal data.',
   ),
-  'TK-15': rfc(9700, '2.6', 'No other origin may read an answer of the token endpoint (CORS).'),
+  'TK-15': rfc(9700, '2.6', 'No other origin may read an answer from the token endpoint (CORS).'),
   'TK-16': decision(
-    'After a crash in the middle of an exchange, either the client has got the tokens, or no usable tokens exist.',
+    'After a crash in the middle of an exchange, either the client has the tokens, or no usable tokens exist.',
   ),
 } satisfies Record<string, Rule>
 
@@ -155,7 +155,7 @@ export const api = {
     'A creation needs name, redirectUris and groupId. Five more text fields are required but may be empty. defaultRedirectUri is optional.',
   ),
   'api-errors': platform(
-    'A refusal of the API is `{"error":{"status","message"}}`. If the status is 422, the message names all wrong fields.',
+    'The API refuses a call with `{"error":{"status","message"}}`. If the status is 422, the message names all wrong fields.',
   ),
   'api-update': platform(
     'A change needs name and redirectUris. If another field is missing, its value stays the same. The group cannot change.',
@@ -189,7 +189,7 @@ export const api = {
     'If the caller is not in the group of an application, the API answers 404 to a read and 403 to a change.',
   ),
   'AP-05': platform(
-    'At the moment when the API writes an application, the API checks that the caller is a member of the group.',
+    'The API checks that the caller is a member of the group at the moment when it writes the application.',
   ),
   'AP-06': decision('The API ignores unknown fields, and fields that only the API itself may set.'),
   'AP-07': decision('The API refuses a value of the wrong type with 422, and never converts it.'),
@@ -215,7 +215,7 @@ export const api = {
     'When several changes arrive at the same time, no change with If-Match is lost. When several secrets are made at the same time, the two latest secrets stay valid.',
   ),
   'AP-17': decision(
-    'The API stores and returns every text exactly as it was sent. The list of redirect URIs is an exception: the API removes repeated addresses, and spaces around an address.',
+    'The API stores and returns every string exactly as it was sent. The list of redirect URIs is an exception: the API removes repeated addresses, and spaces around an address.',
   ),
   'AP-18': decision('When an application is removed, its codes, secrets and tokens become invalid at once.'),
   'AP-19': rfc(9700, '4.15', 'The API chooses the ids of clients, and never uses the id of a user.'),
@@ -241,7 +241,7 @@ export const groups = {
 export const limits = {
   'limit-groups': decision('A user can be a member of at most 20 groups.'),
   'limit-applications': decision(
-    'A group has at most 100 applications. The fields of all applications in a group together have at most 256 KiB as JSON.',
+    'A group has at most 100 applications. The fields of all applications in a group together take up at most 256 KiB as JSON.',
   ),
   'limit-invitations': decision(
     'A group has at most 20 open invitations. In all groups together, a user can invite the same person at most 20 times a day.',

@@ -33,7 +33,7 @@ export const running = {
     'The health checks call no other server and write no line to the log. When a program gets a signal to stop, it first reports that it is not ready.',
   ),
   'CT-06': decision(
-    'A program listens on the host and port in its settings. IPv6 addresses work, too. No answer names the software of the program.',
+    'A program listens on the host and port in its settings. IPv6 addresses work, too. No answer names the server software.',
   ),
   'CT-09': decision('A program serves no source map, and no page contains a path of the code.'),
   'F-26': decision(
@@ -69,7 +69,7 @@ export const faults = {
   'UP-11': rfc(
     6750,
     '2.1',
-    'The client writes a token into the Authorization header only if all characters of this token are allowed in a token.',
+    'The client writes a token into the Authorization header only if RFC 6750 allows all characters of this token.',
   ),
   'F-01': decision(
     'If the portal is down, the visitor gets a page within a second after the callback. This page offers a new login.',
@@ -105,7 +105,7 @@ export const faults = {
     'If an answer is not HTTP, or has too many headers, the client treats the answer as a failure of the platform.',
   ),
   'F-14': decision(
-    'The client does not follow redirects of the platform, and treats a redirect as a failure of the platform.',
+    'The client does not follow redirects from the platform, and treats a redirect as a failure of the platform.',
   ),
   'F-15': decision(
     'If the portal answers the exchange with invalid_grant, the client shows a page that offers a new login.',
@@ -117,11 +117,11 @@ export const faults = {
     'After a 429 or 503 answer from the platform, the visitor immediately gets a page that says when to try again.',
   ),
   'F-18': decision(
-    "After any other error of the platform, the visitor gets a page with status 502. The page shows no part of the platform's answer.",
+    "After any other error from the platform, the visitor gets a page with status 502. The page shows no part of the platform's answer.",
   ),
   'F-19': decision('While the API is down, people can sign in and sign out, and pages that do not need the API work.'),
   'F-20': decision(
-    'The client works if the clock of the portal differs by five minutes, because it counts expires_in from the arrival of the answer.',
+    "The client works even if the portal's clock differs from its own by five minutes, because it counts expires_in from the arrival of the answer.",
   ),
   'F-21': decision('If the clock jumps by a day, each session continues or ends, and causes no error.'),
   'F-22': decision(
@@ -135,9 +135,9 @@ export const faults = {
   'F-28': decision(
     'If a program is killed during a creation, at most one application exists. When the visitor sends the form again, the client finds this application.',
   ),
-  'F-29': decision('An operator can restart or replace replicas one by one at any time, and visitors can continue.'),
+  'F-29': decision('An operator can restart or replace replicas one by one at any time without interrupting visitors.'),
   'F-40': decision(
-    'If a visitor closes a tab during a request, the client carries out either the whole request or nothing.',
+    'If a visitor closes a tab during a request, the client carries out either the whole request or none of it.',
   ),
   'F-41': decision('If a visitor sends a form twice, the client creates only one application.'),
   'F-42': decision(
@@ -147,18 +147,18 @@ export const faults = {
     'After a restart of the portal, a form that the portal sent before the restart is still valid, or the portal shows how to start again.',
   ),
   'F-44': decision(
-    'Whatever format an answer of the API has, the visitor gets a page, which leaves out missing values or explains the problem.',
+    'Whatever format an answer from the API has, the visitor gets a page, which leaves out missing values or explains the problem.',
   ),
 } satisfies Record<string, Rule>
 
 export const load = {
   'DO-01': decision(
-    'A form has at most 32 KiB and a JSON body at most 64 KiB. A program answers longer bodies with 413.',
+    'A form is at most 32 KiB long, and a JSON body at most 64 KiB. A program answers longer bodies with 413.',
   ),
   'DO-02': decision(
     'If the headers or the body of a request arrive too slowly, a program answers with 408 within a deadline.',
   ),
-  'DO-03': decision('The headers of a request have at most 16 KiB. The program answers longer headers with 431.'),
+  'DO-03': decision('The headers of a request are at most 16 KiB long. The program answers longer headers with 431.'),
   'DO-04': decision('A program refuses deeply nested JSON without a crash or a delay.'),
   'DO-05': decision('A program needs only a short time to check a value of a field, whatever the value is.'),
   'DO-06': decision('A program limits the number of open connections, and counts failed sign-ins.'),

@@ -32,9 +32,7 @@ export const portalPages = {
     '4.2.4',
     'Pages of the portal load nothing from other sites. If a visitor follows a link on such a page, the Referer contains no query.',
   ),
-  'PS-12': decision(
-    'The consent page escapes all texts of an application, and does not load the icon of the application.',
-  ),
+  'PS-12': decision("The consent page escapes all text from an application, and does not load the application's icon."),
   'PS-13': decision('An account exists only if a setting or a person created it.'),
   'PS-14': should(
     decision(
@@ -68,7 +66,7 @@ export const store = {
     'While the database is not reachable, the sandbox answers with 503. The sandbox recovers when the database is reachable again.',
   ),
   'F-33': decision(
-    'The sandbox does not start with a damaged database, or with a schema that it does not know. The sandbox never replaces such a database with a new database.',
+    'The sandbox does not start with a damaged database, or with a schema that it does not know. The sandbox never replaces such a database with a new one.',
   ),
   'F-34': decision('After a crash, no application exists without its client or its secret.'),
   'F-35': decision(

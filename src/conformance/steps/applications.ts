@@ -44,7 +44,7 @@ export async function makeApplication(
   return (JSON.parse(body) as { '@id': string })['@id']
 }
 
-/** Returns the client secrets and the app access tokens in this answer of the API. */
+/** Returns the client secrets and the app access tokens in this answer from the API. */
 export function credentialsOf(step: LabStep): { clientSecrets: string[]; tokens: string[] } {
   const { client, clientSecret, tokens } = jsonOf(step)
   const ofClient = (client as { clientSecrets?: unknown } | null | undefined)?.clientSecrets

@@ -108,7 +108,7 @@ export function formAtReplica({ settings }: CheckContext, { form, values }: Open
   return { action: settings.replica + pathname + search, fields: filledFields(form, values) }
 }
 
-/** Returns the fields into which a person types a text. */
+/** Returns the fields into which a person types text. */
 export const textFieldsOf = ({ controls }: Form): Control[] =>
   controls.filter(({ type }) => type === 'text' || type === 'textarea')
 

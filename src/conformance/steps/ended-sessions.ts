@@ -52,7 +52,7 @@ export const signInLinks = ({ settings, url }: CheckContext, { links }: Page): L
 /**
  * Signs in as a visitor does after the client has answered a form: if the answer redirects to the portal, the browser
  * follows the redirect. Otherwise the visitor follows `link`, or opens the login path. The visitor still has a session
- * at the portal. `answer`: opened by this tab, and stopped before the portal.
+ * at the portal. `answer`: the page that this tab opened. The tab has not followed a redirect to the portal.
  */
 export async function signInAfter(context: CheckContext, tab: Browser, answer: Page, link?: Link): Promise<Page> {
   const landed = answer.stoppedAt

@@ -8,7 +8,7 @@ import { expectNoMissingValue } from './missing-values.ts'
 import { oddPauses } from './odd-answers.ts'
 import { showsInside } from './page-content.ts'
 
-/** One call of the client to the platform, and how a check makes this call fail. */
+/** One call from the client to the platform, and how a check makes this call fail. */
 interface Failing {
   /** The beginning of the check ids: `exchange`, `refresh`, `list` or `create`. */
   place: string
@@ -42,8 +42,8 @@ export function failurePages({ place, call, needs, meet }: Failing, failures: st
       id: `${place}-failed-no-stack`,
       title: `The page for ${call === 'the API' ? 'a failed call' : call.replace('the', 'a failed')} shows no stack trace, no file name and no internal address`,
       rule: 'PG-20',
-      why: 'Such details help an attacker to find weaknesses.',
-      fix: 'Answer every error with a fixed text, and write the details into the log.',
+      why: 'Such details help an attacker find weaknesses.',
+      fix: 'Answer every error with a fixed message, and write the details into the log.',
       ...(needs && { needs }),
       async run(context) {
         for (const failure of failures) {

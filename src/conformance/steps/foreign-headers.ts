@@ -1,4 +1,4 @@
-// Headers that an answer of the platform may have, and that the client must not copy into its own answers.
+// Headers that an answer from the platform may have, and that the client must not copy into its own answers.
 import type { HttpExchange } from '../browser/browser.ts'
 import { expect, setCookiesOf } from '../findings.ts'
 
@@ -32,11 +32,11 @@ function passedHeader(exchange: HttpExchange): string | undefined {
   return [...headers].find(([, value]) => value.includes(mark))?.[0]
 }
 
-/** Fails if an answer of the client contains one of the foreign headers. */
+/** Fails if an answer from the client contains one of the foreign headers. */
 export function expectOwnHeaders(trail: HttpExchange[]): void {
   for (const one of trail) {
     const name = passedHeader(one)
-    expect(name === undefined, `The client copied the header ${name} from an answer of the platform.`, one)
+    expect(name === undefined, `The client copied the header ${name} from one of the platform's answers.`, one)
   }
 }
 
@@ -44,5 +44,5 @@ export function expectOwnHeaders(trail: HttpExchange[]): void {
 export const foreignHeadersRule = {
   rule: 'UP-13',
   why: "If the client copies such a header, another server can set a cookie, redirect the page or grant a permission on the client's behalf.",
-  fix: 'Set the headers of every answer yourself. Do not copy headers from answers of the platform, whatever their status is.',
+  fix: "Set the headers of every answer yourself. Do not copy headers from the platform's answers, whatever their status is.",
 } as const

@@ -1,5 +1,5 @@
-// Finds secrets in texts of the client, in every encoding that programs print. Also finds a secret if the text contains
-// only a part of it.
+// Finds secrets in text from the client, in every encoding that programs print. Also finds a secret if the text
+// contains only a part of it.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import { isTokenCall, jsonOf } from '../tokens.ts'
 import { credentialsOf } from './applications.ts'
@@ -102,14 +102,14 @@ export function spellings(value: string): string[] {
   return [...new Set([value, encodeURIComponent(value), ...encoded])].filter(text => text.length >= length)
 }
 
-/** Returns the tokens of a visitor in this answer of the portal. */
+/** Returns a visitor's tokens in this answer from the portal. */
 export function tokenSecrets(step: LabStep): Secret[] {
   if (!isTokenCall(step)) return []
   const { access_token, refresh_token } = jsonOf(step)
   return [...secret('an access token', access_token), ...secret('a refresh token', refresh_token)]
 }
 
-/** Returns the credentials of an application in this answer of the API. */
+/** Returns an application's credentials in this answer from the API. */
 export function credentialSecrets(step: LabStep): Secret[] {
   if (step.kind !== 'api' || step.request.method !== 'POST') return []
   const { clientSecrets, tokens } = credentialsOf(step)

@@ -1,4 +1,4 @@
-// Finds words on a page that a program writes in place of a value that is missing, such as `undefined`.
+// Finds words such as `undefined` on a page. Programs write these words in place of a missing value.
 import type { Page } from '../browser/browser.ts'
 import { isHtml } from '../browser/page.ts'
 import { expect } from '../findings.ts'

@@ -20,7 +20,7 @@ const answer = (what: string, status: number, body: string): OddAnswer => ({
   options: { status, body, type: json },
 })
 
-/** Retry-After can be a number of seconds or a date (RFC 9110, 10.2.3), and some servers send other texts. */
+/** Retry-After can be a number of seconds or a date (RFC 9110, 10.2.3), and some servers send other text. */
 export const oddPauses = ['Wed, 21 Oct 2037 07:28:00 GMT', 'soon', '-5', '1.5', '99999999999999999999']
 
 const pauses: OddAnswer[] = oddPauses.map(retryAfter => ({

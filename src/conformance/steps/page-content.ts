@@ -11,7 +11,7 @@ const addressAttributes = ['href', 'src', 'action', 'formaction', 'data', 'poste
 const loadingElements = ['img', 'script', 'iframe', 'embed', 'source', 'video', 'audio', 'input', 'track', 'object']
 const loadingLinks = ['stylesheet', 'icon', 'preload', 'modulepreload', 'prefetch', 'manifest']
 
-/** Whether the page, or a page that led to it, runs this script, because a text on the page became markup. */
+/** Whether the page, or a page that led to it, runs this script, because text on the page became markup. */
 export function runsScript(answer: Answer, script: string): boolean {
   return withTrail(answer)
     .flatMap(elementsIn)
@@ -57,8 +57,8 @@ export function addressesIn(answer: Answer): string[] {
 }
 
 /**
- * Whether an inserted text ends the script string that contains it, so that the rest of the text becomes code. `quotes`
- * is a part of the inserted text that contains the three kinds of quotation marks in scripts. If a script contains this
+ * Whether inserted text ends the script string that contains it, so that the rest of the text becomes code. `quotes` is
+ * the part of the inserted text with the three kinds of quotation marks that scripts use. If a script contains this
  * part unchanged, one of the marks ends the string.
  */
 export function breaksScript(answer: Answer, quotes: string): boolean {
@@ -162,7 +162,7 @@ export function isErrorPage({ status, headers }: Page): boolean {
   return status >= 400 && /html/i.test(headers.get('content-type') ?? '')
 }
 
-/** Whether the page is the answer of a framework to an uncaught error. Such a page has no link and no explanation. */
+/** Whether the page is a framework's answer to an uncaught error. Such a page has no link and no explanation. */
 export function isBareFailure(page: Page): boolean {
   if (page.status !== 500 || page.links.length > 0 || page.forms.length > 0) return false
   return bareFailures.test(shownText(page).replace(/\s+/g, ' ').trim())

@@ -13,7 +13,7 @@ export interface Odd extends RawBytes {
   isNoHttp?: boolean
 }
 
-/** The answer of the client to an odd request. */
+/** The client's answer to an odd request. */
 export interface AnswerToOdd extends RawAnswer {
   odd: Odd
 }
@@ -42,7 +42,7 @@ export function requestText(
   return `${method} ${target} HTTP/${version}\r\n${lines.join('\r\n')}\r\n\r\n${body}`
 }
 
-/** Milliseconds. The time limit for a normal request while the client handles an unusual request. */
+/** The time limit, in milliseconds, for a normal request while the client handles an unusual one. */
 const longestPlainMs = 5000
 
 /** Fails if the client does not answer a normal request. */

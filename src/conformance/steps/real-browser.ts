@@ -158,7 +158,7 @@ async function fillGroup(field: Locator, { groupId }: Person): Promise<void> {
 
 const wordsToSignOut = /\b(sign|log)[ -]?(out|off)\b/i
 
-/** On at most this number of pages, the suite looks for a control that signs out. */
+/** The suite looks on at most this number of pages for a control that signs out. */
 const mostPages = 8
 
 /**

@@ -80,7 +80,7 @@ export function plant(context: CheckContext, browser: Browser, name: string, val
 
 /**
  * Some servers add the name of the instance or a version number to the id of a session, such as `.node0` or `~2`.
- * Returns this addition, or an empty text if there is none. The addition is not a secret, and a client may ignore it.
+ * Returns this addition, or an empty string if there is none. The addition is not a secret, and a client may ignore it.
  * It is the last part of the value, and it is the same in two sessions. A signature differs between two sessions.
  */
 export function routeIn(value: string, other: string): string {

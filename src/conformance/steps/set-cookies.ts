@@ -70,7 +70,7 @@ export function cookiesOf(trail: HttpExchange[]) {
 }
 
 /**
- * Returns the texts that anybody can read in a value, whether they are unchanged, percent-encoded, in base64, in
+ * Returns the strings that anybody can read in a value, whether they are unchanged, percent-encoded, in base64, in
  * hexadecimal or compressed. Frameworks that sign a session without encrypting it write such values.
  */
 export function readableTextsIn(value: string): string[] {

@@ -6,7 +6,7 @@ import type { CheckContext } from '../context.ts'
 import { setCookiesOf, statusOf } from '../findings.ts'
 import { readSetCookie } from './set-cookies.ts'
 
-/** On at most this number of pages, the suite looks for the form or link that signs out. */
+/** The suite looks on at most this number of pages for the form or link that signs out. */
 const mostPages = 12
 
 /** Signs out as a visitor does, with a form or a link on a page of the client. */

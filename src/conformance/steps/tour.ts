@@ -27,8 +27,8 @@ export interface Tour {
 }
 
 /**
- * The name of the application and of a group, and a typed text. These texts are unusual, so that checks recognise pages
- * that contain the visitor's data.
+ * The name of the application and of a group, and the text that the visitor types. Both are unusual, so that checks
+ * recognise pages that contain the visitor's data.
  */
 export const marks = ['Seen-by-conformance-4713', 'Typed-by-conformance-4713']
 

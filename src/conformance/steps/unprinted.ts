@@ -1,4 +1,4 @@
-// Looks for secrets and personal texts in the output of the client.
+// Looks for secrets and personal data in the output of the client.
 import { Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { expect } from '../findings.ts'
@@ -15,7 +15,7 @@ export async function arrivedOutput(context: CheckContext): Promise<string> {
 
 /**
  * Fails if the output of the client contains one of these values, in any encoding that programs print. Ignores values
- * of less than 16 characters, because such a short text could be in the output by coincidence.
+ * of less than 16 characters, because such a short value could be in the output by coincidence.
  */
 export async function expectUnprinted(
   context: CheckContext,

@@ -32,8 +32,8 @@ export function toErrorBody(status: number, message: string | FieldProblems) {
 }
 
 /**
- * After this call, the scope sends every error, including Fastify's errors, in the form of the API's errors. For an
- * error whose details callers must not see, the answer has the status 500.
+ * After this call, the scope sends every error, including Fastify's errors, in the form of the API's errors. If callers
+ * must not see the details of an error, the answer has the status 500.
  */
 export function answerInApiDialect(scope: FastifyInstance): void {
   scope.setErrorHandler((error, _request, reply) => {
@@ -50,7 +50,7 @@ const { groupsOfUser, applicationsInGroup, bytesInGroup, openInvitations, invita
 
 type Body = string | FieldProblems
 
-/** For each reason with which the domain code refuses a request: the status and the message of the API's answer. */
+/** The status and the message of the API's answer, for each reason why the domain code refuses a request. */
 const answers: Partial<Record<Reason, [statusCode: number, body: Body | ((details: RefusalDetails) => Body)]>> = {
   'not-found': [404, 'App not found.'],
   'changed-meanwhile': [412, 'App was changed in the meantime.'],

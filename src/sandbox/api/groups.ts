@@ -43,7 +43,7 @@ export function groupRoutes(services: Pick<Services, 'store' | 'clock'>) {
     const { user_id: userId, group_id: groupId } = request.params
     const callerId = callerOf(request).userId
     const ended = await endLink(services, { userId, groupId, callerId })
-    request.log.info({ code: `${ended}-ended`, user: userId, groupId, caller: callerId }, 'a link to a group was ended')
+    request.log.info({ code: `${ended}-ended`, user: userId, groupId, caller: callerId }, 'a group link was removed')
     return reply.status(204).send()
   }
 

@@ -76,7 +76,7 @@ export const listApplicationsCall = {
   description:
     'Returns the applications of all your groups. If you send an application’s own access token, the list contains only that application.',
   tags: ['Applications'],
-  response: { 200: answer('All of your applications, the oldest first.', 'AppCollection'), ...refusalAnswers() },
+  response: { 200: answer('All of your applications, oldest first.', 'AppCollection'), ...refusalAnswers() },
 }
 
 export const createApplicationCall = {
@@ -84,7 +84,7 @@ export const createApplicationCall = {
   summary: 'Create an application with its OAuth client',
   description:
     'Send the whole envelope, as in the example, or only its data object. Only the answer to this call contains the secret and the tokens. ' +
-    `A group has at most ${limits.applicationsInGroup} applications. The fields of all applications of a group together have at most ${limits.bytesInGroup / 1024} KiB as JSON.`,
+    `A group has at most ${limits.applicationsInGroup} applications. The fields of all applications in a group together take up at most ${limits.bytesInGroup / 1024} KiB as JSON.`,
   tags: ['Applications'],
   body: {
     ...inEnvelopeOrNot('NewAppEnvelope', 'NewApp'),
@@ -106,7 +106,7 @@ export const getApplicationCall = {
     200: withTag('The application and its client, without secrets.', 'AppWithClient', {
       'Client-Secrets-Created': {
         type: 'string',
-        description: 'The times at which the valid client secrets were created, the newest first, separated by commas.',
+        description: 'The times at which the valid client secrets were created, newest first, separated by commas.',
       },
     }),
     ...refusalAnswers(403, 404),

@@ -99,8 +99,8 @@ export async function* listReadable(
 }
 
 /**
- * Throws Refusal. For an application of other people, a user gets the same refusal as for an application that does not
- * exist. With an application's own token, a caller gets the refusal `not-allowed` for every other application.
+ * Throws Refusal. If an application belongs to other people, a user gets the same refusal as if it did not exist. With
+ * an application's own token, a caller gets the refusal `not-allowed` for every other application.
  */
 export async function readApplication(
   { store }: Pick<Services, 'store'>,
@@ -202,8 +202,8 @@ async function claim(
 }
 
 /**
- * As on the real platform, a request for a change gets different refusals for an unknown application and for an
- * application of other people. A request that only reads data gets the same refusal for both.
+ * As on the real platform, a request for a change gets one refusal if the application is unknown, and another if it
+ * belongs to other people. A request that only reads data gets the same refusal for both.
  */
 async function refusalToChange(db: Db, id: string, details: { managed?: string } = {}): Promise<Refusal> {
   const isThere = isId(id) && (await findApplication(db, id)) !== undefined

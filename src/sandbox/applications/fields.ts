@@ -34,7 +34,7 @@ export const descriptiveFields = {
   description: {
     type: 'string',
     maxLength: 2000,
-    description: 'A text for visitors that says what the application does.',
+    description: 'Tells visitors what the application does.',
     examples: ['Shows the weather.'],
   },
   privacyPolicyUrl: webUrl,

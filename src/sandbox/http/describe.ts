@@ -1,4 +1,4 @@
-// Makes the OpenAPI description from the routes' own schemas, and has helpers to write these schemas.
+// Makes the OpenAPI description from the routes' own schemas, and has helpers for writing these schemas.
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 

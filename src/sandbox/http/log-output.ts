@@ -12,7 +12,7 @@ const lastLinesMs = 500
  */
 export function openLogOutput() {
   let isFailing = false
-  // Use process.stdout.fd instead of the number 1. Reading the property process.stdout has an effect: if standard
+  // Use process.stdout.fd instead of the number 1. Reading the property process.stdout has a side effect: if standard
   // output is a pipe, Node makes this pipe non-blocking. A write to a full pipe then does not block the process.
   const output = pino.destination({ dest: process.stdout.fd, sync: false, maxLength: 1024 * 1024 })
   output.on('error', () => {

@@ -2,12 +2,12 @@
 import { answer, listOf, object, parameters, text } from '../http/describe.ts'
 
 /**
- * Matches texts that both databases can store. PostgreSQL cannot store NUL, and UTF-8 cannot encode half a surrogate
+ * Matches text that both databases can store. PostgreSQL cannot store NUL, and UTF-8 cannot encode half a surrogate
  * pair.
  */
 const storable = '^[^\\0\\p{Cs}]*$'
 
-/** The schema of a text that both databases can store. */
+/** The schema of a string that both databases can store. */
 export function storableText(minLength: number, maxLength: number, words: { description?: string } = {}) {
   return { type: 'string', pattern: storable, minLength, maxLength, ...words } as const
 }

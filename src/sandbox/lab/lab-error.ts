@@ -75,7 +75,7 @@ function toLabError(error: unknown): LabError {
     : new LabError(500, 'Internal Server Error')
 }
 
-// Turns the errors that Ajv found when it checked a call against its schema into messages about the call.
+// Ajv checks each call against its schema. The functions below turn Ajv's errors into messages about the call.
 
 const mostUnknown = 10
 

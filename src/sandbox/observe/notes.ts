@@ -1,4 +1,5 @@
-// With these notes, the domain code describes a request: its user, its client, its grant, and the result of each check.
+// The domain code uses these notes to describe a request: its user, its client, its grant, and the result of each
+// check.
 import type { FastifyRequest } from 'fastify'
 import { noteAbout, noteCheck } from './observe.ts'
 import type { About, Check } from './steps.ts'

@@ -41,7 +41,7 @@ export const reasons = {
   },
   'field-missing': {
     found: 'A required field is missing or empty.',
-    why: 'From the required fields, the platform knows the client, the login and the addresses to which it sends the browser back.',
+    why: 'The required fields identify the client and the login, and name the addresses to which the platform sends the browser back.',
     fix: 'Compare the required fields with the fields that arrived. Many OAuth libraries do not send state, cancel_url or client_id by themselves.',
     reference: 'rules start-parameters and CL-14',
   },
@@ -66,7 +66,7 @@ export const reasons = {
   'fields-invalid': {
     found: 'A field has a value that is not allowed.',
     why: 'The platform stores only values that it can show and use later.',
-    fix: 'Read the message of the answer. The message names each wrong field, and says which values are allowed.',
+    fix: 'Read the message in the answer. The message names each wrong field, and says which values are allowed.',
     reference: 'rule api-fields',
   },
   'grant-type-unsupported': {
@@ -96,7 +96,7 @@ export const reasons = {
   'client-unknown': {
     found: 'There is no client with this client_id.',
     why: 'Only a registered client is allowed to send visitors here and receive tokens.',
-    fix: 'Compare the client_id with the client ID on the page of the application. Perhaps the application was removed, or was created in another sandbox.',
+    fix: 'Compare the client_id with the client ID on the application’s page. Perhaps the application was removed, or was created in another sandbox.',
     reference: 'rule AZ-01; RFC 6749 5.2',
   },
   'secret-wrong': {
@@ -114,7 +114,7 @@ export const reasons = {
   'redirect-uri-differs': {
     found: 'The redirect_uri of the exchange differs from the redirect_uri of the login request.',
     why: 'The code went to the redirect_uri of the login request. An exchange for another address may come from somebody who has stolen the code.',
-    fix: 'Keep the redirect URI in one setting, and send the same text both times.',
+    fix: 'Keep the redirect URI in one setting, and send the same address both times.',
     reference: 'rule TK-07; RFC 6749 4.1.3',
   },
   'cancel-url-foreign': {
@@ -173,7 +173,7 @@ export const reasons = {
   },
   'code-revoked': {
     found: 'The login ended before its code was exchanged.',
-    why: 'After the user has ended the grant, nobody can exchange the code of this grant.',
+    why: 'After the user has ended the grant, nobody can exchange the code of the grant.',
     fix: 'Nothing is wrong with your client: the user signed out everywhere, or withdrew the consent.',
     reference: 'RFC 6749 4.1.2',
   },
@@ -226,7 +226,7 @@ export const reasons = {
     reference: 'RFC 6749 10.4',
   },
   'token-missing': {
-    found: 'The call came without an access token.',
+    found: 'The call has no access token.',
     why: 'The application API acts on behalf of a user. The access token says who this user is.',
     fix: 'Send Authorization: Bearer with the access token of the visitor.',
     reference: 'RFC 6750 2.1',
@@ -409,7 +409,7 @@ export const reasons = {
   'application-unknown': {
     found: 'There is no application with this id.',
     why: 'A user can manage only applications that exist and belong to a group of the user.',
-    fix: 'Compare the id with the list of applications. Perhaps the application was removed, or belongs to another sandbox.',
+    fix: 'Check that the id is in the list of applications. Perhaps the application was removed, or belongs to another sandbox.',
     reference: 'rule AP-04',
   },
   'link-expired': {
@@ -431,14 +431,14 @@ export const reasons = {
     reference: 'RFC 9110 15.6.4',
   },
   'store-unavailable': {
-    found: 'The sandbox cannot reach its database now.',
+    found: 'The sandbox cannot reach its database at the moment.',
     why: 'Every answer depends on the database.',
     fix: 'Nothing is wrong with your client. The client should tell the visitor, keep the session, and try again later.',
     reference: 'RFC 9110 15.6.4',
   },
   internal: {
     found: 'The sandbox has failed.',
-    why: 'The error is in the sandbox, or in its machine.',
+    why: 'The error is in the sandbox, or on the machine that it runs on.',
     fix: 'Nothing is wrong with your client. The log of the sandbox has details under the id of this request.',
     reference: 'RFC 9110 15.6.1',
   },

@@ -21,7 +21,7 @@ import { hashToken, isEqualHash } from '../tokens/opaque-token.ts'
  */
 export interface Mark {
   id: string
-  /** A hash for each account that has signed in with this browser, the most recent first. */
+  /** A hash for each account that has signed in with this browser, most recent first. */
   accounts: string[]
 }
 
@@ -141,8 +141,8 @@ interface ResetLink {
 }
 
 /**
- * makeResetToken uses this value if there is no account. The function then runs the same code, so that the time of the
- * answer does not show whether the account exists.
+ * makeResetToken uses this value if there is no account. The function then runs the same code, so that the response
+ * time does not show whether the account exists.
  */
 const nobody: Credentials = { userId: '', passwordHash: '' }
 

@@ -41,7 +41,7 @@ export function createPasswords(cost = usualCost) {
 
     /**
      * If `storedHash` is undefined because there is no such user, the function takes the same time and returns false.
-     * The time of the answer therefore does not show which e-mail addresses have an account. Throws Busy.
+     * The response time therefore does not show which e-mail addresses have an account. Throws Busy.
      */
     verify(password: string, storedHash: string | undefined, source = ownWork): Promise<boolean> {
       return inTurn(source, async () => {

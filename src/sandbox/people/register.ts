@@ -32,8 +32,8 @@ export async function registerUser(
   if (retryAfterSeconds > 0) throw new Refusal('too-many-failures', { retryAfterSeconds })
   await store.write(db => countFailure(db, buckets, clock()))
 
-  // Hash the password before checking whether the e-mail address is taken. The time of the answer then does not show
-  // whether the address has an account.
+  // Hash the password before checking whether the e-mail address is taken. The response time then does not show whether
+  // the address has an account.
   const passwordHash = await passwords.hash(person.password, source)
   const userId = await store.write(db => createUser(db, { ...person, passwordHash }, clock()))
   if (userId === undefined)

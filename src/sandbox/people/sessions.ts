@@ -13,7 +13,7 @@ import type { Db } from '../store/schema.ts'
 import type { Credentials, User } from '../store/users.ts'
 import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
 
-// A session ends an hour after its last use, and at the latest after eight hours.
+// A session ends an hour after its last use, and after eight hours at the latest.
 export const sessionLifetimeMs = 8 * 3_600_000
 const idleLifetimeMs = 3_600_000
 // The stored end of a session is moved at most once a minute. Most page views therefore do not write to the store.

@@ -1,5 +1,5 @@
-// The consent page shows which application asks, and what the user would allow. The portal accepts only one answer to a
-// page, and uses it only for the request that the page was made for.
+// The consent page shows which application asks for access, and what the user would allow. The portal accepts only one
+// answer to a page, and uses it only for the request that the page was made for.
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { allowAndIssueCode, decline } from '../grants/consents.ts'

@@ -5,9 +5,9 @@ import { Refusal } from '../observe/refusal.ts'
 
 /**
  * Checks the Sec-Fetch-Site header, or the Origin header if the browser does not send Sec-Fetch-Site. If a request has
- * neither header, it is refused. The value `none` means that no page has sent the request. For example, the browser was
- * started again, and reloads a page that was the answer to a form. The value `same-site` is refused, because another
- * port of this host may belong to somebody else.
+ * neither header, it is refused. The value `none` means that no page has sent the request. For example, a restarted
+ * browser reloads a page that was the answer to a form. The value `same-site` is refused, because another port of this
+ * host may belong to somebody else.
  */
 export function refuseCrossSitePosts(portalUrl: string) {
   return async (request: FastifyRequest): Promise<void> => {

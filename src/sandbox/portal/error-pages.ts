@@ -141,7 +141,7 @@ const pages: Partial<Record<Reason, ErrorPage | ((details: RefusalDetails) => Er
 const internal: ErrorPage = {
   status: 500,
   message:
-    'The login portal has an internal problem. Try again in a moment. If the problem persists, only the people who run the portal can repair it.',
+    'The login portal has an internal problem. Try again in a moment. If the problem persists, only the people who run the portal can fix it.',
 }
 
 /**

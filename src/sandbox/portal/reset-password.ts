@@ -37,11 +37,11 @@ export function forgotPasswordRoutes(
     const made = await catchRefusal(makeResetToken(services, { email, source: services.sourceOf(request) }))
     if (made instanceof Refusal) {
       noteReason(request, made.reason)
-      request.log.info({ code: 'password-reset-limited' }, 'a link to reset a password was asked for too often')
+      request.log.info({ code: 'password-reset-limited' }, 'a link to reset a password was requested too often')
     } else {
       const mail = { to: normaliseEmail(email), subject: 'Reset your password', text: writeMail(made.token) }
       if (made.isForSomebody) mailbox.deliver(mail)
-      request.log.info({ code: 'password-reset-asked' }, 'a link to reset a password was asked for')
+      request.log.info({ code: 'password-reset-asked' }, 'a link to reset a password was requested')
     }
     // Show the same page whether the portal sent a link or not. The page also names the maximum number of links that
     // the portal sends.
@@ -72,7 +72,7 @@ export function forgotPasswordRoutes(
       `Somebody asked to reset the password of your account at ${addresses.portalUrl}.`,
       `Choose a new password within ${resetLinkMinutes} minutes. The link works only once:`,
       `${addresses.portalUrl}/reset-password?token=${token}`,
-      'If you did not ask for this, ignore this mail: your password does not change.',
+      'If you did not ask for this, ignore this mail: your password will not change.',
     ].join('\n\n')
   }
 

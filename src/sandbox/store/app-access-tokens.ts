@@ -15,7 +15,7 @@ export async function insertAppAccessTokens(
 }
 
 /**
- * Finds the application of a token. `expired` is the time at which the laboratory let the token expire early, or null.
+ * Finds the application of a token. `expired` is the time at which the laboratory made the token expire early, or null.
  * Returns undefined if the token was revoked.
  */
 export async function findAppAccessToken(

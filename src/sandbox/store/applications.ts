@@ -93,8 +93,8 @@ export async function findApplicationOf(db: Db, id: string, userId: string): Pro
 }
 
 /**
- * Lists the applications that the user develops, portion by portion, the oldest first. node:sqlite blocks the event
- * loop while it reads a portion. Between two portions, other requests can run.
+ * Lists the applications that the user develops, portion by portion, oldest first. node:sqlite blocks the event loop
+ * while it reads a portion. Between two portions, other requests can run.
  */
 export async function* listApplicationsOf(db: Db, userId: string): AsyncGenerator<Application[]> {
   let portion = await readPortion(db, userId)
@@ -166,8 +166,8 @@ export async function setApplicationFields(db: Db, id: string, fields: Applicati
 
 /**
  * Removes an application. After the removal, no query finds the application, or the secrets, codes, tokens and consents
- * of its client. An application can have very many of these rows, so the sweep deletes the rows later. If the user is
- * not a developer of the application, the function changes nothing and returns false.
+ * of its client. An application can have a very large number of these rows, so the sweep deletes the rows later. If the
+ * user is not a developer of the application, the function changes nothing and returns false.
  */
 export async function removeApplicationOf(
   db: Db,

@@ -52,7 +52,7 @@ async function insertSecret(db: Db, applicationId: string, generation: number, h
     .execute()
 }
 
-/** Lists the hashes of the valid secrets, the newest first. The list is empty if there is no such client. */
+/** Lists the hashes of the valid secrets, newest first. The list is empty if there is no such client. */
 export async function listSecretHashes(db: Db, applicationId: string): Promise<string[]> {
   const { rows } = await sql<{ hash: string }>`
     select hash from client_secrets join applications on applications.id = application_id
@@ -62,7 +62,7 @@ export async function listSecretHashes(db: Db, applicationId: string): Promise<s
   return rows.map(row => row.hash)
 }
 
-/** Lists the times at which the valid secrets were created, the newest first. */
+/** Lists the times at which the valid secrets were created, newest first. */
 export async function listSecretTimes(db: Db, applicationId: string): Promise<Date[]> {
   const rows = await db
     .selectFrom('client_secrets')

@@ -54,7 +54,7 @@ export interface AllowedApplication {
   allowedAt: Date
 }
 
-/** Lists at most `limit` applications that a user has allowed, the latest consent first. */
+/** Lists at most `limit` applications that a user has allowed, latest consent first. */
 export async function listConsents(db: Db, userId: string, limit: number): Promise<AllowedApplication[]> {
   const rows = await db
     .selectFrom('consents')

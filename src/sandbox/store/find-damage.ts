@@ -17,8 +17,8 @@ export function findDamage(path: string): string | undefined {
 }
 
 /**
- * Finds an incomplete record. The sandbox itself never leaves an incomplete record (F-34). Another program or a failing
- * disk can cause an incomplete record.
+ * Finds an incomplete record. The sandbox itself never leaves an incomplete record (F-34), but another program or a
+ * failing disk can cause one.
  */
 function findHalf(database: DatabaseSync): string | undefined {
   // A new file has no tables. If another program made the file, the migration refuses it later.

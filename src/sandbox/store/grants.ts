@@ -176,7 +176,7 @@ export interface LiveGrant {
   userId: string
   clientId: string | null
   /**
-   * The laboratory has let the access tokens of this generation, and of all earlier generations, expire early. Null if
+   * The laboratory has made the access tokens of this generation, and of all earlier generations, expire early. Null if
    * no access token has expired early.
    */
   expiredGeneration: number | null
@@ -247,8 +247,8 @@ export interface PortalGrant {
 }
 
 /**
- * Lists the user's valid access tokens from the portal's own page, the newest first. The limit mostLiveGrants also
- * applies to these tokens.
+ * Lists the user's valid access tokens from the portal's own page, newest first. The limit mostLiveGrants also applies
+ * to these tokens.
  */
 export async function listPortalGrants(db: Db, userId: string, now: Date): Promise<PortalGrant[]> {
   const rows = await db

@@ -1,5 +1,5 @@
 // If several statements wait for the database, this code runs them in one transaction. This saves time, because the
-// slowest part of a transaction is writing to the disk.
+// slowest part of a transaction is writing to disk.
 
 import type { Db } from './schema.ts'
 import type { Database } from './store.ts'
@@ -18,8 +18,8 @@ interface Waiting {
 }
 
 /**
- * Returns a function that runs a statement. The promise resolves when the change of the statement is on the disk. The
- * promise rejects if the change cannot be written.
+ * Returns a function that runs a statement. The promise resolves when the change that the statement makes is on disk.
+ * The promise rejects if the change cannot be written.
  */
 export function makeGroupCommit(writer: Db, patiently: Patiently): Database['write'] {
   const waiting: Waiting[] = []

@@ -42,7 +42,7 @@ export async function deleteInvitationsBy(db: Db, groupId: string, memberId: str
   await db.deleteFrom('invitations').where('group_id', '=', groupId).where('created_by', '=', memberId).execute()
 }
 
-/** Lists the open invitations to a group, the oldest first. */
+/** Lists the open invitations to a group, oldest first. */
 export async function listInvitationsInto(db: Db, groupId: string): Promise<Invitation[]> {
   const rows = await db
     .selectFrom('invitations')
@@ -62,7 +62,7 @@ export interface ReceivedInvitation {
   inviter: User
 }
 
-/** Lists at most `limit` invitations that a user has received, the newest first. */
+/** Lists at most `limit` invitations that a user has received, newest first. */
 export async function listInvitationsOf(db: Db, userId: string, limit: number): Promise<ReceivedInvitation[]> {
   const rows = await db
     .selectFrom('invitations')

@@ -63,7 +63,7 @@ export async function removeOtherSigningKeys(db: Db, id: string): Promise<number
   return Number(numDeletedRows)
 }
 
-/** Lists all keys, the newest first. */
+/** Lists all keys, newest first. */
 export async function listKeys(db: Db): Promise<StoredKey[]> {
   return db
     .selectFrom('keys')

@@ -87,7 +87,7 @@ export async function listMemberships(db: Db, userId: string): Promise<Membershi
   }))
 }
 
-/** Lists at most `limit` members of a group, the oldest membership first. */
+/** Lists at most `limit` members of a group, oldest membership first. */
 export async function listMembers(db: Db, groupId: string, limit: number): Promise<User[]> {
   return db
     .selectFrom('memberships')

@@ -101,7 +101,7 @@ const removedApplications: Migration = {
   ],
 }
 
-/** Adds an index with which the sweep finds unredeemed codes without reading every grant. */
+/** Adds an index that lets the sweep find unredeemed codes without reading every grant. */
 const unredeemedCodes: Migration = {
   name: 'unredeemed codes',
   statements: ['create index grants_unredeemed on grants (expires_at) where redeemed_at is null'],
@@ -111,7 +111,7 @@ const markedTables = ['users', 'groups', 'applications']
 
 /**
  * Adds marks for the records that the laboratory has made, because the laboratory must not remove other records. Also
- * adds columns that let access tokens expire early.
+ * adds columns that make access tokens expire early.
  */
 const setUp: Migration = {
   name: 'set-up',

@@ -50,7 +50,7 @@ export interface ListedSession {
   startedAt: Date
 }
 
-/** Lists at most `limit` sessions of a user that have not expired, the newest first. */
+/** Lists at most `limit` sessions of a user that have not expired, newest first. */
 export async function listPortalSessions(db: Db, userId: string, now: Date, limit: number): Promise<ListedSession[]> {
   const rows = await db
     .selectFrom('portal_sessions')

@@ -123,9 +123,9 @@ function discardLost(pool: pg.Pool): PostgresPool {
 }
 
 /**
- * Turns an error of connecting into StoreUnreachable. A server can refuse a connection for many reasons, and each
- * reason has its own code. For example, the database is closed or does not exist, the role or its password is no longer
- * valid, or TLS is missing. In all these cases, the cause is not the statement of the request.
+ * Turns a connection error into StoreUnreachable. A server can refuse a connection for many reasons, and each reason
+ * has its own code. For example, the database is closed or does not exist, the role or its password is no longer valid,
+ * or TLS is missing. In all these cases, the cause is not the statement of the request.
  */
 function throwUnreachable(error: Error & { code?: string }): never {
   // An AggregateError has no message of its own. Node throws it for a host with several addresses.

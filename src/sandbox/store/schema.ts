@@ -80,7 +80,7 @@ interface ApplicationTable extends MarkedTable, FieldColumns {
   updated_at: number
   updated_by: string
   made_by_client: string | null
-  /** Begins with 1. Every change that callers can see increases this number. */
+  /** Starts at 1. Every change that callers can see increases this number. */
   version: Generated<number>
   /** The time of the application's removal. Only present-applications.ts uses this column. */
   removed_at: Generated<number | null>
@@ -105,8 +105,8 @@ interface AppAccessTokenTable {
   created_at: number
   expires_at: number
   /**
-   * The time at which the laboratory let the token expire early. The row stays, so that the answer to a request can say
-   * that the token has expired.
+   * The time at which the laboratory made the token expire early. The row stays, so that the answer to a request can
+   * say that the token has expired.
    */
   expired_at: Generated<number | null>
 }

@@ -9,7 +9,7 @@ import type { Db } from './schema.ts'
 export interface Database {
   /** Use this for queries that change nothing. These queries never wait for a writer. */
   readonly read: Db
-  /** Use this for one statement that changes something. When the promise resolves, the change is on the disk. */
+  /** Use this for one statement that changes something. When the promise resolves, the change is on disk. */
   write<T>(statement: (db: Db) => Promise<T>): Promise<T>
   /**
    * Use this for several statements that must take effect together or not at all. On SQLite, `work` runs again if

@@ -9,9 +9,9 @@ import type { Store } from './store.ts'
 // SQLite deletes a portion in about 2 ms. The process can do nothing else during this time.
 const portionSize = 100
 
-// A client may get an access token just before the end of a grant. The grant must stay until this token has expired.
+// A client may get an access token just before a grant ends. The grant must stay until this token has expired.
 const graceMs = longestTokenSeconds * 1000
-// Keep a code for a short time after its end, so that the portal refuses the code as expired and not as unknown.
+// Keep a code for a short time after it expires, so that the portal refuses the code as expired and not as unknown.
 const lateCodeMs = 10 * 60_000
 
 const expiring = [

@@ -29,9 +29,9 @@ export const longestEmail = 254
 
 /**
  * E-mail addresses are stored and compared in this form, so that two accounts cannot have addresses that look the same.
- * Normalise an address before you validate it: NFKC turns a full-width ＠ into @. If a text is too long for an address,
- * the function returns an empty text and does not normalise it. The time to normalise a text grows with the square of
- * its length.
+ * Normalise an address before you validate it: NFKC turns a full-width ＠ into @. If a string is too long for an
+ * address, the function returns an empty string and does not normalise it. The time to normalise a string grows with
+ * the square of its length.
  */
 export function normaliseEmail(email: string): string {
   const text = email.trim()

@@ -133,7 +133,7 @@ export async function readAccessToken(
         issuer,
         currentDate: now,
         // Accept a token that another instance has just made, even if that instance's clock is a little ahead. There is
-        // no tolerance for the end of the token, because clients know the end to the second.
+        // no tolerance after the token expires, because clients know this time to the second.
         clockTolerance: 60,
         // None of our tokens can be older than this. If this limit is set, jose also refuses tokens from the future.
         maxTokenAge: appTokenLifetime,
@@ -150,8 +150,8 @@ export async function readAccessToken(
 }
 
 /**
- * Checks the id of a token. jose checks that the claim exists, but not its value. The value must be a text that can be
- * used in a query: PostgreSQL does not accept the character NUL.
+ * Checks the id of a token. jose checks that the claim exists, but not its value. The value must be a string that can
+ * be used in a query: PostgreSQL does not accept the character NUL.
  */
 function isTokenId(jti: unknown): boolean {
   return typeof jti === 'string' && /^[\w-]{1,64}(\.[\w-]{1,64})?$/.test(jti)

@@ -16,7 +16,7 @@ export interface KeyRing {
   currentSigningKey(): Promise<SigningKey>
   /** Returns undefined if none of our keys has this id. */
   findSigningKey(id: string): Promise<SigningKey | undefined>
-  /** Lists all keys whose tokens can still be valid, the newest first. */
+  /** Lists all keys whose tokens can still be valid, newest first. */
   listSigningKeys(): Promise<SigningKey[]>
   /** The sealing key, 32 bytes. The key never changes as long as the database exists. */
   readonly sealingKey: Buffer

@@ -1,5 +1,5 @@
-// Measures the length of a text in code points. The property `length` of a JavaScript string counts some characters,
-// such as emoji, twice.
+// Measures the length of text in code points. The property `length` of a JavaScript string counts some characters, such
+// as emoji, twice.
 
 /**
  * Returns true if the text has more than `most` code points. Checking a very long text takes no more time than checking
@@ -17,8 +17,8 @@ export function isLonger(text: string, most: number): boolean {
 export const longestText = 2048
 
 /**
- * The longest parameter with which the portal starts a login, in bytes of UTF-8. In an address, percent-encoding makes
- * each byte at most three times as long. Because of this limit, the redirect to a client, with the redirect URI and the
- * state, fits into the 16 KiB of headers that Node accepts.
+ * The longest parameter that the portal accepts when it starts a login, in bytes of UTF-8. In an address,
+ * percent-encoding makes each byte at most three times as long. Because of this limit, the redirect to a client, with
+ * the redirect URI and the state, fits into the 16 KiB of headers that Node accepts.
  */
 export const longestStartBytes = 2048

@@ -252,7 +252,7 @@ function writeExample(document: OpenApi, { path, method, operation, needsToken }
   return { isAddress, text: [`curl -sS ${address}`, ...options].join(' \\\n  ') }
 }
 
-/** Returns the options with which curl sends the body. */
+/** Returns the options that make curl send the body. */
 function writeBody(body: Operation['requestBody'], document: OpenApi): string[] {
   const form = body?.content['application/x-www-form-urlencoded']
   if (form) {

@@ -16,7 +16,7 @@ export async function startElsewhere(t: Teardown) {
     if (request.url !== '/favicon.ico') seen.push(request.url ?? '')
     const to = new URL(request.url ?? '/', 'http://elsewhere.invalid').searchParams.get('to')
     if (to) response.writeHead(302, { location: to }).end()
-    else response.setHeader('content-type', 'text/html').end(`<a href="${elsewhere.linksTo}">A link in a mail</a>`)
+    else response.setHeader('content-type', 'text/html').end(`<a href="${elsewhere.linksTo}">A link in an e-mail</a>`)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

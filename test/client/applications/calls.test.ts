@@ -47,7 +47,7 @@ t.test(
   },
 )
 
-/** Returns a function. This function sends a form, and its result is the list of calls that the client then makes. */
+/** Returns a function that sends a form and returns the calls that the client then makes. */
 function countCalls(t: Test, { browser, platform }: Awaited<ReturnType<typeof buildApplicationsClient>>) {
   return async (action: string, form: Record<string, string>, status = 303) => {
     const before = platform.received().length

@@ -1,4 +1,5 @@
-// Tests the creation of an application: the request to the API, the credentials that are shown once, and the errors.
+// Tests how a visitor creates an application: the request to the API, the credentials that are shown once, and the
+// errors.
 
 import { randomUUID } from 'node:crypto'
 import t, { type Test } from 'tap'

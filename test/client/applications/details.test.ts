@@ -1,4 +1,4 @@
-// Tests the page of one application, the form for a new client secret, and the removal.
+// Tests the page of one application, the form for a new client secret, and the form that removes the application.
 
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
@@ -325,7 +325,7 @@ t.test(
   },
 )
 
-t.test('before a removal, a page says what will stop working and asks for confirmation', async t => {
+t.test('before an application is removed, a page says what will stop working and asks for confirmation', async t => {
   const { browser, platform } = await withApplications(t)
   const page = await browser.get('/applications/app-1/delete')
   t.equal(page.statusCode, 200)
@@ -366,7 +366,7 @@ t.test('after an application was removed, the list says so and no longer contain
 })
 
 t.test(
-  'F-41: if the form for a removal is delivered twice, the client removes the application once, and both requests get the same answer',
+  'F-41: if the form that removes an application is delivered twice, the client removes the application once, and both requests get the same answer',
   async t => {
     const { browser, platform } = await withApplications(t)
     const form = readForm(await browser.get('/applications/app-1/delete'), '/applications/app-1/delete')

@@ -46,7 +46,7 @@ const bounds: [field: string, most: number, value: string][] = [
 
 for (const [field, most, value] of bounds) {
   t.test(
-    `PG-17: ${field} may have up to ${most} characters, and the page refuses a longer text with a message next to the field`,
+    `PG-17: ${field} may have up to ${most} characters, and the page refuses longer text with a message next to the field`,
     async t => {
       const { browser, page, form, edit, platform } = await openForm(t)
       t.match(page.body, new RegExp(`<(input|textarea)[^>]* name="${field}"[^>]* maxlength="${most}"`))

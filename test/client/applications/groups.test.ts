@@ -152,7 +152,7 @@ t.test(
     t.equal(
       (await browser.post('/applications', sent)).statusCode,
       303,
-      'a repeated request of the browser must have the same result',
+      'a request that the browser repeats must have the same result',
     )
     t.equal(made().length, 1)
     t.equal(JSON.parse(platform.received('POST /apps/v1')[0]!.body).data.groupId, 'group-1')

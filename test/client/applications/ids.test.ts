@@ -1,5 +1,4 @@
-// Tests addresses with a text that cannot be the id of an application. The client must not call the API for these
-// addresses.
+// Tests addresses that contain an impossible application id. The client must not call the API for these addresses.
 import t from 'tap'
 import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { publicUrl, signIn } from '../support/build-test-client.ts'

@@ -51,7 +51,7 @@ for (const [event, work] of Object.entries(events)) {
   })
 }
 
-t.test('LG-06: no log line contains a person’s name or a text that a visitor has typed', async t => {
+t.test('LG-06: no log line contains a person’s name or text that a visitor has typed', async t => {
   const { browser, log, send } = await start(t)
   const words = { name: 'Quiet weather', description: 'Typed by Quill', webPageUrl: 'https://quiet.test/' }
   await send('/applications/new', '/applications', { ...words, redirectUris: 'https://quiet.test/back' })

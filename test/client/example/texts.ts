@@ -21,7 +21,7 @@ export const notesTexts = {
   signInAgain: 'Sign in again',
   unreachable: 'This site cannot be reached. Please try again.',
   add: 'Add',
-  file: 'A text file with one note in each line',
+  file: 'A text file with one note on each line',
   import: 'Import',
   noFile: 'Choose a file.',
   mayCount: 'This site can count your applications every night, even while you are away.',

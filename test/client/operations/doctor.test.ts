@@ -12,7 +12,7 @@ import { noSettings } from '../support/test-product.ts'
 
 /**
  * Starts a platform with which this client is registered, and returns settings with the addresses of the platform.
- * `scripts` replaces answers of the platform.
+ * `scripts` replaces some of the platform's answers.
  */
 async function setUp(t: Test, scripts: Record<string, Script> = {}) {
   const platform = await startScriptedPlatform(t, {

@@ -120,7 +120,7 @@ t.test('LG-04: after the sign-in, log lines distinguish visitors', async t => {
   t.equal(visitorOf('login_succeeded'), visitorOf('request'))
 })
 
-t.test('LG-06: no log line contains a person’s name or a text that a visitor has typed', async t => {
+t.test('LG-06: no log line contains a person’s name or text that a visitor has typed', async t => {
   const test = await start(t)
   await signIn(test.browser)
   const { browser, platform } = test

@@ -66,7 +66,7 @@ t.test(
   },
 )
 
-/** Resolves when no process listens any more. */
+/** Resolves when the client refuses new connections. */
 async function refusesConnections(client: SpawnedClient) {
   for (;;) {
     const isRefused = await client.get('/health/live').then(

@@ -92,7 +92,7 @@ t.test('CL-12: HTML in the subject is not shown anywhere', async t => {
 })
 
 t.test(
-  'CL-13: if the callback contains an error of the portal, the page shows the error message as text, and the client does not exchange a code',
+  'CL-13: if the callback contains an error from the portal, the page shows the error message as text, and the client does not exchange a code',
   async t => {
     const { browser, platform } = await buildTestClient(t)
     const started = await beginLogin(browser)
@@ -126,7 +126,7 @@ t.test('CL-13: the page shows only the beginning of a long error description', a
   t.ok(shown > 1 && shown <= 100, `${shown} times`)
 })
 
-t.test('CL-13: if the state is not from this browser, the page does not show any text of the error', async t => {
+t.test('CL-13: if the state is not from this browser, the page does not show any text from the error', async t => {
   const { browser, platform } = await buildTestClient(t)
   const change = { code: undefined, error: 'server_error', error_description: 'call 555-1234' }
   const response = await browser.get(callbackUrl(new URLSearchParams({ state: 'forged' }), change), {

@@ -239,7 +239,7 @@ for (const [what, text] of [
   ['does not fit into a cookie', long],
 ] as const)
   t.test(
-    `PG-21: if the session ends while the client handles a form with a text that ${what}, the page does not show a visitor as signed in`,
+    `PG-21: if the session ends while the client handles a form with text that ${what}, the page does not show a visitor as signed in`,
     async t => {
       const { browser, form } = await endWhileHandled(t)
       const page = await browser.post('/note', { ...form, note: text })
@@ -320,7 +320,7 @@ for (const [when, open] of Object.entries({
   )
 
 t.test(
-  'PG-14: if the page of a form can be shown only to a signed-in visitor, the client keeps a short text until the visitor has signed in',
+  'PG-14: if the page of a form can be shown only to a signed-in visitor, the client keeps a short draft until the visitor has signed in',
   async t => {
     const { browser, form, signInAgain } = await openFormAndWait(t, greeting)
     const path = await signInAgain(await browser.post('/note', { ...form, note }))
@@ -371,7 +371,7 @@ for (const [what, text] of [
   ['does not fit into a cookie', long],
 ] as const)
   t.test(
-    `PG-21: if the session ends while the client refuses a form with a text that ${what}, the page links to the login`,
+    `PG-21: if the session ends while the client refuses a form with text that ${what}, the page links to the login`,
     async t => {
       const { browser, form, log } = await endWhileHandled(t, asking)
       const page = await browser.post('/note', { ...form, note: text })
@@ -386,7 +386,7 @@ for (const [what, text] of [
   )
 
 t.test(
-  'PG-14: if the session ends while a visitor types a long text, the client still shows the text, even if only signed-in visitors can open the form',
+  'PG-14: if the session ends while a visitor types long text, the client still shows this text, even if only signed-in visitors can open the form',
   async t => {
     const { browser, form } = await openFormAndWait(t, {
       ...smallProduct,

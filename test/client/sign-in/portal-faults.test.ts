@@ -1,4 +1,4 @@
-// Refusals and failures of the portal at the exchange, and the messages for the visitor and the operator.
+// Tests exchanges that the portal refuses, and exchanges that fail: the messages for the visitor and the operator.
 
 import t, { type Test } from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'

@@ -25,7 +25,7 @@ export type Settings = {
   platform?: ScriptedPlatform
   environment?: Record<string, string>
   clock?: TestClock
-  /** Replaces the client's connections with connections of the test. */
+  /** Replaces the client's connections with connections that the test provides. */
   dispatcher?: Dispatcher
   observeRequests?: (client: FastifyInstance) => void
   requestDeadlineMs?: number
@@ -120,7 +120,7 @@ export function callbackUrl(started: URLSearchParams, change: Record<string, str
   return `/exchangeToken?${new URLSearchParams(given)}`
 }
 
-/** Plays a whole login, and returns the page at the callback. This page opens the next page automatically. */
+/** Performs a whole login, and returns the page at the callback. This page opens the next page automatically. */
 export async function signIn(browser: TestBrowser, returnTo?: string): Promise<LightMyRequestResponse> {
   const started = await beginLogin(browser, returnTo)
   return browser.get(callbackUrl(started), { site: 'cross-site' })

@@ -1,5 +1,5 @@
-// Delays an answer of the platform until the test allows it. In the meantime, the test can do something while a request
-// is open.
+// Delays an answer from the platform until the test allows it. In the meantime, the test can do something while a
+// request is open.
 import type { ServerResponse } from 'node:http'
 import { type Received, type Script, send } from './scripted-platform.ts'
 

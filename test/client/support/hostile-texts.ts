@@ -1,4 +1,4 @@
-// Texts that would become markup on a page that does not escape texts.
+// Text that becomes markup if a page does not escape it.
 
 export const hostileTexts: Record<string, string> = {
   'an image with a handler': '<img src=x onerror=alert(1)>',
@@ -13,5 +13,5 @@ export const hostileTexts: Record<string, string> = {
   'a comment': '<!-- --><![CDATA[ ]]>',
 }
 
-/** Returns the markup of a page without its texts. A hostile text must not change the markup. */
+/** Returns the markup of a page without its text. Hostile text must not change the markup. */
 export const markupOf = (body: string) => body.replace(/"[^"]*"/g, '""').match(/<[^>]*>/g)

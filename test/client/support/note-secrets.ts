@@ -64,7 +64,7 @@ export async function noteSecrets(
     }
   }
   const browser = new NotingBrowser(test.client, 'http://localhost:3000', clock.read)
-  /** Plays a login whose callback has a code and a subject that no other login has. */
+  /** Performs a login whose callback has a code and a subject that no other login has. */
   const login = async (change: Record<string, string | undefined> = {}) => {
     const fresh = { code: plant(), subject: plant() }
     return browser.get(callbackUrl(await beginLogin(browser), { ...fresh, ...change }), { site: 'cross-site' })
@@ -84,7 +84,7 @@ export async function noteSecrets(
     }
     const tokens = [...secrets].filter(secret => secret.split('.').length === 3)
     for (const part of tokens.flatMap(token => token.split('.').slice(1)))
-      if (part.length > 12 && text.includes(part)) t.fail('a part of an access token is in the log')
+      if (part.length > 12 && text.includes(part)) t.fail('part of an access token is in the log')
   }
   return { ...test, browser, secrets, plant, tokens, login, checkLog }
 }

@@ -1,4 +1,4 @@
-// Long and repetitive texts that make a careless check slow, and functions that measure the time of an answer.
+// Long and repetitive text that makes a careless check slow, and functions that measure how long an answer takes.
 import type { FastifyInstance } from 'fastify'
 import type { Test } from 'tap'
 import { cpuMs } from '../../support/stopwatch.ts'

@@ -80,7 +80,7 @@ export function findUntranslated({ body }: { body: string }, data: string[]): st
     let rest = unescapeHtml(shown)
       .replace(/\s+/g, ' ')
       .replace(/"\w+":/g, '|')
-    // Removes the inner texts first, because a text can contain another text.
+    // Removes the inner texts first, because one text can contain another.
     for (let before = ''; before !== rest; ) {
       before = rest
       rest = rest.replace(/\[!!(?:(?!\[!!|!!\]).)*!!\]/g, '|')

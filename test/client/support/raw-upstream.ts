@@ -1,4 +1,4 @@
-// Plays the login portal or the application API byte by byte, for mistakes that no HTTP server makes.
+// Simulates the login portal or the application API byte by byte, to make mistakes that no HTTP server makes.
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'

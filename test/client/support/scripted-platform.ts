@@ -1,4 +1,4 @@
-// Plays the login portal and the application API for the client's tests. A test can make the platform send wrong
+// Simulates the login portal and the application API for the client's tests. A test can make the platform send wrong
 // answers.
 import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'

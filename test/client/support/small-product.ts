@@ -46,7 +46,7 @@ export const smallProduct: TestProduct = {
   },
 }
 
-/** Good answers of the API to the calls of the small product. */
+/** Good answers from the API to the calls of the small product. */
 export const smallApi: Record<string, Script> = {
   'GET /things': { body: ['one', 'two'] },
   'GET /things/1': { body: { name: 'one' } },

@@ -123,7 +123,7 @@ export async function spawnClient(
       const ended = once(child, 'close').then(() => {
         if (!output.includes(text)) throw new Error(`The client has ended. It printed:\n${output}`)
       })
-      // Prevents an unhandled rejection if nobody waits any more.
+      // Prevents an unhandled rejection if nothing waits for `ended`.
       ended.catch(() => undefined)
       while (!output.includes(text)) await Promise.race([once(child.stdout, 'data'), ended])
     },

@@ -44,7 +44,7 @@ t.test(
 )
 
 t.test(
-  'UP-16: if the API closes idle connections at the moment when the client uses them again, every page works',
+  'UP-16: if the API closes idle connections just as the client begins to use them again, every page works',
   async t => {
     // The API closes the connection at one of three moments: before the client sends the next request, while that
     // request is on its way, or after its arrival.

@@ -10,7 +10,7 @@ import { setCookieLines } from '../support/read-response.ts'
 import { giveTokens, send } from '../support/scripted-platform.ts'
 import { smallApi } from '../support/small-product.ts'
 
-/** A text that must not appear anywhere. */
+/** Text that must not appear anywhere. */
 const canary = `canary${randomBytes(12).toString('hex')}`
 
 async function start(t: Test) {
@@ -173,7 +173,7 @@ t.test(
 )
 
 t.test(
-  'UP-04: if the API answers 422 with very many or very long reasons, the page shows only a part of them',
+  'UP-04: if the API answers 422 with very many or very long reasons, the page shows only part of them',
   async t => {
     const { browser, platform } = await start(t)
     const form = { ...readForm(await browser.get('/note'), '/note'), note: 'typed' }
@@ -258,7 +258,7 @@ t.test(
 )
 
 t.test(
-  'UP-12: from the browser’s request, the client passes on only a harmless request id to the platform',
+  'UP-12: the client passes no header of the browser’s request on to the platform, except a harmless request id',
   async t => {
     const { browser, platform } = await start(t)
     const headers = {

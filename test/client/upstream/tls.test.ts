@@ -15,7 +15,7 @@ import { makeCertificate } from '../support/make-certificate.ts'
 import { textOf } from '../support/read-form.ts'
 import { spawnClient } from '../support/spawn-client.ts'
 
-/** Starts a server that plays an API, and also serves the metadata of a portal that supports PKCE. */
+/** Starts a server that simulates the API, and also serves the metadata of a portal that supports PKCE. */
 async function startTls(t: Test, { cert, key }: { cert: string; key: string }) {
   const received: string[] = []
   const server = createServer({ cert, key }, (request, response) => {

@@ -1,4 +1,4 @@
-// If a page of another site makes the browser send a request to this site, the request changes nothing.
+// If a page on another site makes the browser send a request to this site, the request changes nothing.
 
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'

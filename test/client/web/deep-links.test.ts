@@ -1,5 +1,5 @@
-// Tests links from mails and other sites to signed-in pages. The client makes the browser request such a page a second
-// time, because only the second request has the Strict cookies.
+// Tests links in e-mails and on other sites that lead to signed-in pages. The client makes the browser request such a
+// page a second time, because only the second request has the Strict cookies.
 
 import t from 'tap'
 import { around } from '../../../src/client/texts.ts'

@@ -33,7 +33,7 @@ t.test('the client does what a form asks only once, even if the form is delivere
 })
 
 t.test(
-  'an error of the API is shown above the form with everything that was typed, and the form can be sent again',
+  'the page shows an error from the API above the form, with everything that was typed, and the form can be sent again',
   async t => {
     const { browser, platform } = await buildTestClient(t, { scripts })
     await signIn(browser)

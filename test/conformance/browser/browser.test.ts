@@ -15,7 +15,7 @@ const situations = [...forms, ...cookies, ...navigations, ...redirects, ...refer
 
 t.test('our browser sends the same requests as Chromium and keeps the same cookies', { skip }, async t => {
   const rest = [...situations]
-  /** Several situations run in parallel, because they mostly wait for requests that perhaps never come. */
+  /** Several situations run in parallel, because they mostly wait for requests that may never come. */
   const work = async () => {
     const sites = await startSites(t)
     const { page: window } = await openPage(t, { javaScriptEnabled: false })

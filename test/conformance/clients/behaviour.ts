@@ -390,8 +390,8 @@ export const correct = {
     `<label>groupId <input name="groupId" value="${behaviour.html(chosen)}" list="groups"></label>` +
     `<datalist id="groups">${groups.map(behaviour.groupOption).join('')}</datalist>`,
   /**
-   * A faulty client keeps the form of a visitor whose session has ended. The correct client shows the form again at
-   * once and keeps nothing.
+   * A faulty client keeps the form of a visitor whose session has ended. The correct client shows the form again
+   * immediately and keeps nothing.
    */
   keepDraft: (_: Visit): void => {},
   draftOf: (_: Visit): URLSearchParams => new URLSearchParams(),

@@ -1,4 +1,4 @@
-// Changes of the small client that several mistakes need.
+// Changes to the small client that several mistakes need.
 import { createHash } from 'node:crypto'
 import { type Behaviour, correct, keepLogin } from './behaviour.ts'
 import { page } from './pages.ts'

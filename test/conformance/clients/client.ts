@@ -1,5 +1,5 @@
-// The small client: a correct client of the platform, written with node:http and sealed cookies. Tests replace a
-// part of its behaviour with a mistake (mistakes.ts).
+// The small client: a correct client of the platform, written with node:http and sealed cookies. Tests replace part of
+// its behaviour with a mistake (mistakes.ts).
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { type Behaviour, correct, keepLogin } from './behaviour.ts'
@@ -403,7 +403,7 @@ const create: Handler = async visit => {
   try {
     // Makes one call for each form id, even if the browser repeats the form or the first call has failed.
     const text = await behaviour.shareCall(visit, `create ${form.id}`, async () => {
-      // Perhaps another instance has carried out this form, or this instance before a restart.
+      // Another instance may already have carried out this form, or this instance may have done so before a restart.
       if (await behaviour.isCreated(visit, session, values, Number(form.at))) return 'This form was sent before.'
       return credentialsIn(visit, await ask(visit, session, 'POST', '/apps/v1', envelope(values)))
     })

@@ -30,7 +30,7 @@ export const leadToLogin = (_answer: Answer, page: string): Answer => ({
   headers: { location: `/login?returnTo=${encodeURIComponent(page)}` },
 })
 
-/** The parts of a client with drafts in which mistakes differ from the correct client. */
+/** How a correct client handles drafts. A mistake replaces some of these functions and values. */
 export const correctDrafts = {
   /** The answer to a form that the client has kept. */
   afterKeeping: leadToLogin,

@@ -44,7 +44,7 @@ interface Person {
 
 /**
  * Makes a client that shows the name of the visitor on the page with the list. `read` returns the name after an
- * exchange. `nameOf` makes the name from the answer of the portal.
+ * exchange. `nameOf` makes the name from the portal's answer.
  */
 export function withNameInCookie(
   read: (visit: Visit, ask: () => Promise<string>) => Promise<string | undefined>,

@@ -187,7 +187,7 @@ t.test(
   },
 )
 
-t.test('at a name that ends with .localhost, a correct client fails no check', async t => {
+t.test('a correct client whose host name ends with .localhost fails no check', async t => {
   const stage = await openStage([], { hasBrowser: false, host: 'app.localhost' })
   t.teardown(stage.close)
   const groups = ['starting-a-login', 'exchange', 'raw-requests', 'signing-out']

@@ -38,7 +38,7 @@ export const sessionsAtServer = {
   },
   readRefresh: visit => storedSession(visit)?.refreshToken,
   endRefusedSession(visit, refreshToken) {
-    // Perhaps another request has just renewed the session with this refresh token. Then the session continues.
+    // If another request has just renewed the session with this refresh token, the session continues.
     if (storedSession(visit)?.refreshToken === refreshToken) visit.behaviour.dropSession(visit)
   },
   dropSession(visit) {

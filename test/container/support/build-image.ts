@@ -1,4 +1,5 @@
-// Builds a target of the Dockerfile with buildah, opens it as a folder, and runs it as a container without any rights.
+// Builds a target of the Dockerfile with buildah, opens it as a folder, and runs it as a container without any
+// privileges.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -56,7 +57,7 @@ export function buildImage(t: Test, target: string, { isFresh = false } = {}): I
 }
 
 /**
- * NODE_EXTRA_CA_CERTS names a certification authority that this machine needs to download packages. npm also needs this
+ * NODE_EXTRA_CA_CERTS names a certificate authority that this machine needs to download packages. npm also needs this
  * authority during the build. The image does not contain the authority.
  */
 function volumesForNpm(t: Test): string[] {

@@ -92,7 +92,7 @@ async function bringBase(folder: string): Promise<void> {
 }
 
 /**
- * NODE_EXTRA_CA_CERTS names a certification authority that this machine needs to download packages. npm also needs this
+ * NODE_EXTRA_CA_CERTS names a certificate authority that this machine needs to download packages. npm also needs this
  * authority during the build.
  */
 async function makeBaseWithAuthority(folder: string): Promise<string> {

@@ -18,7 +18,7 @@ export class HttpBrowser {
     this.#browser = browser
   }
 
-  /** Follows a link of the open page, or opens a typed address. Does not follow redirects. */
+  /** Follows a link on the open page, or opens a typed address. Does not follow redirects. */
   async get(url: string): Promise<Page> {
     const address = new URL(url, this.#at?.url).href
     return this.#open(await this.#browser.visit(address, { from: this.#at ?? 'typed', ...noRedirects }))
@@ -47,7 +47,7 @@ export class HttpBrowser {
   }
 
   /**
-   * Returns a second browser with the same cookies. The second browser can be the browser of a thief, or can keep the
+   * Returns a second browser with the same cookies. The second browser can act as a thief's browser, or keep the
    * earlier state of this browser.
    */
   copy(): HttpBrowser {

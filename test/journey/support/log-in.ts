@@ -1,10 +1,10 @@
-// Plays a login over HTTP: from the client to the portal, and back to the client.
+// Performs a login over HTTP: from the client to the portal, and back to the client.
 import { type HttpBrowser, hiddenFields, type Page } from './http-browser.ts'
 import type { Both } from './start-both.ts'
 
 type Addresses = Pick<Both, 'publicUrl' | 'portalUrl' | 'person'>
 
-/** Plays a login up to the portal's redirect to the callback. The caller opens the callback. */
+/** Performs a login up to the portal's redirect to the callback. The caller opens the callback. */
 export async function reachCallback(browser: HttpBrowser, { publicUrl, portalUrl, person }: Addresses): Promise<Page> {
   const page = await browser.follow(await browser.get(`${publicUrl}/login`))
   const signedIn = { ...hiddenFields(page, '/sign-in'), email: person.email, password: person.password }
@@ -14,7 +14,7 @@ export async function reachCallback(browser: HttpBrowser, { publicUrl, portalUrl
   return browser.post(`${portalUrl}/consent`, { ...hiddenFields(consent, '/consent'), decision: 'allow' })
 }
 
-/** Plays a whole login, and opens the list of applications. */
+/** Performs a whole login, and opens the list of applications. */
 export async function logIn(browser: HttpBrowser, at: Addresses): Promise<Page> {
   return browser.follow(await reachCallback(browser, at))
 }

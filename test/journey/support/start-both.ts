@@ -27,7 +27,7 @@ export const registration = {
 }
 
 type Settings = {
-  /** The clock of both applications. Tests can move it. */
+  /** The clock of the client and the sandbox. Tests can move it. */
   clock?: () => Date
   /**
    * The number of clients behind the public address. The clients take turns in serving requests, and share only their

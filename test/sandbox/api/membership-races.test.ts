@@ -70,7 +70,7 @@ function countByStatus(answers: LightMyRequestResponse[]): Record<number, number
   return counts
 }
 
-// Open all databases before the first test. Otherwise tap would end this file before tap knows the later tests. Open
+// Open all databases before the first test. Otherwise tap would end this file before the later tests are defined. Open
 // one database after the other, because a connection must open within a second.
 const opened: { name: string; meet: Awaited<ReturnType<typeof openBoth>> }[] = []
 for (const { name, make } of databases) opened.push({ name, meet: await openBoth(await make(t)) })
@@ -188,7 +188,7 @@ for (const { name, meet } of opened) {
   )
 
   t.test(
-    `if an invited user joins a group at the moment when its last member leaves, the user is a member afterwards only if the call to join succeeded (${name})`,
+    `if an invited user joins a group just as its last member leaves, the user is a member afterwards only if the call to join succeeded (${name})`,
     async t => {
       const { makers, friends } = await meet()
       for (let round = 0; round < 4; round += 1) {

@@ -150,7 +150,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `if the creator leaves a group, the creator has no rights in the group any more (${database.name})`,
+    `if the creator of a group leaves the group, the creator loses all rights in the group (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { maker, friend, groupId } = await openTwo(sandbox)

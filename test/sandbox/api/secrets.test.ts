@@ -126,12 +126,12 @@ for (const database of await openDatabases(t)) {
           .sort(),
         [own, seeded.clientId].sort(),
       )
-      t.ok(list.body.length < 4096, 'the answer must not grow with the applications of others')
+      t.ok(list.body.length < 4096, 'the answer must not grow with other users’ applications')
       t.equal((await call('GET', '/apps/v1/other-5000')).statusCode, 404)
       t.equal(
         (await stranger.call('GET', '/apps/v1/other-5000')).statusCode,
         200,
-        'the applications of others must exist',
+        'the other users’ applications must exist',
       )
     },
   )

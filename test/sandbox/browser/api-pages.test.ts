@@ -66,7 +66,7 @@ t.test(
       const { command = '', answer } = examples[id] ?? {}
       const { status: got, body } = await answerTo(command, variables)
       t.equal(got, status, id)
-      if (status < 300 && answer) t.strictSame(shapeOf(body), shapeOf(JSON.parse(answer)), `the answer of ${id}`)
+      if (status < 300 && answer) t.strictSame(shapeOf(body), shapeOf(JSON.parse(answer)), `the answer to ${id}`)
       return body
     }
     variables.GROUP_ID = (await check('listMemberships', 200)).ItemList[0].to
@@ -118,7 +118,7 @@ t.test(
       const { command = '', answer } = examples[id] ?? {}
       const { status: got, body } = await answerTo(command, variables)
       t.equal(got, status, id)
-      if (answer) t.strictSame(shapeOf(body), shapeOf(JSON.parse(answer)), `the answer of ${id}`)
+      if (answer) t.strictSame(shapeOf(body), shapeOf(JSON.parse(answer)), `the answer to ${id}`)
       return body
     }
     variables.TOKEN = (await check('exchangeToken', 200)).access_token

@@ -257,7 +257,7 @@ const rows: Record<Mistake, Row> = {
     visit: goRound,
     sentence:
       'Signed in at step 2. This login is one of 5 logins in one browser, and the client made no call between them. This may be a loop.',
-    fix: 'Probably your client does not receive its session cookie, so it starts a new login each time. Check the causes that are listed for this login, one after the other.',
+    fix: 'Your client probably does not receive its session cookie, so it starts a new login each time. Check the causes that are listed for this login, one after the other.',
   },
 }
 
@@ -369,7 +369,7 @@ t.test('the laboratory explains each mistake of a beginner’s client', { skip }
       )
 
       if (row.fix) {
-        // The log contains the verdict of the moment when the mistake happened. Later calls do not change it.
+        // The log contains the verdict from the time of the mistake. Later calls do not change it.
         const logged = sentence.replace(' Later calls succeeded.', '')
         while (!readLog(login).some(({ code }) => code === 'lab-verdict')) await wait(100)
         t.match(

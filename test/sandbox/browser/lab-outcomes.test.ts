@@ -9,7 +9,7 @@ import { exchange, locationOf, openBrowser, signIn, startUrl } from '../support/
 import { buildTestSandbox, seeded } from '../support/build-test-sandbox.ts'
 
 t.test(
-  'axe-core finds no problem on the mailbox page and on the page of a login, whatever the outcome of the login is',
+  'axe-core finds no problem on the mailbox page and on the page of a login, whatever the outcome of the login',
   { skip },
   async t => {
     const port = await findFreePort()

@@ -215,7 +215,7 @@ t.test('the page of a group has a button that copies the group’s id', { skip }
   )
 })
 
-t.test('PS-08: a page of another site cannot show the portal in a frame', { skip }, async t => {
+t.test('PS-08: a page on another site cannot show the portal in a frame', { skip }, async t => {
   const portal = await openPortal(t)
   const { page } = await openPage(t)
   await signIn(portal, page)

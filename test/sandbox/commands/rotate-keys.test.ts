@@ -44,7 +44,7 @@ for (const database of await openDatabases(t)) {
         t.strictSame(
           keys.keys.map(({ kid }: { kid: string }) => kid),
           [keyIdOf(fresh.access_token), keyIdOf(old.access_token)],
-          'both keys are published, the newest first',
+          'both keys are published, newest first',
         )
         for (const { access_token } of [old, fresh])
           t.ok(await jwtVerify(access_token, createLocalJWKSet(keys), { currentDate: sandbox.now() }))

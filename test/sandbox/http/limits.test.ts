@@ -95,7 +95,7 @@ t.test('DO-11: a request with an ambiguous length, an ambiguous host or a broken
   for (const listener of [api, portal])
     for (const [name, lines] of Object.entries(shapes)) {
       // If you send a body, also send Transfer-Encoding. Without this header the sandbox would read the body as a
-      // second request, and refuse the second request.
+      // second request, and refuse it.
       const body = lines.some(line => line.startsWith('Transfer-Encoding')) ? '0\r\n\r\n' : ''
       t.match(await exchangeRaw(listener, rawRequest(lines, body)), /^HTTP\/1\.1 (400|501) /, name)
     }

@@ -31,8 +31,8 @@ t.test(
     const body = 'grant_type=authorization_code&client_id=none&client_secret=none&redirect_uri=none&code=none'
     const head = `POST /api/exchangeToken HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n`
     const request = head + body
-    // Two requests are open on each address: the first has sent its headers and a part of its body, the second has sent
-    // only a part of its headers.
+    // Two requests are open on each address: the first has sent its headers and part of its body, and the second has
+    // sent only part of its headers.
     const senders = await Promise.all(
       addresses.flatMap(address =>
         [head.length + 10, 20].map(async sent => {

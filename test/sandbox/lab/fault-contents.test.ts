@@ -181,7 +181,7 @@ t.test(
 )
 
 t.test(
-  'faults can put hostile texts, unknown fields or too many entries into the API’s lists and records, or leave out fields',
+  'faults can put hostile text, unknown fields or too many entries into the API’s lists and records, or leave out fields',
   async t => {
     const { sandbox, order } = await buildFaultLab(t)
     const calls = await platformCalls(sandbox)

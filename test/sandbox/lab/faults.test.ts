@@ -19,7 +19,8 @@ interface Wire {
   /** Returns true when the client has read enough of the answer. */
   enough?: (text: string, pieces: number) => boolean
   /**
-   * True if the fault sends no answer. Then the client closes the connection as soon as no answer can come any more.
+   * True if the fault sends no answer. In this case, the client closes the connection as soon as an answer is no longer
+   * possible.
    */
   isSilent?: true
   isRight(raw: Raw): boolean

@@ -42,7 +42,7 @@ t.test(
 )
 
 t.test(
-  'if a request contains a field twice, the laboratory keeps both values; any text can be the name of a field',
+  'if a request contains a field twice, the laboratory keeps both values; any string can be the name of a field',
   async t => {
     const values = createHide().values(
       [

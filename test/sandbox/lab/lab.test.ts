@@ -198,7 +198,7 @@ t.test('the laboratory can return a login in the format HAR 1.2', async t => {
   })
 })
 
-t.test('no page and no answer of the laboratory contains a secret', async t => {
+t.test('no page or answer from the laboratory contains a secret', async t => {
   const { observe, refuseExchange, get } = await buildTestLab(t)
   observe({
     request: {
@@ -252,7 +252,7 @@ t.test('the laboratory answers only requests to its own host names, which preven
     t.equal(await status(host), 403, host)
 })
 
-t.test('a page of another site can neither read nor change the laboratory’s data', async t => {
+t.test('a page on another site can neither read nor change the laboratory’s data', async t => {
   const { lab, get } = await buildTestLab(t)
   const rows: [Record<string, string>, number][] = [
     [{ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'cors' }, 403],

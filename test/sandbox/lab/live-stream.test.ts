@@ -66,7 +66,7 @@ t.test(
 )
 
 t.test(
-  'the laboratory’s live stream refuses pages of other origins, and accepts at most fifty pages at the same time',
+  'the laboratory’s live stream refuses pages from other origins, and accepts at most fifty pages at the same time',
   async t => {
     const { url, listen } = await openStream(t)
     const foreign = await fetch(url, { headers: { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'cors' } })

@@ -210,7 +210,7 @@ const mistakes: Record<string, Mistake> = {
       }),
     reason: 'content-type-unsupported',
   },
-  'a body that is no JSON': {
+  'a body that is not JSON': {
     make: ({ portal }) =>
       portal.inject({
         method: 'POST',
@@ -225,7 +225,7 @@ const mistakes: Record<string, Mistake> = {
     reason: 'method-not-allowed',
     kind: 'exchange',
   },
-  'an address that is not there': { make: ({ portal }) => portal.inject('/api/exchangeTokens'), reason: 'not-found' },
+  'an address that does not exist': { make: ({ portal }) => portal.inject('/api/exchangeTokens'), reason: 'not-found' },
   'a call from a page': {
     make: ({ portal }) =>
       portal.inject({ method: 'POST', url: '/api/exchangeToken', headers: { 'sec-fetch-site': 'cross-site' } }),

@@ -85,7 +85,7 @@ t.test('however a login ends, its verdict has a status, and one sentence that na
       /^Refused at step 2: The client_secret is not one of/,
       login(withCode(), exchange(refused('secret-wrong'))),
     ],
-    ['refused', /^Refused at step 1: The call came without/, login(step('api', {}, refused('token-missing')))],
+    ['refused', /^Refused at step 1: The call has no access token/, login(step('api', {}, refused('token-missing')))],
     ['signed in', /^Signed in at step 3\.$/, login(withCode(), exchange(refused('state-missing')), exchange()), long],
     ['signed in', /^Signed in at step 2\.$/, login(withCode(), exchange(), api(), refresh(), revoke())],
     ['signed in', /^Renewed at step 1\.$/, login(refresh())],
@@ -168,7 +168,7 @@ t.test('if a redirect URI differs from the registered URI, the verdict of the lo
   const atExchange = exchange(refused('redirect-uri-differs', { checks: uriCheck(`${registered}/`) }))
   t.match(verdict(login(withCode(), atExchange)), {
     sentence: 'Refused at step 2: redirect_uri ends with /, but the address that started the login does not.',
-    fix: 'Send the same text both times.',
+    fix: 'Send the same address both times.',
   })
 })
 

@@ -559,7 +559,7 @@ for (const database of databases) {
 }
 
 t.test(
-  'after a withdrawal of consent, the portal shows a notice once; a forged address cannot show this notice',
+  'after a user has withdrawn consent, the portal shows a notice once; a forged address cannot show this notice',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const browser = openBrowser(sandbox)

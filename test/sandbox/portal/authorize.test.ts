@@ -157,7 +157,7 @@ t.test(
     const allowed = await openAllowed(sandbox)
     t.match(locationOf(await allowed.get(wrong)), /^https:\/\/xn--mnchen-3ya\.example\.test:8443\/cb\?x=1&error=/)
     await sandbox.store.write(db => db.deleteFrom('consents').execute())
-    t.equal((await allowed.get(wrong)).statusCode, 400, 'after a withdrawal the login request must be refused')
+    t.equal((await allowed.get(wrong)).statusCode, 400, 'without consent, the login request must be refused')
   },
 )
 

@@ -68,7 +68,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `TK-04: a client’s failures count even if the clocks of two instances differ by some milliseconds (${database.name})`,
+    `TK-04: a client’s failures count even if the clocks of two instances differ by a few milliseconds (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const fail = async () => (await exchange(sandbox, { code: 'x', client_secret: 'wrong' })).statusCode
@@ -108,7 +108,7 @@ for (const database of await openDatabases(t)) {
       }
       await whileAhead(sandbox, async () => {
         for (let count = 1; count <= 5; count += 1) t.equal(await ask(), count)
-        t.equal(await ask(), 5, 'the portal must not send another mail')
+        t.equal(await ask(), 5, 'the portal must not send another e-mail')
       })
       t.equal(await ask(), 6)
     },

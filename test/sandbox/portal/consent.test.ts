@@ -173,8 +173,8 @@ t.test(
   },
 )
 
-// Hostile texts, like those that the client's tests of PG-05 to PG-07 send to the client. Here an application has such
-// a text as its name, and the portal must show the name as plain text.
+// Hostile text, like the text that the client's tests of PG-05 to PG-07 send to the client. Here an application has
+// this text as its name, and the portal must show the name as plain text.
 const texts = [
   '<img src=x onerror=alert(1)>',
   `"><svg onload=alert(1)>`,

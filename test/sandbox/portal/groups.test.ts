@@ -201,7 +201,7 @@ for (const database of databases) {
       t.match(group.body, '<span class="tag">you</span> <span class="tag">created the group</span>')
       t.notMatch(group.body, 'open invitation')
       const other = await (await openAsDeveloper(sandbox)).get(groupsPath)
-      t.notMatch(other.body, 'Weather', 'groups of others are not shown')
+      t.notMatch(other.body, 'Weather', 'other users’ groups are not shown')
     },
   )
 
@@ -391,7 +391,7 @@ for (const database of databases) {
         `<bdi>Tides &lt;b&gt;</bdi><br><span class="soft">Client ID <code class="id">${created.json()['@id']}`,
       )
       const ask = `${path}/members/${friendId}/remove`
-      t.equal(locationOf(await maker.get(ask)), path, 'the page must not ask about a user who is no member')
+      t.equal(locationOf(await maker.get(ask)), path, 'the page must not ask about a user who is not a member')
       await change(maker, path, { change: 'invite', userId: friendId })
       t.equal(locationOf(await maker.get(ask)), path, 'the page must not ask about a user who is only invited')
       t.equal((await friend.get(`${path}/leave`)).statusCode, 404)

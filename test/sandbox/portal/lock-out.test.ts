@@ -46,7 +46,7 @@ t.test(
     const fail = (browser: Browser) => attempt(browser, { email, password: 'wrong' })
     for (let count = 0; count < 10; count += 1) t.equal(await fail(own), 403)
     for (let count = 0; count < 9; count += 1)
-      t.equal(await fail(stranger), 403, 'failures of a known browser must not count for other browsers')
+      t.equal(await fail(stranger), 403, 'failures from a known browser must not count for other browsers')
     t.equal(await fail(own), 403, 'the eleventh failure must count for other browsers')
     t.equal(await attempt(stranger), 429)
     t.equal(await attempt(own), 429)
@@ -169,7 +169,7 @@ t.test(
     t.equal(
       await fail('10.0.0.1', 'no address'),
       401,
-      'a request without a forwarded address must count as a request of the proxy',
+      'a request without a forwarded address must count as a request from the proxy',
     )
   },
 )

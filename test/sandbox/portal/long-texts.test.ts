@@ -1,5 +1,4 @@
-// Tests with long texts, and with texts that take a long time to process. The sandbox must process only the part that
-// it needs.
+// Tests long text, and text that takes a long time to process. The sandbox must process only the part that it needs.
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { type Browser, locationOf, openBrowser, startUrl } from '../support/browser.ts'

@@ -168,11 +168,11 @@ for (const database of await openDatabases(t)) {
       const question = `${removePath}?applicationId=${ended.id}&clientId=${seeded.clientId}`
       t.match(page.body, question.replaceAll('&', '&amp;'))
       const asked = await browser.get(question)
-      t.match(asked.body, '<h1>End the secrets of “<bdi')
+      t.match(asked.body, '<h1>Revoke the secrets of “<bdi')
       t.equal(
         await isSecretOf(sandbox, ended.id, second),
         true,
-        'the page that asks for confirmation must not end the secret',
+        'the page that asks for confirmation must not revoke the secret',
       )
       t.equal((await submitForm(browser, asked, removePath)).statusCode, 303)
       t.equal(await isSecretOf(sandbox, ended.id, second), false)

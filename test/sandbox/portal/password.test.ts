@@ -30,7 +30,7 @@ async function readMailbox(sandbox: TestSandbox): Promise<{ to: string; text: st
   return (await sandbox.lab!.inject({ url: '/lab/v1/mailbox', headers })).json().mails
 }
 
-/** Returns the path of the link in the newest mail. */
+/** Returns the path of the link in the newest e-mail. */
 async function readLink(sandbox: TestSandbox): Promise<string> {
   const [mail] = await readMailbox(sandbox)
   const { pathname, search } = new URL(mail?.links[0] ?? '')
@@ -127,7 +127,7 @@ t.test(
     t.equal(
       (await change(browser, { password: 'wrong password', newPassword })).statusCode,
       422,
-      'this failure must count as a failure of an unknown browser',
+      'this failure must count as a failure from an unknown browser',
     )
     for (let count = 0; count < 9; count += 1) await change(browser, { password: 'wrong password', newPassword })
     const refused = await change(browser)
@@ -227,7 +227,7 @@ t.test(
 )
 
 t.test(
-  'PS-06: even if strangers make the portal send many mails to other people, a user’s reset link stays in the mailbox',
+  'PS-06: even if strangers make the portal send many e-mails to other people, a user’s reset link stays in the mailbox',
   async t => {
     const mailbox = createMailbox({ clock: () => new Date(0), labUrl: 'http://127.0.0.1:4002' })
     const deliver = (to: string, count: number) => {

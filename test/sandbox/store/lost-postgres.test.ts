@@ -53,7 +53,7 @@ const refusals: Record<string, (at: RoleAndDatabase) => { refuse: string; accept
     refuse: `alter database ${name} with allow_connections false`,
     accept: `alter database ${name} with allow_connections true`,
   }),
-  'the database is not there': ({ name }) => ({
+  'the database does not exist': ({ name }) => ({
     refuse: `alter database ${name} rename to ${name}_away`,
     accept: `alter database ${name}_away rename to ${name}`,
   }),
@@ -93,10 +93,10 @@ for (const [index, [reason, statementsFor]] of Object.entries(refusals).entries(
       const start = Object.fromEntries(new URLSearchParams(startUrl().slice(2)))
       const payload = { ...start, email: seeded.email, password: seeded.password }
       t.match(await list(sandbox, accessToken), isAway, 'the application API')
-      t.match(await exchange(sandbox, { code }), isAway, 'a call of a client')
+      t.match(await exchange(sandbox, { code }), isAway, 'a call from a client')
       t.match(await sandbox.portal.inject({ url: '/api/me', ...withToken }), isAway, 'a call with a token')
       const authorize = { method: 'POST', url: '/api/authorize', payload } as const
-      t.match(await sandbox.portal.inject(authorize), isAway, 'a call of a user')
+      t.match(await sandbox.portal.inject(authorize), isAway, 'a call on behalf of a user')
       t.match(await openBrowser(sandbox).get(startUrl()), isAway, 'a page')
       for (const listener of [sandbox.portal, sandbox.api]) {
         sandbox.passTime(1000)

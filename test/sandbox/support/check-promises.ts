@@ -58,7 +58,10 @@ const halves = {
     where case when generation < 100 then generation else 100 end <> (select count(*) from spent_refresh_tokens where grant_id = grants.id)`,
 }
 
-/** Resolves to one sentence for each half-finished change in the database, and for each damage of the database file. */
+/**
+ * Resolves to one sentence for each half-finished change in the database, and for each kind of damage to the database
+ * file.
+ */
 export async function findHalves(databaseUrl: string): Promise<string[]> {
   const query = await openDatabase(databaseUrl)
   const found: string[] = []

@@ -26,8 +26,8 @@ export async function submitForm(
 }
 
 /**
- * Opens the page on which the user confirms the withdrawal of access from the first application on the list. If the
- * list is empty, the function resolves to the page with the list.
+ * Opens the page that asks whether to withdraw access from the first application on the list. If the list is empty, the
+ * function resolves to the page with the list.
  */
 export async function askToWithdraw(browser: Browser): Promise<LightMyRequestResponse> {
   const list = await browser.get('/account/applications')

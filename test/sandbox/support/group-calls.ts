@@ -1,4 +1,4 @@
-// Calls of the application API for groups and their members.
+// Calls to the application API about groups and their members.
 import type { LightMyRequestResponse } from 'fastify'
 import { contexts } from '../../../src/sandbox/api/schemas.ts'
 import type { TestSandbox } from './build-test-sandbox.ts'

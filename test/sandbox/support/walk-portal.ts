@@ -122,7 +122,7 @@ export async function walkPortal(portal: OpenPortal, page: Page, look: (name: st
   await page.getByRole('link', { name: `Remove ${longName}` }).click()
   await look('remove-application')
   await press('Remove permanently')
-  await page.getByRole('link', { name: 'End the secret of Mine' }).click()
+  await page.getByRole('link', { name: 'Revoke the secret of Mine' }).click()
   await look('remove-secret')
 
   await go('/account')

@@ -1,4 +1,4 @@
-// Makes the pages more comfortable. Every page also works without this script.
+// Makes the pages easier to use. Every page also works without this script.
 
 const { lang } = document.documentElement
 const texts = JSON.parse(document.currentScript.dataset.texts)
@@ -89,8 +89,8 @@ addEventListener('beforeunload', event => {
 })
 
 // After the visitor has sent a form, the form is busy: the visitor cannot send it again before coming back to this
-// page. But the visitor can also stop the browser while it loads the answer. Therefore the form is busy for at most 30
-// seconds. The server answers within 25 seconds.
+// page. But the visitor can also tell the browser to stop loading. Therefore the form is busy for at most 30 seconds.
+// The server answers within 25 seconds.
 const busyForms = new Map()
 addEventListener('submit', event => {
   const { target: form, submitter, defaultPrevented } = event

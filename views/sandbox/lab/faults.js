@@ -37,7 +37,7 @@ async function find() {
     replace('ordered', page)
     history.replaceState(null, '', url)
     const found = document.getElementById('found')
-    announce(found ? `${found.textContent} found` : 'All faults of one place')
+    announce(found ? `${found.textContent} found` : 'All faults at one place')
   } catch (error) {
     if (error.name !== 'AbortError') announce('The laboratory does not answer. Try again.')
   }

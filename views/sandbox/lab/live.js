@@ -33,7 +33,7 @@ function hear({ changed, dropped, isRestarted, cursor }) {
   interruption = undefined
   const isOurs = loginId ? changed.includes(loginId) : changed.length > 0
   if (isRestarted) {
-    say('The sandbox was started again.')
+    say('The sandbox was restarted.')
     reloadLink.hidden = false
     return
   }
@@ -60,7 +60,7 @@ function say(text) {
 
 let lastNews = 0
 let laterNews
-/** Announces a text to screen readers. If several texts come within a short time, only the latest is announced. */
+/** Announces text to screen readers. If several announcements come within a short time, only the latest is made. */
 function tellNews(text) {
   clearTimeout(laterNews)
   const wait = Math.max(0, lastNews + newsMs - Date.now())

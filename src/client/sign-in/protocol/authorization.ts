@@ -61,11 +61,11 @@ export function readCallback(query: Query): Callback {
   return Object.fromEntries(callbackParameters.map(name => [name, readParameter(query, name)])) as Callback
 }
 
-/** A parameter of the callback must not come twice (RFC 6749 3.1). */
+/** A parameter of the callback must not appear twice (RFC 6749 3.1). */
 function readParameter(query: Query, name: (typeof callbackParameters)[number]): string {
   const value = query[name] ?? ''
-  // If a parameter comes twice, its value is an array.
-  if (typeof value !== 'string') throw invalidCallback(`${name} comes twice`)
+  // If a parameter appears twice, its value is an array.
+  if (typeof value !== 'string') throw invalidCallback(`${name} appears twice`)
   if (value.length > maxParameterLength) throw invalidCallback(`${name} is too long`)
   if (/\p{Cc}/u.test(value)) throw invalidCallback(`${name} contains control characters`)
   return value

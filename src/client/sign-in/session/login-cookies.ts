@@ -1,6 +1,6 @@
-// The cookies of pending logins. Each login has its own cookie, so that logins in several tabs do not disturb each
-// other. The end of this file defines two more cookies: one marks a sign-out, and the other marks a login that has just
-// finished.
+// The cookies of pending logins. Each login has its own cookie, so that logins in several tabs do not interfere with
+// each other. The end of this file defines two more cookies: one marks a sign-out, and the other marks a login that has
+// just finished.
 import type { FastifyRequest } from 'fastify'
 import { type Cookie, type Cookies, expire, limitExpired, maxExpired } from '../../web/cookies.ts'
 import type { Sealer } from '../../web/seal.ts'

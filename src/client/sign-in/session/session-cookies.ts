@@ -56,8 +56,8 @@ const refreshPrefix = '__Host-refresh-'
 /** If a cookie has more than 4,096 bytes, browsers silently drop it, and keep the earlier cookie with the same name. */
 const maxPartLength = 4_000
 /**
- * The maximum number of characters that the values of both session cookies have together. Including their names, the
- * two cookies have fewer than 5,000 bytes.
+ * The maximum number of characters in the values of both session cookies together. Including their names, the two
+ * cookies have fewer than 5,000 bytes.
  */
 const maxSessionLength = 4_964
 const maxRefreshCookieLength = 300

@@ -1,4 +1,4 @@
-// Tests how the client handles answers of the platform with harmful content: ids that change an address, bodies that
+// Tests how the client handles harmful content in the platform's answers: ids that change an address, bodies that
 // become very large when the client unpacks them, markup in texts, and headers for a browser.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, HttpExchange, Page } from '../../browser/browser.ts'
@@ -210,7 +210,7 @@ async function expectOwnCalls(context: CheckContext, browser: Browser, from: Pag
   const wrong = calls.filter(step => !isOwn(step))
   expect(
     wrong.length === 0,
-    `When the browser opened the link of the application, the client called ${wrong[0]?.request.url.slice(0, 100)}.`,
+    `When the browser opened the link to the application, the client called ${wrong[0]?.request.url.slice(0, 100)}.`,
     ...wrong,
   )
 }
@@ -271,7 +271,7 @@ const createdRows: CheckDefinition[] = createdIds.map(([id, what, values]) => ({
       const planted = page.trail.flatMap(setCookiesOf).filter(line => line.includes('conformance-planted='))
       expect(
         planted.length === 0,
-        `With the id ${said}, the answer of the client contained a header that set a cookie in the browser.`,
+        `With the id ${said}, the client's answer contained a header that set a cookie in the browser.`,
         page,
       )
       expect(await context.isSignedIn(open.browser), `With the id ${said}, the visitor is no longer signed in.`, page)
@@ -290,7 +290,7 @@ const sizes: CheckDefinition[] = [
       why:
         fault === 'large'
           ? 'A client that reads a list without a limit can fill the memory that all visitors share.'
-          : 'When the client unpacks a few kilobytes, they can become gigabytes, and fill the memory that all visitors share.',
+          : 'A few compressed kilobytes can unpack to gigabytes, and fill the memory that all visitors share.',
       fix:
         fault === 'large'
           ? 'Count the bytes of every answer while you read the answer, and stop after a few megabytes.'
@@ -337,7 +337,7 @@ const sizes: CheckDefinition[] = [
           if (!context.arrived('api').some(step => step.fault?.name === fault)) continue
           judged++
           expectAnswer(page)
-          expect(!page.body.includes(text), `${new URL(url).pathname} shows a text from an answer of 32 MiB.`, page)
+          expect(!page.body.includes(text), `${new URL(url).pathname} shows text from an answer of 32 MiB.`, page)
         }
         if (judged === 0) throw new NotApplicable('no page shows an application or a group from these answers')
       },
@@ -347,7 +347,7 @@ const sizes: CheckDefinition[] = [
     id: 'name-gzip-bomb',
     title: "The client limits the unpacked size of the portal answer that contains the visitor's name",
     rule: 'UP-04',
-    why: 'When the client unpacks a few kilobytes, they can become gigabytes, and fill the memory that all visitors share.',
+    why: 'A few compressed kilobytes can unpack to gigabytes, and fill the memory that all visitors share.',
     fix: 'Do not ask for compression. Or count the unpacked bytes while you read the answer, and stop at a limit.',
     needs,
     async run(context) {
@@ -369,7 +369,7 @@ const sizes: CheckDefinition[] = [
     id: 'exchange-gzip-bomb',
     title: 'The client limits the unpacked size of a compressed token response',
     rule: 'UP-04',
-    why: 'When the client unpacks a few kilobytes, they can become gigabytes, and fill the memory that all visitors share.',
+    why: 'A few compressed kilobytes can unpack to gigabytes, and fill the memory that all visitors share.',
     fix: 'Do not ask for compression. Or count the unpacked bytes while you read the answer, and stop at a limit.',
     needs,
     async run(context) {
@@ -435,15 +435,15 @@ const errorRows: CheckDefinition[] = [
       id: 'list-error-escaped',
       title: 'The page escapes markup in the text of an API error',
       rule: 'PG-07',
-      why: 'If a page does not escape a text that another program sent, the text can run as a script.',
-      fix: 'Show an error text of your own, or escape the text of the API. Never pass the answer of the API on to the browser.',
+      why: 'If a page does not escape text from another program, this text can run as a script.',
+      fix: "Show an error text of your own, or escape the text from the API. Never pass the API's answer on to the browser.",
     },
     page => expect(!holdsMarkup(page), 'The page does not escape the markup in the answer.', page),
   ),
   onErrors(
     {
       id: 'list-error-own-words',
-      title: 'The page does not show the error text of the API or of a proxy',
+      title: 'The page does not show an error text from the API or from a proxy',
       rule: 'PG-20',
       why: 'An error text is for developers, and can contain details that help an attacker.',
       fix: 'Write the error text into the log, and show the visitor a sentence of your own.',
@@ -454,8 +454,8 @@ const errorRows: CheckDefinition[] = [
     id: 'create-error-escaped',
     title: "The page escapes the API's error text about a form field",
     rule: 'PG-07',
-    why: 'The error text of the API repeats the text that the visitor typed. This text can contain markup.',
-    fix: 'Escape every value that a page shows, including the error texts of the API.',
+    why: "The API's error text repeats what the visitor typed, and this can be markup.",
+    fix: 'Escape every value that a page shows, including the error texts from the API.',
     needs: ['page', 'create'],
     async run(context) {
       const open = await openCreateForm(context)
@@ -466,7 +466,7 @@ const errorRows: CheckDefinition[] = [
       if (!context.arrived('api').some(step => step.fault?.name === 'create-422-body'))
         throw new NotApplicable('the form creates no application. Another check reports this')
       expectAnswer(page)
-      expect(!holdsMarkup(page), 'The page does not escape the error text of the API.', page)
+      expect(!holdsMarkup(page), "The page does not escape the API's error text.", page)
       await submitCreate(context, await openCreateForm(context))
     },
   },
@@ -477,7 +477,7 @@ const errorRows: CheckDefinition[] = [
 const headerRows: CheckDefinition[] = [
   {
     id: 'list-headers-not-passed-back',
-    title: 'The client does not pass response headers of the API on to the browser',
+    title: 'The client does not pass response headers from the API on to the browser',
     ...foreignHeadersRule,
     needs,
     async run(context) {

@@ -77,7 +77,7 @@ function expectNothingOf({ marks, id }: Visitor, pages: Page[], when: string): v
 
 const rule = 'visitors-apart'
 const why =
-  'Some clients store an answer of the API in a cache for all visitors, or in a global variable. They can then show the data of one visitor to another visitor.'
+  'Some clients store an answer from the API in a cache for all visitors, or in a global variable. They can then show the data of one visitor to another visitor.'
 const needs: CheckDefinition['needs'] = ['page']
 
 export const otherVisitors: CheckDefinition[] = [
@@ -86,7 +86,7 @@ export const otherVisitors: CheckDefinition[] = [
     title: 'No page about an application contains data of another visitor',
     rule,
     why,
-    fix: 'Do not cache answers of the API. If you must cache them, make the id of the visitor part of the cache key. Do not keep anything about a request in a global variable.',
+    fix: 'Do not cache answers from the API. If you must cache them, make the id of the visitor part of the cache key. Do not keep anything about a request in a global variable.',
     needs,
     async run(context) {
       const owner = await openVisitor(context, await context.person())
@@ -111,7 +111,7 @@ export const otherVisitors: CheckDefinition[] = [
       'If two visitors open the pages about their applications at the same time, no page contains data of the other visitor',
     rule,
     why,
-    fix: 'Keep the session and the answers of the API in variables of the request, and never in a global variable. If equal calls that run at the same time share one answer, let only calls for the same visitor share an answer.',
+    fix: "Keep the session and the API's answers in variables of the request, and never in a global variable. Let equal calls that run at the same time share one answer only if they are for the same visitor.",
     needs,
     async run(context) {
       const one = await openVisitor(context, await context.person())
@@ -136,7 +136,7 @@ export const otherVisitors: CheckDefinition[] = [
     title: 'While the API is down, no page contains the data of another visitor',
     rule,
     why: 'Some clients show an older answer while the API is down. If all visitors share this answer, the client shows it to the wrong visitor.',
-    fix: 'Do not cache answers of the API. If you must show older answers, make the id of the visitor part of the cache key.',
+    fix: 'Do not cache answers from the API. If you must show older answers, make the id of the visitor part of the cache key.',
     needs,
     async run(context) {
       const owner = await openVisitor(context, await context.person())

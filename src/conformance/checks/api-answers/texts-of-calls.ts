@@ -70,21 +70,21 @@ export const textsOfCalls: CheckDefinition[] = [
     id: 'change-error-escaped',
     title: "When the API refuses a change, the page escapes the API's error text about a form field",
     rule: 'PG-07',
-    why: 'The error text of the API repeats the text that the visitor typed. This text can contain markup.',
-    fix: 'On the page of every form, escape every value, including the error texts of the API.',
+    why: "The API's error text repeats what the visitor typed, and this can be markup.",
+    fix: 'On the page of every form, escape every value, including the error texts from the API.',
     needs,
     async run(context) {
       const open = await openForms(context)
       const body = { error: { status: 422, message: { name: [markup], [`redirectUris${markup}`]: [markup] } } }
       for (const { page } of await sendFormsUnder(context, open, '422-body', { options: { body } })) {
         expectAnswer(page)
-        expectEscaped(page, 'an error text of the API')
+        expectEscaped(page, 'an error text from the API')
       }
     },
   },
   {
     id: 'error-headers-not-passed-back',
-    title: 'The client does not pass headers of an API error answer on to the browser',
+    title: 'The client does not pass headers from an API error answer on to the browser',
     ...foreignHeadersRule,
     needs,
     async run(context) {
@@ -113,9 +113,9 @@ export const textsOfCalls: CheckDefinition[] = [
   },
   {
     id: 'failures-in-own-words',
-    title: 'The page for a failed API call shows no message of a library or of the programming language',
+    title: 'The page for a failed API call shows no message from a library or from the programming language',
     rule: 'generic-errors',
-    why: 'The message of a library shows an attacker how the client is built, and can contain a part of the answer. The message does not help the visitor.',
+    why: "A message from a library shows an attacker how the client is built, and can contain part of the API's answer. It does not help the visitor.",
     fix: 'Show a fixed sentence for every failed call, and write the message of the error into the log.',
     needs,
     async run(context) {

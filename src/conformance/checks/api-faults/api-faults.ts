@@ -25,7 +25,7 @@ import { refusedForms } from './refused-forms.ts'
 
 const needs = ['page' as const]
 
-/** Removes the faults. Fails unless the visitor is then still signed in, without a new login. */
+/** Removes the faults, and fails unless the visitor is still signed in without a new login. */
 async function expectSessionKept(context: CheckContext, browser: Browser): Promise<void> {
   await context.dropFaults()
   expect(await context.isSignedIn(browser), 'The API works again, but the visitor is no longer signed in.')
@@ -34,7 +34,7 @@ async function expectSessionKept(context: CheckContext, browser: Browser): Promi
 const failures: [failure: string, what: string][] = [
   ['reset', 'the API resets the connection'],
   ['cut', 'the API resets the connection in the middle of its answer'],
-  ['half', 'the answer of the API ends in the middle of its JSON'],
+  ['half', "the API's answer ends in the middle of its JSON"],
   ['empty', 'the API sends an empty answer'],
   ['html', 'the API answers with a web page'],
   ['not-an-object', 'the API answers with null'],
@@ -54,7 +54,7 @@ const survivals: CheckDefinition[] = failures.map(([failure, what]) => ({
   id: `list-${failure}`,
   title: `When ${what}, the page shows the list or says that the call failed, and the visitor stays signed in`,
   rule: ['endless-header', 'gzip'].includes(failure) ? 'UP-04' : 'UP-06',
-  why: 'A failure of the API does not mean that the session has ended. If the client ends the session, the visitor is signed out without a reason.',
+  why: 'A failure of the API does not mean that the session has ended. If the client ends the session, the visitor is signed out for no reason.',
   fix: 'Catch every failed call. Show a page that says that the call failed, and do not change the cookies.',
   needs,
   async run(context) {
@@ -109,7 +109,7 @@ const redirectsReported: CheckDefinition = {
     'When the API redirects the call for the list or the call that creates an application, the page says that the call failed',
   rule: 'UP-06',
   why: 'Some clients treat every status below 400 as a success. The visitor then sees an empty list, or believes that the application was created.',
-  fix: 'Treat a call as successful only if its status is a success in the API description, such as 200 or 201. After any other status, show a page that says that the call failed.',
+  fix: 'Treat a call as successful only if the API description lists its status as a success, such as 200 or 201. After any other status, show a page that says that the call failed.',
   needs,
   async run(context) {
     const compared = await compareUnder(context, 'list-redirect-302')
@@ -200,8 +200,8 @@ const creations: CheckDefinition[] = ['reset', 'reset-after', '503', '503-after'
       `The API received ${creations.length} calls that create an application.`,
       ...creations,
     )
-    // The client may report a success if the platform created the application in spite of the fault, or if the status
-    // was 2xx.
+    // The client may report success if the platform created the application in spite of the fault, or if the status was
+    // 2xx.
     if (!['reset', '503'].includes(failure)) expectAnswer(under.page)
     else await expectFittingCreation(context, under)
     await expectSessionKept(context, under.browser)
@@ -258,7 +258,7 @@ export const apiFaults: CheckDefinition[] = [
       const most = 3 * Math.max(usual, 1)
       expect(
         calls <= most,
-        `For one visit, the client made ${calls} calls for the list. If the API accepts the token, the client makes ${usual} calls.`,
+        `For one visit, the client made ${calls} calls for the list. When the API accepted the token, the client made ${usual} calls.`,
       )
     },
   },
@@ -267,7 +267,7 @@ export const apiFaults: CheckDefinition[] = [
     title: 'If the API refuses every token, the client makes only a few calls for one visit',
     rule: 'UP-14',
     why: 'Endless renewals and calls overload the platform, and the visitor never gets a page.',
-    fix: 'For each request of a visitor, renew the tokens at most once and repeat the call at most once. If the API also refuses the new token, show a page that offers to sign in. Do not redirect to the login.',
+    fix: 'For each request from a visitor, renew the tokens at most once and repeat the call at most once. If the API also refuses the new token, show a page that offers to sign in. Do not redirect to the login.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -307,7 +307,7 @@ export const apiFaults: CheckDefinition[] = [
     title: 'When the API answers 429 (too many calls), the client does not repeat the call at once',
     rule: 'UP-07',
     why: 'If the client repeats the call at once, the overloaded API gets even more calls, and the visitor waits longer.',
-    fix: 'Show a page that says when to try again. Make no more calls for this request of the visitor.',
+    fix: 'Show a page that says when to try again. Make no more calls for this request from the visitor.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -320,7 +320,7 @@ export const apiFaults: CheckDefinition[] = [
       const refused = listCalls(context).filter(({ response }) => response.status === 429).length
       expect(
         refused <= Math.max(1, usual),
-        `For one visit, the client called the API ${refused} times. For a usual visit, it calls the API ${usual} times.`,
+        `For one visit, the client called the API ${refused} times. For a usual visit, it called the API ${usual} times.`,
         page,
       )
     },

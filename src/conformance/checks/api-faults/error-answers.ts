@@ -1,5 +1,5 @@
-// Error answers and slow answers of the API, and calls that the client must not repeat. Many clients limit the size and
-// the time of a correct answer, but read an error answer to its end. Other clients have these limits in only one of
+// Error answers and slow answers from the API, and calls that the client must not repeat. Many clients limit the size
+// and the time of a correct answer, but read an error answer to its end. Other clients have these limits in only one of
 // several functions.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
@@ -22,7 +22,7 @@ const largeMiB = 32
 
 const noListCall = 'the client does not ask the API for the list of applications'
 
-/** Returns an error answer of the API. At one byte per second, its body takes more than a minute to arrive. */
+/** Returns an error answer for the API to send. At one byte per second, its body takes more than a minute to arrive. */
 const errorAnswer = (status: number) => ({
   status,
   type: json,
@@ -35,7 +35,7 @@ const errorAnswer = (status: number) => ({
 const slowErrors: Record<string, number> = { get: 404, change: 409, create: 422, groups: 500 }
 
 const slowWhy =
-  'Some timeouts cover only the headers, or begin again with each byte. A slow answer then keeps the visitor waiting, and the request uses a socket and memory. This check allows 20 seconds.'
+  'Some timeouts cover only the headers, or start again with each byte. A slow answer then keeps the visitor waiting, and the request uses a socket and memory. This check allows 20 seconds.'
 const slowFix =
   'Give each call one deadline, from the start of the call to the end of the answer, whatever the status is. Set the deadline in the one function that makes all API calls.'
 
@@ -65,7 +65,7 @@ async function metFault(context: CheckContext, ...names: string[]): Promise<LabS
   return context.arrived('api').filter(({ fault }) => fault && names.includes(fault.name))
 }
 
-/** Sends the form once. The API answers the Create call with the answer in `options`. */
+/** Sends the form once. The API answers the Create call with the answer that `options` describes. */
 async function createUnder(context: CheckContext, options: Record<string, unknown>, name: string) {
   const open = await openCreateForm(context, name)
   await context.order('create-answer', { times: 5, options })
@@ -156,7 +156,7 @@ export const errorAnswers: CheckDefinition[] = [
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
-      // After the status 500, a client may stop its calls for a while, so 403 comes first.
+      // After status 500, a client may make no calls for a while, so 403 comes first.
       const statuses = [403, 500]
       let met = 0
       for (const status of statuses) {
@@ -173,7 +173,7 @@ export const errorAnswers: CheckDefinition[] = [
       if (met === 0) throw new NotApplicable(noListCall)
       if (met < statuses.length) throw new Undecided('The client did not make a call for each of the error answers.')
       if ((await metFault(context, 'list-answer')).length < met)
-        throw new Undecided('The client has not yet closed the connection of an error answer.')
+        throw new Undecided('The client has not yet closed the connection on which an error answer arrived.')
     },
   },
   {
@@ -240,11 +240,11 @@ export const errorAnswers: CheckDefinition[] = [
         expectAnswer(large)
         expect(
           shownIn(large) !== shownIn(name),
-          'The page shows messages about fields from an error answer of 32 MiB.',
+          'The page shows the messages about fields that an error answer of 32 MiB contains.',
           large,
         )
       }
-      if (judged === 0) throw new NotApplicable('no page shows a text from these answers')
+      if (judged === 0) throw new NotApplicable('no page shows text from these answers')
     },
   },
   {
@@ -267,7 +267,7 @@ export const errorAnswers: CheckDefinition[] = [
     title:
       'When the API does not answer the request that creates an application, the client does not repeat this request',
     rule: 'UP-07',
-    why: 'The platform may have created the application although the answer is late. A second call may create a second application.',
+    why: 'The platform may have created the application even if its answer is late. A second call may create a second application.',
     fix: 'Do not let the HTTP library repeat a POST automatically, not even after a timeout.',
     needs: formNeeds,
     longestMs: 120_000,
@@ -313,7 +313,7 @@ export const errorAnswers: CheckDefinition[] = [
       'When the API answers 429 (too many calls) to a call that reads data, the client does not repeat the call at once',
     rule: 'UP-07',
     why: 'If the client repeats the call at once, the overloaded API gets even more calls, and the visitor waits longer.',
-    fix: 'Show a page that says when to try again, even if the answer has no Retry-After. Make no more calls for this request of the visitor.',
+    fix: 'Show a page that says when to try again, even if the answer has no Retry-After. Make no more calls for this request from the visitor.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -338,7 +338,7 @@ export const errorAnswers: CheckDefinition[] = [
           met += refused
           expect(
             refused <= Math.max(1, usual.calls),
-            `For one visit, the client sent ${refused} calls that the API refused with 429. For a usual visit, it sends ${usual.calls} calls.`,
+            `For one visit, the client sent ${refused} calls that the API refused with 429. For a usual visit, it sent ${usual.calls} calls.`,
             page,
           )
         }
@@ -397,7 +397,7 @@ export const errorAnswers: CheckDefinition[] = [
       title: `If the API refuses every token in ${place === 'create' ? 'the call that creates an application' : 'the call that reads one application'}, the client makes only a few calls, and renews the tokens or offers the login`,
       rule: 'UP-14',
       why: 'Endless renewals and calls overload the platform. A visitor who sees only an error message does not know that a new login helps.',
-      fix: 'For each request of a visitor, renew the tokens at most once and repeat the call at most once. If the API also refuses the new token, show a page that offers to sign in.',
+      fix: 'For each request from a visitor, renew the tokens at most once and repeat the call at most once. If the API also refuses the new token, show a page that offers to sign in.',
       needs: needsOf(place),
       async run(context) {
         const open =

@@ -1,5 +1,5 @@
-// Tests what happens when an API call fails: the calls that read, change and create an application, and the call for
-// the list of groups. api-faults.ts tests the call for the list of applications.
+// Tests what happens when one of these API calls fails: the calls that read, change and create an application, and the
+// call for the list of groups. api-faults.ts tests the call for the list of applications.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
@@ -81,7 +81,7 @@ async function expectLostFormTold(context: CheckContext, browser: Browser, page:
 }
 
 /**
- * Fails if the client repeated a refused call with another body or without its If-Match. `calls`: the calls of one
+ * Fails if the client repeated a refused call with another body or without its If-Match. `calls`: the calls for one
  * form.
  */
 function expectRepeatedUnchanged(calls: LabStep[]): void {
@@ -200,7 +200,7 @@ const reads: CheckDefinition[] = [
   ['reset', 'the API resets the connection'],
   ['503', 'the API is down (503)'],
   ['html', 'the API answers with a web page'],
-  ['half', 'the answer of the API ends in the middle of its JSON'],
+  ['half', "the API's answer ends in the middle of its JSON"],
   ['empty', 'the API sends an empty answer'],
   ['not-an-object', 'the API answers with null'],
   ['members-missing', 'the application has only a type and an id'],
@@ -521,7 +521,7 @@ export const everyCallRows: CheckDefinition[] = [
       title: `When the API answers 429 (too many calls) to ${place === 'create' ? 'the call that creates an application' : 'a change'}, the client does not repeat the call at once`,
       rule: 'UP-07',
       why: 'If the client repeats the call at once, the overloaded API gets even more calls, and the visitor waits longer.',
-      fix: 'Show a page that says when to try again. Make no more calls for this request of the visitor.',
+      fix: 'Show a page that says when to try again. Make no more calls for this request from the visitor.',
       needs: place === 'create' ? formNeeds : needs,
       async run(context) {
         const { pages } = await meet(context, place, '429', { retryAfter: 3600 })
@@ -619,11 +619,7 @@ export const everyCallRows: CheckDefinition[] = [
         met++
         for (const page of opened.pages) {
           expectAnswer(page)
-          expect(
-            page.status !== 500,
-            `With this failure of the list of groups (${failure}), the page has status 500.`,
-            page,
-          )
+          expect(page.status !== 500, `With the fault groups-${failure}, the page has status 500.`, page)
         }
         await expectStillSignedIn(context, opened)
       }
@@ -756,7 +752,7 @@ export const everyCallRows: CheckDefinition[] = [
   {
     id: 'list-odd-entries',
     title:
-      'When a list contains null, numbers, texts or incomplete entries, the visitor gets an answer with a status other than 500',
+      'When a list contains null, numbers, strings or incomplete entries, the visitor gets an answer with a status other than 500',
     rule: 'UP-06',
     why: 'The list comes from another program. One wrong entry would break the page for everyone whose list contains this entry.',
     fix: 'Check the type of each entry and of each value that you show.',
@@ -831,8 +827,8 @@ export const everyCallRows: CheckDefinition[] = [
     id: 'every-call-no-address',
     title: 'The page for a failed call does not show the address of the API or the path of the call',
     rule: 'PG-20',
-    why: 'Internal addresses help an attacker to find weaknesses.',
-    fix: 'Answer every error with a fixed text, and write the details into the log.',
+    why: 'Internal addresses help an attacker find weaknesses.',
+    fix: 'Answer every error with a fixed message, and write the details into the log.',
     needs,
     async run(context) {
       const { host } = new URL(context.platform.apiUrl)
@@ -855,8 +851,8 @@ export const everyCallRows: CheckDefinition[] = [
     id: 'every-call-headers',
     title: 'The client does not pass response headers of any API call on to the browser',
     rule: 'UP-13',
-    why: 'If the client copies headers from an answer of the platform, these headers can set cookies or grant permissions in the name of the client.',
-    fix: 'Set the headers of every answer yourself. Do not copy any header from an answer of the platform.',
+    why: 'If the client copies headers that the platform sent, these headers can set cookies or grant permissions in the name of the client.',
+    fix: 'Set the headers of every answer yourself. Do not copy any header that the platform sent.',
     needs,
     async run(context) {
       const open = await openForms(context).catch(passNotApplicable)

@@ -88,7 +88,7 @@ async function expectOthersServed(
 
 const odd = {
   rule: 'UP-06',
-  why: 'A message can have a wrong type, Retry-After can be a date, and a proxy can send other JSON. Code that expects the usual format raises an error, and the visitor gets no explanation.',
+  why: 'A message can have the wrong type, Retry-After can be a date, and a proxy can send other JSON. Code that expects the usual format raises an error, and the visitor gets no explanation.',
   fix: 'Check the type of each value in an error answer before you use it. Catch every error of the JSON library, including the error for JSON that is nested very deeply.',
 } as const
 
@@ -187,10 +187,10 @@ export const manyFailures: CheckDefinition[] = [
   }),
   {
     id: 'list-failed-few-calls',
-    title: 'When the call for the list fails, the client repeats it at most once for one request of the visitor',
+    title: 'When the call for the list fails, the client repeats it at most once for one request from the visitor',
     rule: 'DO-14',
     why: 'If each visitor causes several calls while the API has problems, the API gets more calls than usual and takes longer to recover.',
-    fix: 'Switch off the automatic repetitions of the HTTP library. Show a page with a link that tries again.',
+    fix: 'Make sure that the HTTP library does not repeat calls automatically. Show a page with a link that tries again.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()

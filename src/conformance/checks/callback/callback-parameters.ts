@@ -89,7 +89,7 @@ const oddCodes: [id: string, what: string, code: string][] = [
   ['not-ascii', 'a letter outside ASCII', 'aäb'],
 ]
 
-/** Values that often make a function throw an error when it compares, parses or stores texts. */
+/** Values that often make a function throw an error when it compares, parses or stores strings. */
 const oddValues = ['', 'x', 'ä€\u{1f600}', 'http://[', 'a\0b', 'a\r\nb', '%', '{}', '-1', 'a'.repeat(3000)]
 
 const escaped: [id: string, title: string, query: (state: string) => Record<string, string>][] = [
@@ -141,7 +141,7 @@ export const callbackParameters: CheckDefinition[] = [
     id: 'callback-client-id-other',
     title: 'The client refuses a callback with the client_id of another client',
     rule: 'CL-10',
-    why: 'The portal issued the code of this callback to another client. If your client accepts the callback, it can sign the visitor in to the account of another person.',
+    why: "The portal issued the code of this callback to another client. If your client accepts the callback, it can sign the visitor in to another person's account.",
     fix: 'Compare client_id with the client id of your configuration before the exchange.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -154,8 +154,8 @@ export const callbackParameters: CheckDefinition[] = [
     id: 'callback-client-id-similar',
     title: 'The client refuses a callback whose client_id is shortened, has additional characters, or is in upper case',
     rule: 'CL-10',
-    why: 'A client that compares only a part of client_id accepts the callback of another client with a similar id.',
-    fix: 'Compare the whole client_id with the client id of your configuration. It is not enough to compare the beginnings, or to search for one text in the other.',
+    why: 'A client that compares only a part of client_id accepts a callback for another client with a similar id.',
+    fix: 'Compare the whole client_id with the client id of your configuration. It is not enough to compare the beginnings, or to search for one string in the other.',
     run: context => expectSimilarRefused(context, 'client_id', context.platform.clientId, similar),
   },
   ...(['client_id', 'subject'] as const).map(
@@ -381,7 +381,7 @@ export const callbackParameters: CheckDefinition[] = [
     id: 'callback-unknown-parameter',
     title: 'A login works even if its callback has an unknown parameter',
     rule: 'unknown-parameters',
-    why: 'The portal may add parameters in the future. If the client refuses unknown parameters, then nobody can sign in.',
+    why: 'The portal may add parameters in the future. If the client refuses unknown parameters, nobody can sign in from then on.',
     fix: 'Read only the parameters that you know.',
     needs: ['page'],
     async run(context) {
@@ -527,7 +527,7 @@ export const callbackParameters: CheckDefinition[] = [
     id: 'callback-code-final-newline',
     title: 'When the code in a callback ends in a line break, the client does not send this code to the portal',
     rule: 'CL-16',
-    why: 'The portal never issues such a code. In many languages, $ in a pattern also matches before a line break at the end of the text, so the client accepts the code although its pattern contains no line break.',
+    why: 'The portal never issues such a code. In many languages, $ in a pattern also matches before a line break at the end of the string, so the client accepts the code although the pattern contains no line break.',
     fix: 'Compare the whole code with the pattern, for example with a function for full matches. If the code does not match, answer with status 400.',
     async run(context) {
       let known = await requireExchange(context)

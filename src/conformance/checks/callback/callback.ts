@@ -204,7 +204,7 @@ export const callback: CheckDefinition[] = [
         const cookies = cookiesOf([exchange]).flatMap(({ cookie }) => wordsIn(cookie.value))
         const texts = [bodyOf(exchange), headerOf(exchange, 'location') ?? '', ...cookies]
         const isLeaked = texts.some(text => spellings.some(spelling => text.includes(spelling)))
-        expect(!isLeaked, `The answer of ${new URL(request.url).pathname} contains the client secret.`, exchange)
+        expect(!isLeaked, `The answer from ${new URL(request.url).pathname} contains the client secret.`, exchange)
       }
     },
   },
@@ -334,7 +334,7 @@ export const callback: CheckDefinition[] = [
         // The browser itself may have followed a redirect to this host. Another check reports such a redirect.
         const isOfBrowser = page.trail.some(({ request }) => request.url.includes(mark))
         const [call] = isOfBrowser ? [] : otherSite.arrived(mark)
-        expect(!call, `The client sent ${call?.method} to the host in the parameter ${name}.`, page)
+        expect(!call, `The client sent a ${call?.method} request to the host in the parameter ${name}.`, page)
       }
       await requireExchange(context)
     },
@@ -343,7 +343,7 @@ export const callback: CheckDefinition[] = [
     id: 'callback-head',
     title: 'The client makes no exchange for a HEAD request to the callback',
     rule: 'head-no-effect',
-    why: 'Programs that check links send HEAD requests. If the client makes an exchange for this request, it uses up the code, and the login of the visitor fails.',
+    why: 'Programs that check links send HEAD requests. If the client makes an exchange for such a request, it uses up the code, and the login of the visitor fails.',
     fix: 'Answer HEAD with 405.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -548,7 +548,7 @@ async function adviceForLogin(context: CheckContext, landed: Page): Promise<stri
       : "The evidence shows why the portal refused the exchange. Correct the field that the portal's answer names."
   const [call] = context.arrived('api').slice(-1)
   if (call)
-    return `The API answered ${call.response.status}: send Authorization: Bearer with the access token of the exchange.`
+    return `The API answered ${call.response.status}: send Authorization: Bearer with the access token from the exchange.`
   const dropped = landed.trail.flatMap(one =>
     setCookiesOf(one)
       .filter(line => !readSetCookie(line).isDeletion)

@@ -125,7 +125,7 @@ export const hostileValues: CheckDefinition[] = [
     title: 'The page for a refused callback escapes the name and the value of every parameter',
     rule: 'oauth-sanitize',
     why: 'Anybody can make a visitor open a callback address with markup. Clients often escape only the parameters that they expect.',
-    fix: 'Escape every part of the query that a page shows, or show no part of it. Never use a value of the query as the address of a link.',
+    fix: 'Escape every part of the query that a page shows, or show no part of it. Never use a value from the query as the address of a link.',
     async run(context) {
       for (const name of shown)
         for (const value of name === 'error_uri' ? [markup, scriptAddress] : [markup])
@@ -188,9 +188,9 @@ export const hostileValues: CheckDefinition[] = [
   },
   {
     id: 'callback-long-texts-not-shown',
-    title: 'The pages for a refused callback and for a declined login do not show a long text from the address',
+    title: 'The pages for a refused callback and for a declined login do not show long text from the address',
     rule: 'CL-13',
-    why: 'Anybody can make a visitor open a callback address or the cancel_url. If a page shows a long text from the address, the words of a stranger look like the words of the client.',
+    why: "Anybody can make a visitor open a callback address or the cancel_url. If a page shows long text from the address, a stranger's words look like the client's own.",
     fix: 'Choose the text of the page according to the value of the parameter "error". Do not show error_description, or show at most a few hundred characters of it.',
     async run(context) {
       const text = 'Your account is locked. Call 555 0100 and read out your password. '.repeat(40)

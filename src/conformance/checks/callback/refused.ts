@@ -17,7 +17,7 @@ import {
 import { foreignLoads, isBareFailure } from '../../steps/page-content.ts'
 import { refusedCallbacks } from '../../steps/refused-callbacks.ts'
 
-/** Error codes of RFC 6749, 4.1.2.1, codes of OpenID Connect, and one unknown code. */
+/** Error codes from RFC 6749, 4.1.2.1, and from OpenID Connect, and one unknown code. */
 const errors = [
   'access_denied',
   'server_error',
@@ -146,7 +146,7 @@ export const refused: CheckDefinition[] = [
     title: 'When nobody is signed in after a callback, the answer says Cache-Control: no-store',
     rule: 'no-store',
     why: 'The address of this page contains a code and a state, and the answer deletes the login cookie. Clients often send the header only if the login succeeds.',
-    fix: 'Send Cache-Control: no-store with every answer of the callback path, whatever its status.',
+    fix: 'Send Cache-Control: no-store with every answer from the callback path, whatever its status.',
     async run(context) {
       for (const { what, page } of await refusedCallbacks(context)) {
         const answer = page.trail[0]!
@@ -294,7 +294,7 @@ export const refused: CheckDefinition[] = [
     id: 'state-signed-in-browser',
     title: "The client refuses an attacker's callback in the browser of a signed-in visitor",
     rule: 'CL-21',
-    why: 'If the client skips the state check for signed-in visitors, an attacker can sign these visitors in to the account of the attacker.',
+    why: "If the client skips the state check for signed-in visitors, an attacker can sign these visitors in to the attacker's account.",
     fix: 'Compare the state of every callback with the logins that this browser has begun, even if the visitor is signed in.',
     needs: ['page'],
     async run(context) {

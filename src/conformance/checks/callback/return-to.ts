@@ -87,7 +87,7 @@ const returnChecks: CheckDefinition[] = returns.map(([id, value]) => ({
   id: `return-to-${id}`,
   title: `When a login has the return address ${JSON.stringify(value)}, the client does not send the visitor to another site`,
   rule: 'CL-25',
-  why: 'Visitors trust a link to the client. If the login then leads to a page of an attacker, the client has an open redirect.',
+  why: "Visitors trust a link to the client. If the login then leads to an attacker's page, the client has an open redirect.",
   // A URL parser turns /.//evil.example/ into the path //evil.example/ at the client's own origin. If a Location header
   // contains this path, the browser goes to evil.example.
   fix: "Accept only a path of the client. Parse the address with the client's own origin as its base, and check that the result has the same origin. Refuse the address if its path then begins with two slashes.",
@@ -210,7 +210,7 @@ export const returnTo: CheckDefinition[] = [
     title:
       'If the return address of a login ends in a line break, the client answers neither the login path nor the callback with status 500',
     rule: 'bad-request-status',
-    why: 'In many languages, $ in a pattern also matches before a line break at the end of the text. The client then accepts the address, but cannot write it into a header, and an error ends the login.',
+    why: 'In many languages, $ in a pattern also matches before a line break at the end of the string. The client then accepts the address, but cannot write it into a header, and an error ends the login.',
     fix: 'Compare the whole return address with the pattern, for example with a function for full matches. Begin the login without an address that contains control characters.',
     needs: ['returnTo'],
     async run(context) {
@@ -282,7 +282,7 @@ export const returnTo: CheckDefinition[] = [
     id: 'return-to-escapes',
     title: 'The pages of a login escape the return address',
     rule: 'PG-07',
-    why: 'Anybody can make a link to the login path with markup in the return address. If the page at the callback writes this address without escaping it, a script of an attacker runs with the session of the visitor.',
+    why: "Anybody can make a link to the login path with markup in the return address. If the page at the callback writes this address without escaping it, an attacker's script runs with the visitor's session.",
     fix: 'Escape the return address in the meta refresh and in every link, for example with a template that escapes every value.',
     needs: ['returnTo'],
     async run(context) {
@@ -323,7 +323,8 @@ export const returnTo: CheckDefinition[] = [
       needs: ['returnTo', 'page'],
       async run(context) {
         const { login, returnTo, page: path } = context.settings
-        // Without encoding, the second parameter would belong to the login path and not to the wanted page.
+        // Without encoding, the second parameter would belong to the login path and not to the page that the visitor
+        // wants.
         const there = context.url(`${path}${path.includes('?') ? '&' : '?'}conformance=1&second=2`)
         const { pathname, search } = new URL(there)
         const wanted = `${login}?${new URLSearchParams({ [returnTo]: pathname + search })}`
@@ -390,9 +391,9 @@ export const returnTo: CheckDefinition[] = [
   {
     id: 'return-to-unnamed',
     title:
-      'The client does not send the visitor to another site, whatever the name of the parameter for the return address is',
+      'The client does not send the visitor to another site, whichever parameter of the login path contains the address of that site',
     rule: 'CL-25',
-    why: 'Visitors trust a link to the client. If the login then leads to a page of an attacker, the client has an open redirect.',
+    why: "Visitors trust a link to the client. If the login then leads to an attacker's page, the client has an open redirect.",
     fix: "Accept only a path of the client as the return address. Parse the address with the client's own origin as its base, and check that the result has the same origin.",
     async run(context) {
       const { login } = context.settings
@@ -415,7 +416,7 @@ export const returnTo: CheckDefinition[] = [
     id: 'no-open-redirect',
     title: 'No page of the client redirects to an address in a parameter, whether the visitor is signed in or not',
     rule: 'CL-25',
-    why: 'Visitors trust a link to the client. With an open redirect, such a link leads to a page of an attacker.',
+    why: "Visitors trust a link to the client. With an open redirect, such a link leads to an attacker's page.",
     fix: 'Redirect only to fixed addresses, or to a path of the client that you have checked.',
     async run(context) {
       const { login, callback, page, create, logout } = context.settings
@@ -450,7 +451,7 @@ export const returnTo: CheckDefinition[] = [
     title:
       'If another site has set the cookie with the return address, the client does not send the visitor to the address in this cookie',
     rule: 'CL-25',
-    why: 'A subdomain or another program on the host can set a cookie whose name does not begin with __Host-. If the client trusts the address in this cookie, a login can end at a page of an attacker.',
+    why: "A subdomain or another program on the host can set a cookie whose name does not begin with __Host-. If the client trusts the address in this cookie, a login can end at an attacker's page.",
     fix: 'Check the return address again when the login ends. Or seal the address together with the state in a login cookie whose name begins with __Host-.',
     async run(context) {
       const { login, page, returnTo } = context.settings

@@ -111,7 +111,7 @@ const stateChecks: CheckDefinition[] = wrongStates.map(([id, title, change]) => 
   id: `state-${id}`,
   title: `The client refuses a callback ${title}, and makes no exchange`,
   rule: 'CL-04',
-  why: 'Only the state shows that a callback belongs to a login of this browser. If the client does not compare the state, an attacker can sign visitors in to the account of the attacker.',
+  why: "Only the state shows that a callback belongs to a login of this browser. If the client does not compare the state, an attacker can sign visitors in to the attacker's account.",
   fix: 'Before the exchange, compare the state in the callback with the state that you stored for this browser. Refuse the callback if one of the two states is missing, or if the callback has more than one state.',
   async run(context) {
     const { browser, start, callback } = await beginLogin(context)
@@ -261,7 +261,7 @@ export const states: CheckDefinition[] = [
     id: 'state-any-method',
     title: 'The client makes no exchange for a callback with a wrong state, whatever the method of the callback is',
     rule: 'CL-04',
-    why: 'Some frameworks run the code for the callback also for HEAD and POST requests. If only the code for GET compares the state, a form on another site can sign visitors in to the account of an attacker.',
+    why: "Some frameworks also run the code for the callback when they get a HEAD or POST request. If only the code for GET compares the state, a form on another site can sign visitors in to an attacker's account.",
     fix: 'Accept only GET at the callback path. Compare the state in the code that makes the exchange.',
     async run(context) {
       for (const method of ['POST', 'HEAD', 'PUT']) {
@@ -328,7 +328,7 @@ export const states: CheckDefinition[] = [
     id: 'state-other-browser',
     title: 'The client refuses a callback in a browser that has not begun a login',
     rule: 'CL-03',
-    why: "An attacker can make a visitor open the attacker's own callback. The visitor then works in the account of the attacker.",
+    why: "An attacker can make a visitor open the attacker's own callback. The visitor then works in the attacker's account.",
     fix: 'When the login begins, store the state in a cookie of the browser. A state that is stored only on the server, or only signed, does not show which browser began the login.',
     async run(context) {
       const { callback } = await beginLogin(context)
@@ -340,7 +340,7 @@ export const states: CheckDefinition[] = [
     id: 'state-other-login',
     title: 'The client refuses a callback in a browser that has begun another login',
     rule: 'CL-21',
-    why: "While a visitor is signing in, an attacker can make the visitor open the attacker's own callback. The visitor then works in the account of the attacker.",
+    why: "While a visitor is signing in, an attacker can make the visitor open the attacker's own callback. The visitor then works in the attacker's account.",
     fix: 'Compare the state in the callback with the states of the logins that this browser has begun. Refuse the callback if its state equals none of them.',
     async run(context) {
       const attacker = await context.otherPerson()
@@ -420,7 +420,7 @@ export const states: CheckDefinition[] = [
     id: 'login-cookie-deleted',
     title: 'The answer to the callback deletes the login cookie, even if the login fails',
     rule: 'CL-05',
-    why: 'With a login cookie that stays in the browser, somebody can still finish the login later. The cookie also makes every request longer.',
+    why: 'If the login cookie stays in the browser, somebody can still finish the login later. The cookie also makes every request longer.',
     fix: 'Delete the cookie in the answer to every callback that belongs to the login. Use the same name, Path and Domain as in the answer that set the cookie, and Secure for a __Host- name.',
     async run(context) {
       const ends: [when: string, end: (one: { browser: Browser; callback: URL; state: string }) => Promise<unknown>][] =
@@ -528,7 +528,7 @@ export const states: CheckDefinition[] = [
       id: `state-once-copied-${id}`,
       title: `${when}, the client refuses another callback with the same state and the same login cookie`,
       rule: 'state-once-after-failure',
-      why: 'If the client deletes the cookie, only the browser that gets the answer loses the cookie. A copy of the cookie, for example in a backup, could still finish the login.',
+      why: 'When the client deletes the cookie, only the browser that gets the answer loses it. With a copy of the cookie, for example from a backup, somebody could still finish the login.',
       fix: 'When a callback belongs to a login, record its state as used before you check anything else. Keep this record as long as the login cookie is valid.',
       async run(context) {
         const { browser, start, callback } = await beginLogin(context)

@@ -46,9 +46,9 @@ const attributes: (Omit<CheckDefinition, 'run'> & { judge: (cookie: ReadCookie) 
   },
   {
     id: 'cookie-samesite',
-    title: 'Browsers do not send the session cookies with forms of other sites',
+    title: 'Browsers do not send the session cookies with forms from other sites',
     rule: 'CK-01',
-    why: "If a cookie has no SameSite attribute, browsers send the cookie with forms of other sites during the cookie's first two minutes. With SameSite=None, browsers always send it.",
+    why: "If a cookie has no SameSite attribute, browsers send the cookie with forms from other sites during the cookie's first two minutes. With SameSite=None, browsers always send it.",
     fix: 'Set SameSite=Strict or SameSite=Lax.',
     judge: ({ sameSite }) =>
       sameSite === 'strict' || sameSite === 'lax' ? undefined : `has ${sameSite ? 'SameSite=None' : 'no SameSite'}`,
@@ -100,10 +100,10 @@ function withoutNumbers(value: string): string {
 }
 
 /**
- * Returns whether the cookies contain the token. For this, makes another login with a longer token: the cookies contain
- * the token if they are now longer than the cookies of `usual`, a login with the usual token. The length of one cookie
- * proves nothing, because even the id of a session can be a long sealed value. If the client refuses the longer token,
- * returns true.
+ * Returns whether the cookies contain the token. To find this out, runs another login with a longer token. The cookies
+ * contain the token if they are then longer than the cookies of `usual`, a login with the usual token. The length of
+ * one cookie proves nothing, because even the id of a session can be a long sealed value. If the client refuses the
+ * longer token, returns true.
  */
 async function growsWith(context: CheckContext, usual: Page, fault: string, value?: string): Promise<boolean> {
   const lengthOf = ({ trail }: Page) =>
@@ -169,7 +169,7 @@ export const cookie: CheckDefinition[] = [
     title: 'No session cookie has a lifetime of more than 400 days',
     rule: 'CL-19',
     why: 'Browsers limit the lifetime of a cookie to 400 days. A larger number is often a mistake: a time in milliseconds.',
-    fix: 'Give Max-Age in seconds.',
+    fix: 'Set Max-Age in seconds.',
     needs,
     async run(context) {
       for (const { cookie, exchange } of (await sessionOf(context)).cookies)

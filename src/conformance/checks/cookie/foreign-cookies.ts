@@ -22,11 +22,11 @@ const hostile: [id: string, what: string, header: string][] = [
   ['quotes', 'quotes, commas and spaces', 'a="b c", d; e="'],
 ]
 
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 /**
  * Replaces one character with a character whose base64 value differs in the highest bit, so that the decoded bytes
  * change.
  */
-const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 function change(text: string, at: number): string {
   const index = alphabet.indexOf(text[at]!)
   const other = index < 0 ? 'A' : alphabet[(index + 32) % 64]!

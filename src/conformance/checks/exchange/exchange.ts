@@ -202,7 +202,7 @@ export const exchange: CheckDefinition[] = [
     title: 'If the client begins a login with a PKCE challenge, the exchange contains a valid verifier',
     rule: 'pkce-verifier',
     why: 'Without the verifier, the portal refuses the exchange. A verifier has 43 to 128 letters, digits or characters of the set - . _ ~.',
-    fix: 'Encode 32 random bytes in base64url. Store this text with the state of the login, and send it as code_verifier in the exchange.',
+    fix: 'Encode 32 random bytes in base64url. Store this string with the state of the login, and send it as code_verifier in the exchange.',
     async run(context) {
       const browser = context.browser()
       const start = await context.startLogin(browser)
@@ -318,7 +318,7 @@ export const exchange: CheckDefinition[] = [
           const sent = Object.values(call.request.headers).find(
             one => one.includes(value) || (name === 'cookie' && cookie.some(text => text !== '' && one.includes(text))),
           )
-          expect(sent === undefined, 'A call of the client contained the header.', call)
+          expect(sent === undefined, 'A call from the client contained the header.', call)
         }
       },
     }),

@@ -80,7 +80,7 @@ export const shortLives: CheckDefinition[] = [
 ]
 
 /**
- * Makes a login with a token response that has an expires_in of half a second and no refresh token. Returns the page
+ * Runs a login with a token response that has an expires_in of half a second and no refresh token. Returns the page
  * after the login.
  */
 async function loginWithoutRefreshToken(context: CheckContext): Promise<Page> {

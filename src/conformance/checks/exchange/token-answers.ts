@@ -25,7 +25,7 @@ const unusable: { fault: string; title: string; rule: RuleId; why: string }[] = 
     fault: fault!,
     title: `If the state in the token response ${what}, nobody is signed in`,
     rule: 'CL-17' as const,
-    why: 'If the client does not compare the state, it accepts tokens of another login. The visitor then works in the account of another person.',
+    why: "If the client does not compare the state, it accepts tokens from another login. The visitor then works in another person's account.",
   })),
   ...[
     ['missing', 'without an access token'],
@@ -249,7 +249,7 @@ export const tokenAnswers: CheckDefinition[] = [
       id: `token-answer-state-${id}`,
       title: `If the state in the token response ${what}, nobody is signed in`,
       rule: 'CL-17',
-      why: 'If the client does not compare the whole state, it can accept tokens of another login. The visitor then works in the account of another person.',
+      why: "If the client does not compare the whole state, it can accept tokens from another login. The visitor then works in another person's account.",
       fix: 'Compare the two states exactly, including their length and the case of their letters.',
       needs: ['page'],
       async run(context) {
@@ -267,7 +267,7 @@ export const tokenAnswers: CheckDefinition[] = [
     id: 'token-answer-state-of-another-tab',
     title: 'If the state in the token response belongs to another unfinished login of the browser, nobody is signed in',
     rule: 'CL-17',
-    why: 'If the client accepts the state of any login that it has begun, it can accept tokens of another login. The visitor then works in the account of another person.',
+    why: "If the client accepts the state of any login that it has begun, it can accept tokens from another login. The visitor then works in another person's account.",
     fix: 'Compare the state in the token response with the state of this callback.',
     needs: ['page'],
     async run(context) {
@@ -395,7 +395,7 @@ export const tokenAnswers: CheckDefinition[] = [
       const renewals = context.arrived('refresh')
       expect(
         isStillIn && renewals.length === 0,
-        'The client used the expires_in value true as one second.',
+        'The client read the expires_in value true as one second.',
         page,
         ...renewals.slice(0, 1),
       )
@@ -440,7 +440,7 @@ export const tokenAnswers: CheckDefinition[] = [
     title: 'After a token response without scope, the visitor is signed in',
     rule: 'login-works',
     why: 'The specification of the platform does not mention scope in a token response. If the client requires scope, nobody can sign in at a portal that leaves it out.',
-    fix: 'Require only the fields of the specification: access_token, token_type, expires_in and state.',
+    fix: 'Require only the fields in the specification: access_token, token_type, expires_in and state.',
     needs: ['page'],
     async run(context) {
       /** Runs a login whose token response also contains these fields. Returns the page if nobody is signed in. */

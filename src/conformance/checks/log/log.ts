@@ -20,7 +20,8 @@ import { fieldsOf, tokensIssuedIn } from '../../tokens.ts'
 import { failedLogins } from './failed-logins.ts'
 
 const needs = ['process' as const]
-const secretsWhy = 'Many people can read a log, and logs are kept for a long time. These people must not know the code.'
+const secretsWhy =
+  'Many people can read a log, and logs are kept for a long time. None of these people may learn the code.'
 const fixLog = 'Log the path without its query. From headers and bodies, log only the fields in a fixed list.'
 
 /** The tokens that the portal has issued in this check. */
@@ -161,7 +162,7 @@ export const log: CheckDefinition[] = [
     title: 'When a visitor leaves the page at the callback, the client prints neither the code nor the state',
     rule: 'LG-01',
     why: 'The next request contains the address of the callback in its Referer header, and many access logs print this header. The code of a failed login may still be valid.',
-    fix: 'Send Referrer-Policy: no-referrer with every answer of the callback path, including after a failed login. Or do not log the Referer header: avoid log formats such as “combined”, which contain this header.',
+    fix: 'Send Referrer-Policy: no-referrer with every answer from the callback path, including after a failed login. Or do not log the Referer header: avoid log formats such as “combined”, which contain this header.',
     needs,
     async run(context) {
       for (const change of ['', 'state', 'client_id']) {

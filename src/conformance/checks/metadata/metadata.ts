@@ -148,7 +148,7 @@ const failures: CheckDefinition[] = [
 const longestWaitMs = 3000
 /**
  * If a login takes longer than this, the check begins a second login. One slow login can have another cause, but two
- * slow logins rarely have another cause.
+ * slow logins in a row rarely do.
  */
 const slowLoginMs = 2000
 
@@ -307,7 +307,8 @@ const others: CheckDefinition[] = [
     ...alone,
     async run(context) {
       const isMet = await startUnder(context, 'metadata-members', { members: { issuer: 'https://portal.example' } })
-      // A correct client revokes nothing here, so the check waits for the full time. So this time is short.
+      // A correct client revokes nothing here, so the check always waits for the full time. This time is therefore
+      // short.
       const isRevoked = await revokes(context, 1)
       await expectMet(context, isMet)
       await context.dropFaults()
@@ -519,7 +520,7 @@ export const metadata: CheckDefinition[] = [
   },
   {
     id: 'metadata-large-refused',
-    title: "The client limits the size of the portal's metadata, also after decompression",
+    title: "The client limits the size of the portal's metadata, before and after decompression",
     rule: 'UP-04',
     why: 'A client that reads an answer of any size fills the memory that all visitors share. Many clients limit only the answers to exchanges and API calls.',
     fix: 'Count the decompressed bytes of the document while you read it, and stop at about 64 KiB. Continue without the document.',
@@ -543,7 +544,7 @@ export const metadata: CheckDefinition[] = [
       await context.dropFaults()
       if (!isUsed) {
         // A client that has refused the document asks for it again when the next login begins.
-        what = 'a compressed document that has 32 MiB after decompression'
+        what = 'a compressed document that decompresses to 32 MiB'
         await context.order('metadata-gzip-bomb', { times: 'always', state: undefined })
         isUsed = (await usesPkce()) || (await usesPkce())
         await context.dropFaults()
@@ -596,10 +597,10 @@ export const metadata: CheckDefinition[] = [
   ).map(
     ([fault, where]): CheckDefinition => ({
       id: `metadata-no-pkce-${fault}`,
-      title: `${where}, the client does not use PKCE, and sends only parameters of the specification`,
+      title: `${where}, the client does not use PKCE, and sends only parameters from the specification`,
       rule: 'no-extra-fields',
       why: 'PKCE is not part of the specification. A portal may refuse an unknown parameter, even an empty one.',
-      fix: 'Send code_challenge, code_challenge_method and code_verifier only if code_challenge_methods_supported in the last readable document contains S256. Otherwise send only the parameters of the specification.',
+      fix: 'Send code_challenge, code_challenge_method and code_verifier only if code_challenge_methods_supported in the last readable document contains S256. Otherwise send only the parameters from the specification.',
       needs: ['process'],
       ...alone,
       async run(context) {

@@ -36,7 +36,7 @@ const failures: [fault: string, options?: Record<string, unknown>][] = [
   ),
 ]
 
-/** Answers with no name, or with only a part of a name. */
+/** Answers with no name, or with only part of a name. */
 const incomplete: [fault: string, options?: Record<string, unknown>][] = [
   ['me-403'],
   ['me-500'],
@@ -61,7 +61,7 @@ const oddNames: [what: string, firstName: string, lastName: string][] = [
 
 const longName = 'Long name of conformance '.repeat(200)
 
-/** Ends the check if the client never asks for the name, neither at a login nor for a page. */
+/** Ends the check if the client never asks for the name, neither during a login nor for a page. */
 async function needsName(context: CheckContext): Promise<void> {
   const { browser } = await context.signedIn()
   await visitPage(context, browser)
@@ -124,10 +124,10 @@ export const name: CheckDefinition[] = [
   {
     id: 'name-incomplete',
     title:
-      'If the portal does not send the name of the visitor, or sends only a part of it, no page shows a word such as “undefined” in its place',
+      'If the portal does not send the name of the visitor, or sends only part of it, no page shows a word such as “undefined” in its place',
     rule: 'missing-values',
     why: 'A client that joins the first and the last name without a check greets the visitor as “undefined undefined”.',
-    fix: 'Use only the parts of the name that are texts. If there are none, show the id of the visitor, or nothing.',
+    fix: 'Use only the parts of the name that are strings. If there are none, show the id of the visitor, or nothing.',
     needs,
     longestMs: 90_000,
     async run(context) {
@@ -213,7 +213,7 @@ export const name: CheckDefinition[] = [
     id: 'name-failure-keeps-session',
     title: 'If the request for the name of a signed-in visitor fails, the session continues',
     rule: 'UP-06',
-    why: 'The failed request does not mean that the session is invalid. If the session ends, the visitor has to sign in again without a reason.',
+    why: 'The failed request does not mean that the session is invalid. If the session ends, the visitor has to sign in again for no reason.',
     fix: 'Show the page without the name. Do not end the session.',
     needs,
     async run(context) {
@@ -248,7 +248,7 @@ export const name: CheckDefinition[] = [
   ),
   {
     id: 'name-waits',
-    title: 'At a login, the visitor waits at most one second for the name',
+    title: 'During a login, the visitor waits at most one second for the name',
     rule: 'name-once',
     why: 'The name is only for display. While the client waits for it, the visitor also has to wait.',
     fix: 'Give the request for the name a deadline of one second.',
@@ -279,7 +279,7 @@ export const name: CheckDefinition[] = [
   {
     id: 'name-asked-once',
     title:
-      'The client asks for the name only once at a login, even if the request fails, and does not ask again at a renewal',
+      'The client asks for the name only once during a login, even if the request fails, and does not ask again during a renewal',
     rule: 'name-once',
     why: 'The name is only for display. Each additional call makes the visitor wait. If the portal is overloaded, repeated calls make the overload worse.',
     fix: 'Ask for the name once after the exchange, and do not repeat the call. Keep the name with the session: a renewal does not change it.',
@@ -306,12 +306,12 @@ export const name: CheckDefinition[] = [
       const { steps } = await visitPage(context, browser)
       const calls = steps.filter(({ kind }) => kind === 'me')
       if (!steps.some(isRenewal)) return
-      expect(calls.length <= plain.length, 'The client asks for the name again at a renewal.', ...calls)
+      expect(calls.length <= plain.length, 'The client asks for the name again during a renewal.', ...calls)
     },
   },
   {
     id: 'name-not-asked-again',
-    title: 'If the portal does not send the name at the login, the client does not ask again for each page',
+    title: 'If the portal does not send the name during the login, the client does not ask again for each page',
     rule: 'name-once',
     why: 'The name is only for display. While the portal cannot send the name, a call for each page makes every page slower, and adds load to the portal.',
     fix: 'Ask for the name once after the exchange. If the call fails, keep the session without a name.',
@@ -345,7 +345,7 @@ export const name: CheckDefinition[] = [
     title: 'If the name of the visitor contains markup, every page escapes the name',
     rule: 'PG-07',
     why: 'People choose their names themselves. If a page does not escape a name, a script in the name can run.',
-    fix: 'Escape the name in every page, like every other text from outside.',
+    fix: 'Escape the name on every page, like any other text that comes from outside.',
     needs,
     async run(context) {
       await needsName(context)

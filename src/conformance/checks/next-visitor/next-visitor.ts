@@ -14,7 +14,7 @@ import { credentialSecrets } from '../../steps/leaks.ts'
 import { ownCookies, sessionOf } from '../../steps/sessions.ts'
 import { signOut, signOutFormOf } from '../../steps/sign-out.ts'
 
-/** A text that no page contains unless a visitor typed it. */
+/** A string that no page contains unless a visitor typed it. */
 const typed = 'Typed-by-the-former-visitor-4711'
 
 /**
@@ -53,8 +53,8 @@ function expectNoHandOver(pages: Page[], secrets: string[]): void {
 }
 
 /**
- * Fails if a page shows who the former visitor was. The first name is a safe sign, because nobody else in the run has
- * the same first name.
+ * Fails if a page shows who the former visitor was. The first name is a reliable sign, because nobody else in the run
+ * has the same first name.
  */
 function expectNobody(pages: Page[], { email, id, groupId, firstName }: Person): void {
   expectNothingOf(pages, 'the former visitor', [email, id, groupId])
@@ -427,7 +427,7 @@ export const nextVisitor: CheckDefinition[] = [
   },
   {
     id: 'next-visitor-form-no-store',
-    title: 'The client forbids browsers to store the page with the form for a new application',
+    title: 'The client tells browsers not to store the page with the form for a new application',
     rule: 'PG-11',
     why: 'When the next person presses Back, the browser shows a stored page without asking the client.',
     fix: 'Send Cache-Control: no-store with every page behind the login, including pages with forms.',
@@ -439,7 +439,7 @@ export const nextVisitor: CheckDefinition[] = [
   },
   {
     id: 'next-visitor-refused-no-store',
-    title: 'If the client refuses a form, the client forbids browsers to store the page with the typed values',
+    title: 'If the client refuses a form, the client tells browsers not to store the page with the typed values',
     rule: 'PG-11',
     why: 'When the next person presses Back, the browser shows a stored page with the typed values.',
     fix: 'Send Cache-Control: no-store with every answer to a form, whatever its status.',
@@ -460,7 +460,7 @@ export const nextVisitor: CheckDefinition[] = [
   },
   {
     id: 'next-visitor-secret-no-store',
-    title: 'The client forbids browsers to store a page with the secret of a new application',
+    title: 'The client tells browsers not to store a page with the secret of a new application',
     rule: 'PG-11',
     why: 'When the next person presses Back, the browser shows a stored page with the secret.',
     fix: 'Send Cache-Control: no-store with the page that shows the secret.',

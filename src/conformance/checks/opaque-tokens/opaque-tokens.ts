@@ -1,5 +1,5 @@
-// Checks with access tokens that are not JWTs. A client must send these tokens to the API unchanged, and must work
-// without their content.
+// Checks with access tokens that are not JWTs, or that are JWTs with unusual claims. A client must send these tokens to
+// the API unchanged, and must work without their content.
 import { randomUUID } from 'node:crypto'
 import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
@@ -66,7 +66,7 @@ type SignedIn = Awaited<ReturnType<typeof signInWith>>
 
 const isCall = ({ kind, response }: SignedIn['steps'][number]) => kind === 'api' && response.status < 400
 
-/** Fails if the API did not accept a call of the client, or if the client did not use the token of this login. */
+/** Fails if the API did not accept a call from the client, or if the client did not use the token of this login. */
 async function expectUsed(context: CheckContext, what: string, { landed, page, steps }: SignedIn): Promise<void> {
   const said = `The access token was ${what}.`
   expectServed(landed, `${said} The login ended with ${describePage(landed)}.`)
@@ -120,7 +120,7 @@ const noCrash = {
 const apart: CheckDefinition[] = [
   {
     id: 'opaque-token-visitors-apart',
-    title: 'If the access tokens of two visitors are random texts, each visitor sees only their own data',
+    title: 'If the access tokens of two visitors are random strings, each visitor sees only their own data',
     rule: 'visitors-apart',
     why: 'Some clients use the visitor id from the token as the key of stored data. A random string contains no id, so all visitors of such a client share the same data.',
     fix: 'Do not keep API answers. If you must keep them, store them with the session, and do not use an id from the token as the key.',
@@ -151,10 +151,10 @@ const apart: CheckDefinition[] = [
   {
     id: 'opaque-token-other-visitor',
     title:
-      "If the access tokens of two visitors are random texts, the form of one visitor creates nothing on the other visitor's behalf",
+      "If the access tokens of two visitors are random strings, the form of one visitor creates nothing on the other visitor's behalf",
     rule: 'form-of-its-visitor',
-    why: 'Some clients bind forms to the visitor id from the token. A random string contains no id. If the client then binds all forms to the same text, every visitor can send the forms of all other visitors.',
-    fix: 'If a token contains no id, bind forms to the session, or to a random id made at the login.',
+    why: 'Some clients bind forms to the visitor id from the token. A random string contains no id. If the client then binds all forms to the same value, every visitor can send the forms of all other visitors.',
+    fix: 'If a token contains no id, bind forms to the session, or to a random id created during the login.',
     needs: ['page', 'create'],
     async run(context) {
       const first = await signInWith(context, 'plain')
@@ -181,8 +181,8 @@ const otherSubject: CheckDefinition = {
   id: 'opaque-token-subject-other',
   title: 'If the access token contains no id, the client does not use the subject parameter of the callback',
   rule: 'CL-12',
-  why: 'Anybody can change the address of a callback. Some clients take the id of the visitor from the token, and use the subject if the token contains no id. Then an attacker decides whose id the client uses.',
-  fix: 'If the token contains no id, continue without an id, or make a random id at the login.',
+  why: 'Anybody can change the address of a callback. Some clients take the id of the visitor from the token, and use the subject if the token contains no id. In that case, an attacker decides whose id the client uses.',
+  fix: 'If the token contains no id, continue without an id, or create a random id during the login.',
   needs: ['page'],
   async run(context) {
     const { settings } = context
@@ -222,7 +222,7 @@ export const opaqueTokens: CheckDefinition[] = [
       title: `If the access token is ${what}, visitors can create applications`,
       rule: 'token-is-opaque',
       why: 'Clients often bind forms to the id of the visitor, but a token that is not a JWT does not contain this id.',
-      fix: 'If a token contains no id, bind forms to the session, or to a random id made at the login.',
+      fix: 'If a token contains no id, bind forms to the session, or to a random id created during the login.',
       needs: ['page', 'create'],
       async run(context) {
         const { browser, person } = await signInWith(context, id)
@@ -240,7 +240,7 @@ export const opaqueTokens: CheckDefinition[] = [
     ...unchanged,
     async run(context) {
       for (const [form, what] of otherForms) {
-        // If a client reads exp, it may end the session after one second. The check waits longer than this second.
+        // If a client reads exp, it may end the session after one second. The check waits longer than that.
         const waitMs = form === 'past-claims' ? 1200 : 0
         await expectUsed(context, what, await signInWith(context, form, { waitMs }))
       }

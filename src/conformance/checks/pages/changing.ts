@@ -92,8 +92,8 @@ export const changing: CheckDefinition[] = [
       const { page } = await openEditForm(context, application)
       expect(page.body.includes('Marker'), 'The form for changes does not show the name of the application.', page)
       expect(!runsScript(page, 'conformance()'), `${page.url} contains a value without escaping.`, page)
-      // Meanwhile, another member has changed the values. The answer to the form may therefore also contain the stored
-      // values.
+      // Changes the stored values while the form is open, as another member could do. The answer to the form may then
+      // also contain the stored values.
       const late = await openEditForm(context, application)
       const token = await context.platform.tokenOf(application.person)
       const data = { name: `${markup} again`, description: `${markup} again`, redirectUris: redirectUri }
@@ -110,7 +110,7 @@ export const changing: CheckDefinition[] = [
   },
   {
     id: 'edit-works',
-    title: 'If a visitor types another name into the form for changes, the API accepts the call of the client',
+    title: "If a visitor types another name into the form for changes, the API accepts the client's call",
     rule: 'change-application',
     why: 'If the API refuses every change, nobody can use the form.',
     fix: 'Send PUT with the envelope, and with at least name and redirectUris. If you send If-Match, send the ETag exactly as the API sent it, including the quotes.',
@@ -133,7 +133,7 @@ export const changing: CheckDefinition[] = [
       "If somebody changes an application while a visitor has the form for changes open, the visitor's form does not overwrite this change",
     rule: 'edit-overtaken',
     why: 'If two people or two tabs edit the same application, the later form can overwrite the changes of the earlier form, and nobody notices.',
-    fix: 'Keep the ETag that came with the values in the form. Send this ETag as If-Match, and show the form again after a 412 answer.',
+    fix: 'In the form, keep the ETag that came with the values. Send this ETag as If-Match, and show the form again after a 412 answer.',
     needs,
     async run(context) {
       const { earlier, answer, stored, first } = await saveTwice(context)
@@ -236,15 +236,15 @@ export const changing: CheckDefinition[] = [
         await own.browser.newTab().submit(page, form, values)
         if ((await changesSince(context, own.person, before)).length > 0) works++
       }
-      if (works === 0) throw new NotApplicable('no other form of the pages for signed-in visitors changes anything')
+      if (works === 0) throw new NotApplicable('no other form on the pages for signed-in visitors changes anything')
     },
   },
   {
     id: 'links-change-nothing',
     title: 'A GET request to the address of a link or form changes nothing',
     rule: 'PG-04',
-    why: 'Browsers, extensions and link checkers open links without a click. Another site can open a link by loading the address of the link as an image.',
-    fix: 'Answer GET with a page that asks the visitor for confirmation. Change or remove an application only for a POST.',
+    why: 'Browsers, extensions and link checkers open links without a click. Another site can open a link by loading its address as an image.',
+    fix: 'Answer GET with a page that asks the visitor for confirmation. Change or remove an application only in response to a POST.',
     needs,
     longestMs: 90_000,
     async run(context) {
@@ -285,7 +285,7 @@ export const changing: CheckDefinition[] = [
       'With an id such as ..%2f..%2fidentities in the address of a form, the client calls only the application API',
     rule: 'PG-23',
     why: "If the client does not encode the id, it sends the visitor's token to another path, with a method that changes something.",
-    fix: 'For every method, check that an id has the format of an id, and encode the id as one segment of the path.',
+    fix: 'For every method, check that the value has the format of an id, and encode it as one segment of the path.',
     needs,
     // The check counts the calls for all visitors, because the sandbox cannot always tell to which visitor such a call
     // belongs. The check therefore runs alone.

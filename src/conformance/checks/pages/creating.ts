@@ -108,7 +108,7 @@ export const creating: CheckDefinition[] = [
     id: 'create-once-at-once',
     title: 'If the same form arrives three times at once, the client creates only one application',
     rule: 'PG-15',
-    why: 'A double click sends two requests before the first answer.',
+    why: 'A double click sends two requests before the first answer arrives.',
     fix: 'If requests with the same form id arrive at the same time, make one API call for all of them.',
     needs,
     async run(context) {
@@ -123,12 +123,12 @@ export const creating: CheckDefinition[] = [
     title:
       "If the API's answer to a creation is lost and the visitor sends the same form again, the client does not call the API again",
     rule: 'PG-15',
-    why: 'If the answer of the API is lost, perhaps the API has created the application anyway. A visitor who goes back and sends the same form again would then get a second application.',
+    why: "If the API's answer is lost, the API may still have created the application. A visitor who goes back and sends the same form again would then get a second application.",
     fix: 'If the call fails without a clear refusal, remember the id of the form. If a second request has the same id, answer with a page that tells the visitor to look at the list first.',
     needs,
     async run(context) {
-      // With this fault, the answer of the API is lost. The check does not use a 503 answer, because a client may
-      // rightly treat such an answer as a refusal.
+      // With this fault, the API's answer is lost. The check does not use a 503 answer, because a client may rightly
+      // treat such an answer as a refusal.
       const fault = 'create-reset-after'
       const open = await openCreateForm(context)
       const known = new Set(context.arrived('api'))
@@ -188,7 +188,7 @@ export const creating: CheckDefinition[] = [
     id: 'create-secret-once',
     title: 'A page shows the secret of a new application only once',
     rule: 'secret-shown',
-    why: 'If the page shows the secret at every visit, anyone who uses the browser later can read the secret.',
+    why: 'If the page shows the secret on every visit, anyone who uses the browser later can read the secret.',
     fix: 'If the client keeps the secret for the page that shows it, delete the secret when you send this page.',
     needs,
     async run(context) {
@@ -337,7 +337,7 @@ export const creating: CheckDefinition[] = [
     title: 'A GET request does not create an application, whatever its query contains',
     rule: 'PG-04',
     why: "A link or an image on another site can send a GET request with the visitor's cookies. This request could create an application.",
-    fix: 'Create, change and delete applications only for a POST.',
+    fix: 'Create, change and delete applications only in response to a POST.',
     needs,
     async run(context) {
       const open = await openCreateForm(context)

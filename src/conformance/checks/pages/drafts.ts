@@ -35,8 +35,8 @@ const needs: Check['needs'] = ['create', 'page']
 const longLength = 1900
 
 /**
- * Returns a random string. Each character contains 6 bits, so a client can compress it by a quarter at most. Written
- * as base64 into a cookie, the compressed text is as long as before.
+ * Returns a random string. Each character has 6 random bits, so a client can compress the string by at most a quarter.
+ * If the client then writes the compressed string into a cookie as base64, the string is as long as before.
  */
 const longText = (start: string) => (start + randomBytes(longLength).toString('base64url')).slice(0, longLength)
 
@@ -154,7 +154,7 @@ export const drafts: CheckDefinition[] = [
     title:
       'If the client keeps the form for changes during a login, this form does not overwrite a change that somebody else makes in the meantime',
     rule: 'edit-overtaken',
-    why: 'After the login, some clients put the typed text into a new form, together with the ETag of the present version. The form then overwrites the change of the other person, and nobody notices.',
+    why: 'After the login, some clients put the typed text into a new form, together with the ETag of the current version. The form then overwrites the change of the other person, and nobody notices.',
     fix: 'Keep the ETag of the form in the draft, and send this ETag as If-Match when the visitor sends the form again.',
     needs: ['page'],
     async run(context) {
@@ -165,8 +165,7 @@ export const drafts: CheckDefinition[] = [
         return { application, kept }
       }
       const send = ({ application, kept }: Awaited<ReturnType<typeof keep>>) => saveForm(context, application, kept)
-      // Without a change of another person, the kept form must work. Otherwise the client may refuse it for another
-      // reason.
+      // If nobody else makes a change, the kept form must work. Otherwise the client may refuse it for another reason.
       const plain = await keep(async () => {})
       if ((await send(plain)).stored.name !== typed)
         throw new NotApplicable('a form for changes that the client has kept during a login saves nothing')

@@ -83,8 +83,8 @@ function chooseSecond({ controls }: Form): Values {
 }
 
 /**
- * Opens the form for changes, types another name, and sends the form. Returns the values that the API has then. Ends
- * the check if the name does not change.
+ * Opens the form for changes, types another name, and sends the form. Returns the values that the API stored. Ends the
+ * check if the name does not change.
  */
 async function save(
   context: CheckContext,

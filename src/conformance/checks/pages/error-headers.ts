@@ -56,7 +56,7 @@ async function collect(context: CheckContext): Promise<{ page: Page; answers: An
   const failed = await browser.newTab().visit(context.url(settings.page))
   await context.dropFaults()
   for (const exchange of failed.trail) add('a request whose API call failed', exchange)
-  if (answers.length === 0) throw new NotApplicable('no answer of the client has a status of 400 or above')
+  if (answers.length === 0) throw new NotApplicable('no answer from the client has a status of 400 or above')
   return { page, answers }
 }
 

@@ -57,7 +57,7 @@ function shortPath(address: string): string {
   return `${pathname}${search}`.replaceAll(/[\w-]{30,}/g, '…')
 }
 
-/** Returns the value that a field of the application has at the API. */
+/** Returns the value that the API has stored for a field of the application. */
 async function readField(
   context: CheckContext,
   application: OwnApplication,
@@ -378,7 +378,7 @@ export const everyForm: CheckDefinition[] = [
       "If somebody else changes one field while a visitor edits a different field, the visitor's form does not overwrite the other person's change",
     rule: 'edit-overtaken',
     why: 'If a client looks for changes in only some fields, it overwrites changes of the remaining fields, and nobody notices.',
-    fix: 'Keep the ETag that came with the values in the form. Send this ETag as If-Match, and show the form again after a 412 answer.',
+    fix: 'In the form, keep the ETag that came with the values. Send this ETag as If-Match, and show the form again after a 412 answer.',
     needs,
     async run(context) {
       const application = await openWithApplication(context)
@@ -405,7 +405,7 @@ export const everyForm: CheckDefinition[] = [
       "If somebody else changes an application while a visitor changes its redirect URIs, the visitor's form does not overwrite the other person's change",
     rule: 'edit-overtaken',
     why: 'Some clients change the redirect URIs with a form or a call of their own. If this call contains no If-Match, it overwrites changes of other people, and nobody notices.',
-    fix: 'Keep the ETag in every form that changes the application, also in a form for only the redirect URIs. Send this ETag as If-Match, and show the form again after a 412 answer.',
+    fix: 'Keep the ETag in every form that changes the application, including a form for only the redirect URIs. Send this ETag as If-Match, and show the form again after a 412 answer.',
     needs,
     longestMs: 90_000,
     async run(context) {
@@ -509,7 +509,7 @@ export const everyForm: CheckDefinition[] = [
   },
   {
     id: 'forms-no-store',
-    title: 'The client forbids browsers to store the answers to forms about an application',
+    title: 'The client tells browsers not to store the answers to forms about an application',
     rule: 'PG-11',
     why: 'When the next person presses Back, the browser shows a stored page with the typed values or the new secret.',
     fix: 'Send Cache-Control: no-store with every answer for a signed-in visitor, whatever the method and the status are.',
@@ -549,7 +549,7 @@ export const everyForm: CheckDefinition[] = [
     title: 'The form for a new application accepts http addresses and the longest values that the API accepts',
     rule: 'PG-17',
     why: 'A client with smaller limits refuses or shortens values that the platform allows.',
-    fix: 'Use the limits of the API: 200 characters for the name, 2,000 for the description, 2,048 for an address. The web page, the icon and the privacy policy can be http or https.',
+    fix: 'Use the limits of the API: 200 characters for the name, 2,000 for the description, 2,048 for an address. The addresses of the web page, the icon and the privacy policy can be http or https.',
     needs: createNeeds,
     async run(context) {
       await expectValues(context, atLimits, 'The form with the longest allowed values created nothing')

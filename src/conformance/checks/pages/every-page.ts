@@ -120,7 +120,7 @@ export const everyPage: CheckDefinition[] = [
       id: 'every-answer-content-type',
       title: 'Every page has a content type',
       rule: 'PG-09',
-      why: 'Without a content type, the browser guesses the type, and can treat a plain text as a page with scripts.',
+      why: 'Without a content type, the browser guesses the type, and can treat plain text as a page with scripts.',
       fix: 'Send Content-Type with every answer that has a body, including errors.',
     },
     // Without a content type, a browser treats an answer as a page only if the answer begins with `<`.
@@ -189,10 +189,10 @@ export const everyPage: CheckDefinition[] = [
   everyAnswer(
     {
       id: 'every-file-charset',
-      title: 'Every style sheet or text that a page loads declares its charset',
+      title: 'Every style sheet or text file that a page loads declares its charset',
       rule: 'charset',
       why: 'Without a charset, the browser guesses how to read letters outside ASCII in the file.',
-      fix: 'Send Content-Type: text/css; charset=utf-8 with every style sheet, and add charset=utf-8 to the type of every other text.',
+      fix: 'Send Content-Type: text/css; charset=utf-8 with every style sheet, and add charset=utf-8 to the type of every other text file.',
     },
     ({ kind, exchange }) =>
       kind === 'file' && /^\s*text\//i.test(typeOf(exchange)) && !/charset=/i.test(typeOf(exchange))

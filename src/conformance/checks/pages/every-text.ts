@@ -34,7 +34,7 @@ const quotes = `Marker'"\``
  */
 const markup = `${quotes}\${${script}}></textarea></title></option></script></style>--><img src=x onerror=${script}> onmouseover=${script} x='`
 
-/** A text that shows how often a page has escaped it. */
+/** Text that shows how often a page has escaped it. */
 const twice = 'Marker & Co'
 
 function expectEscaped(answers: (Page | HttpExchange)[], where: string): void {
@@ -134,7 +134,7 @@ const parameters = [
 const shownCookies = ['flash', 'message', 'notice', 'error', 'lang', 'locale', 'theme', 'name', 'user', 'username']
 
 /**
- * The headers of a request after a click on a link of another site. The client may answer this request with a page that
+ * The headers of a request after a click on a link on another site. The client may answer this request with a page that
  * opens the same address again.
  */
 const fromElsewhere = { ...typedAddress, 'sec-fetch-site': 'cross-site' }
@@ -191,7 +191,7 @@ function everywhere(form: Form, text: string): Record<string, string> {
 
 /**
  * Sends the form for a new application and the form for changes several times. At first, all fields contain the text.
- * Then only the name contains the text, and also the description if the form is for a new application.
+ * Later, only the name contains the text. In the form for a new application, the description then also contains it.
  */
 async function typeText(context: CheckContext, text: string): Promise<Page[]> {
   const pages: Page[] = []
@@ -320,15 +320,15 @@ export const everyText: CheckDefinition[] = [
         pages.push(...(await openGroupPages(context, application.browser)))
         await context.dropFaults()
       }
-      expectEscaped(pages, 'a text from the platform')
+      expectEscaped(pages, 'text from the platform')
       if (!isShown) throw new NotApplicable('no page shows such an application')
     },
   },
   {
     id: 'page-escapes-once',
-    title: 'No page escapes a text twice',
+    title: 'No page escapes text twice',
     rule: 'PG-07',
-    why: 'If a text is escaped twice, visitors see &amp;amp; in place of &. If a form contains such a text and the visitor saves the form, the API stores the wrong text.',
+    why: 'If text is escaped twice, visitors see &amp;amp; in place of &. If a form contains such text and the visitor saves the form, the API stores the wrong text.',
     fix: 'Escape each value once, where the page is made. Do not escape values when you store them or read them from the API.',
     needs,
     async run(context) {
@@ -435,7 +435,7 @@ export const everyText: CheckDefinition[] = [
     fix: 'Let the template escape every value, including values in textareas, messages and titles.',
     needs,
     async run(context) {
-      expectEscaped(await typeText(context, markup), 'a typed text')
+      expectEscaped(await typeText(context, markup), 'typed text')
     },
   },
   {
@@ -455,14 +455,14 @@ export const everyText: CheckDefinition[] = [
         const lines = page.trail.flatMap(setCookiesOf)
         expect(
           !lines.some(line => /^\s*two=2/.test(line)),
-          "A text from the API added a cookie to the client's answer.",
+          "Text from the API added a cookie to the client's answer.",
           page,
         )
         pages.push(page)
       }
       expectNoHeader(
         pages.flatMap(({ trail }) => trail),
-        'A typed text',
+        'Typed text',
       )
     },
   },
@@ -471,7 +471,7 @@ export const everyText: CheckDefinition[] = [
     title: 'Neither the client nor its pages load an address that somebody typed into a form',
     rule: 'PG-05',
     why: 'If the client loads typed addresses, an attacker can make it call internal servers. If a page loads an image from a typed address, the owner of that site learns who sees the page.',
-    fix: 'Check the syntax of an address without loading it, and show the address as a text or a link.',
+    fix: 'Check the syntax of an address without loading it, and show the address as text or as a link.',
     needs: ['page', 'create'],
     async run(context) {
       const { otherSite } = context.platform

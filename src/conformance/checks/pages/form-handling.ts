@@ -97,16 +97,16 @@ function stricterLimit(page: Page): string | undefined {
     const limitOf = (one: string) => Number.parseInt(attribute(field, one) ?? '', 10)
     const [longest, shortest] = [limitOf('maxlength'), limitOf('minlength')]
     if (longest >= 0 && longest < most)
-      return `The field ${name} has maxlength ${longest}, and the API accepts ${most} characters.`
+      return `The field ${name} has maxlength ${longest}, but the API accepts ${most} characters.`
     if (shortest > 1 && shortFields.includes(name))
-      return `The field ${name} has minlength ${shortest}, and the API accepts shorter texts.`
+      return `The field ${name} has minlength ${shortest}, but the API accepts shorter values.`
   }
   return undefined
 }
 
 const onceRule = {
   rule: 'PG-15',
-  fix: 'Remember the ids of all forms that were processed, and not only the id of the latest form. Keep these ids outside the session. If a form comes again, answer with the result of the first request.',
+  fix: 'Remember the ids of all forms that were processed, and not only the id of the latest form. Keep these ids outside the session. If a form arrives again, answer with the result of the first request.',
 } as const
 
 export const formHandling: CheckDefinition[] = [
@@ -114,7 +114,7 @@ export const formHandling: CheckDefinition[] = [
     id: 'create-once-between-others',
     title: 'If a visitor sends two forms and then the first form again, the client does not create a third application',
     ...onceRule,
-    why: 'If a client remembers only the latest form, it treats an older form as new. A visitor who goes back in the history can send an older form again.',
+    why: 'If a client remembers only the latest form, it treats an older form as new. A visitor who goes back in the browser history can send an older form again.',
     needs,
     async run(context) {
       const first = await openCreateForm(context, 'First of two forms')
@@ -336,7 +336,7 @@ export const formHandling: CheckDefinition[] = [
     id: 'form-limits-in-html',
     title: 'No field of a form about an application allows fewer characters than the API',
     rule: 'PG-17',
-    why: 'If a text is longer than the field allows, the browser cuts it off or does not send the form, although the platform allows the text.',
+    why: 'If a value is longer than the field allows, the browser cuts it off or does not send the form, although the platform allows the value.',
     fix: 'Use the limits of the API for maxlength: 200 for the name, 2,000 for the description and the scopes, 2,048 for an address. Leave out minlength.',
     needs: ['page'],
     async run(context) {
@@ -382,7 +382,7 @@ export const formHandling: CheckDefinition[] = [
       "If a visitor opened the form for changes both before and after somebody else's change, the older form does not overwrite this change",
     rule: 'edit-overtaken',
     why: 'If a client keeps the ETag in the session or in its memory, and not in the form, it replaces the ETag when another tab opens the form. The first tab then overwrites what somebody else has changed.',
-    fix: 'Keep the ETag that came with the values in a hidden field of the form, and send it as If-Match.',
+    fix: 'In a hidden field of the form, keep the ETag that came with the values. Send this ETag as If-Match.',
     needs: ['page'],
     async run(context) {
       const application = await openWithApplication(context)

@@ -42,7 +42,7 @@ export const groupForm: CheckDefinition[] = [
     title: 'If the API fails to create a group (503), the visitor sees that the group was not created',
     rule: 'UP-06',
     why: 'If the client does not look at the status of the answer, the visitor believes that the group exists.',
-    fix: 'Look at the status of every answer of the API. If the status is not 201, show a page that says that the group was not created.',
+    fix: 'Look at the status of every answer from the API. If the status is not 201, show a page that says that the group was not created.',
     needs,
     async run(context) {
       const { browser, page: opened, form, values } = await openWorkingGroupForm(context)

@@ -82,7 +82,7 @@ export const headRequests: CheckDefinition[] = [
     id: 'head-of-start-page',
     title: 'The client answers a HEAD request for its start page like a GET request, but without a body',
     rule,
-    why: 'Monitoring programs and link checkers send HEAD. If the answer differs from GET, they report that the client is down.',
+    why: 'Monitoring programs and link checkers send HEAD. If the answer differs from the answer to GET, they report that the client is down.',
     fix: 'For public pages, answer HEAD with the status and the headers of GET. Return no body: some servers send a body even for HEAD if the program returns one.',
     async run(context) {
       const get = await context.request('/', { headers: typedAddress })

@@ -14,9 +14,10 @@ const noQuery = 'a login that begins at a page does not keep the query of this p
 export const linksWithQuery: CheckDefinition[] = [
   {
     id: 'link-query-kept',
-    title: 'If a signed-in visitor follows a link with a query from another site, the opened page has the same query',
+    title:
+      'If a signed-in visitor follows a link from another site, and the link has a query, the opened page has the same query',
     rule: 'link-query',
-    why: 'A query can contain, for example, a search text or the number of a page of a list. Without the query, the visitor gets another page.',
+    why: 'A query can contain, for example, a search text or a page number. Without the query, the visitor gets another page.',
     fix,
     needs: ['page'],
     async run(context) {
@@ -44,7 +45,7 @@ export const linksWithQuery: CheckDefinition[] = [
   {
     id: 'link-query-kept-by-login',
     title:
-      'If a visitor without a session follows a link with a query from another site, the login leads to the page with the same query',
+      'If a visitor without a session follows a link from another site, and the link has a query, the login leads to the page with the same query',
     rule: 'return-to',
     why: 'Such links are in e-mails and on other websites. After the login, the visitor expects the page of the link.',
     fix,

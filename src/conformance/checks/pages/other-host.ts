@@ -48,7 +48,7 @@ const headers: [what: string, has: (answer: HttpExchange) => boolean][] = [
 
 /**
  * Whether the page links to a known page of the client. If it does not, it may come from a framework that refuses the
- * host before the code of the client runs, or from another site of the same server.
+ * host before the code of the client runs, or from another site on the same server.
  */
 function linksToClient({ settings }: CheckContext, answer: HttpExchange): boolean {
   const { login, page, create, logout } = settings
@@ -68,7 +68,7 @@ export const otherHost: CheckDefinition[] = [
     id: 'other-host-page-headers',
     title: "If the client's pages have security headers, they also have them if the request has another Host",
     rule: 'PG-09',
-    why: 'An attacker can give the server of the client another name in DNS. Clients often set the headers in code that runs only for known hosts.',
+    why: "An attacker can create a DNS name that leads to the client's server. Clients often set the headers in code that runs only for known hosts.",
     fix: 'Set the headers in one function that runs for every answer, before the client compares the host.',
     async run(context) {
       const { own, other } = await answersOf(context)
@@ -77,7 +77,7 @@ export const otherHost: CheckDefinition[] = [
       if (usual.length === 0) throw new NotApplicable('not all pages of the client have such a header')
       const pages = other.filter(answer => isPage(answer) && linksToClient(context, answer))
       if (pages.length === 0)
-        throw new NotApplicable('the client does not answer a request with another Host with one of its pages')
+        throw new NotApplicable('if a request has another Host, the client does not return one of its pages')
       for (const page of pages)
         for (const [what, has] of usual)
           expect(has(page), `The answer to ${describeRequest(page)} lacks ${what}.`, page)
@@ -92,7 +92,7 @@ export const otherHost: CheckDefinition[] = [
     fix: 'Set the headers in the outermost function of the client, before it compares the host. If a framework refuses the request earlier, set the headers in a proxy in front of the client.',
     async run(context) {
       const { own, other } = await answersOf(context)
-      if (!own.every(hasNosniff)) throw new NotApplicable('not all answers of the client have the header')
+      if (!own.every(hasNosniff)) throw new NotApplicable('not all answers from the client have the header')
       for (const answer of other)
         expect(
           hasNosniff(answer),

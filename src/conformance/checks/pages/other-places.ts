@@ -83,7 +83,7 @@ export const otherPlaces: CheckDefinition[] = [
       'If the address of a page about an application contains a hostile id, the client calls only the application API',
     rule: 'PG-23',
     why: "If one page does not check the id, the client sends the visitor's token to another path. An encoded id can still be two dots, which many HTTP libraries resolve to the parent path.",
-    fix: 'In the one function that makes the path of a call, check that an id has the format of an id, and encode the id as one segment.',
+    fix: 'In the one function that makes the path of a call, check that the value has the format of an id, and encode it as one segment.',
     needs,
     // The check counts the calls for all visitors, because the sandbox cannot always tell to which visitor such a call
     // belongs. The check therefore runs alone.

@@ -1,5 +1,5 @@
-// Checks how the client handles texts of other people on its pages and in addresses. The client must escape these
-// texts. If such a text is an address, the client must not load or call this address.
+// Checks how the client handles texts that other people wrote, on its pages and in addresses. The client must escape
+// these texts. If such a text is an address, the client must not load or call this address.
 import type { Page } from '../../browser/browser.ts'
 import type { CheckDefinition } from '../../check.ts'
 import { expect, statusOf } from '../../findings.ts'
@@ -130,7 +130,7 @@ export const pageTexts: CheckDefinition[] = [
       title: `If an address has ${text} in place of an id, the client calls only the application API`,
       rule: 'PG-23',
       why: "If the client does not encode the id in the address of its API call, it sends the visitor's token to another path.",
-      fix: 'Check that an id has the format of an id, and encode the id as one segment of the path.',
+      fix: 'Check that the value has the format of an id, and encode it as one segment of the path.',
       needs: ['page'],
       // The check counts the calls for all visitors, because the sandbox cannot always tell to which visitor such a
       // call belongs. The check therefore runs alone.

@@ -37,7 +37,7 @@ import { slowValues } from './slow-values.ts'
 import { typedValues } from './typed-values.ts'
 
 /**
- * The headers that a page behind the login needs. `isRight` says whether the page has the header with a right value.
+ * The headers that a page behind the login needs. `isRight` says whether the page has the header with a correct value.
  */
 const headers: {
   id: string
@@ -67,7 +67,7 @@ const headers: {
     id: 'page-nosniff',
     title: 'A page behind the login has X-Content-Type-Options: nosniff',
     rule: 'nosniff',
-    why: 'Browsers must not guess the type of an answer. Otherwise a text that somebody typed can run as a script. This check only warns: frameworks do not send the header by default, and the platform does not require it.',
+    why: 'Browsers must not guess the type of an answer. Otherwise, text that somebody typed can run as a script. This check only warns: frameworks do not send the header by default, and the platform does not require it.',
     fix: 'Send X-Content-Type-Options: nosniff with every answer.',
     isRight: ({ headers }) => /nosniff/i.test(headers.get('x-content-type-options') ?? ''),
   },
@@ -85,7 +85,7 @@ const headers: {
   },
   {
     id: 'page-charset',
-    title: 'The Content-Type header of a page behind the login names its charset',
+    title: 'The Content-Type header of a page behind the login names the charset',
     rule: 'charset',
     why: 'Without a charset, the browser guesses. An attacker can then write text that becomes markup if the browser picks a wrong charset.',
     fix: 'Send Content-Type: text/html; charset=utf-8.',

@@ -48,7 +48,7 @@ export const repeatedForms: CheckDefinition[] = [
     title:
       'If a form has created an application, and the same form arrives again after a restart of the client, the client does not create a second application',
     rule: 'form-once-after-restart',
-    why: 'A restart can be the reason why the browser sends a form again: it broke the connection before the answer.',
+    why: 'A restart can break the connection before the answer arrives. The browser may then send the form again.',
     fix,
     needs: ['process', 'page', 'create'],
     isAlone: true,

@@ -25,7 +25,7 @@ const needs: Check['needs'] = ['page']
 const newName = 'Changed by a new form'
 
 /**
- * From now on, the API answers the client's reads of this application with the present values of the application, and
+ * From now on, the API answers the client's reads of this application with the current values of the application, and
  * without an ETag.
  */
 async function leaveOutEtag(context: CheckContext, { person, id }: OwnApplication): Promise<void> {
@@ -36,7 +36,7 @@ async function leaveOutEtag(context: CheckContext, { person, id }: OwnApplicatio
   await context.order('get-answer', { times: 'always', options: { status: 200, body, type } })
 }
 
-/** Returns the name of the first field into which a person types, and whose name matches. */
+/** Returns the name of the first field that a person can type into and whose name matches. */
 function typedFieldName({ controls }: Form, pattern: RegExp): string | undefined {
   return controls.find(
     ({ name, type, choices }) => pattern.test(name) && !choices && !['hidden', 'button', 'checkbox'].includes(type),
@@ -202,7 +202,7 @@ export const savedValues: CheckDefinition[] = [
       'If the API leaves out the field `client` of an application, the form for changes does not change the redirect URIs and scopes of this application',
     rule: 'unshown-values-kept',
     why: 'Another installation of the platform may leave out this field. The form is then empty where the redirect URIs and scopes should be. If the client sends these empty values, it deletes the scopes, although the visitor only changed the name.',
-    fix: 'Leave out of the PUT request every field whose value the API did not return and into which the visitor typed nothing. The API keeps the value of such a field.',
+    fix: 'If the API did not return the value of a field, and the visitor typed nothing into this field, leave it out of the PUT request. The API keeps the value of such a field.',
     needs,
     async run(context) {
       const application = await openWithApplication(context, unshown)
@@ -235,10 +235,10 @@ export const savedValues: CheckDefinition[] = [
   ...optionalFields.map(
     ({ id, field, what, pattern, value }): CheckDefinition => ({
       id,
-      title: `If a visitor empties ${what} in the form for changes, the value is empty at the API, or the client refuses the form`,
+      title: `If a visitor empties ${what} in the form for changes, the API stores an empty value, or the client refuses the form`,
       rule: 'emptied-fields',
       why: 'If the client leaves empty fields out of the PUT request, the API keeps the old value. The page says that everything was saved, and the visitor cannot remove the value.',
-      fix: 'Send an empty field of the form as an empty text. The API accepts an empty text for every field except name and redirectUris. Leave out a field only if the API did not return its value and the visitor typed nothing.',
+      fix: 'Send an empty field of the form as an empty string. The API accepts an empty string for every field except name and redirectUris. Leave out a field only if the API did not return its value and the visitor typed nothing.',
       needs,
       async run(context) {
         const application = await openWithApplication(context, { [field]: value })

@@ -27,9 +27,9 @@ async function repeatMore(send: (repetitions: number) => Promise<number>): Promi
 }
 
 /**
- * Each function makes a value that repeats a text and ends with a character that a regular expression for such texts
- * refuses. The check `create-slow-values` also sends these families in each field separately, because some clients stop
- * at the first wrong field.
+ * Each function makes a value that repeats a string and ends with a character that a regular expression for such
+ * strings does not match. The check `create-slow-values` also sends these families in each field separately, because
+ * some clients stop at the first wrong field.
  */
 const fieldFamilies: Record<string, (count: number) => string> = {
   'a letter': count => `${'a'.repeat(count)}!`,
@@ -61,7 +61,7 @@ const families: typeof fieldFamilies = {
 
 const rule: Check['rule'] = 'short-checks'
 const why =
-  'With each additional character, some regular expressions need twice as long. With such an expression, a value of 40 characters keeps the client busy for hours.'
+  'With each additional character, some regular expressions take twice as long. With such an expression, a value of 40 characters keeps the client busy for hours.'
 const fix =
   'Do not write a regular expression in which two repetitions can match the same text, such as (a+)+ or (\\w+\\s?)+. Split lists at the separator, parse addresses with a URL parser, and limit the length before you check a value.'
 
@@ -142,8 +142,8 @@ const longForms = [60_000, 45_000]
 const mostLongMs = 700
 
 /**
- * Each function makes a value of about this length. Regular expressions that remove characters at the end of a text are
- * slow for such values.
+ * Each function makes a value of about this length. Regular expressions that remove characters at the end of a string
+ * are slow for such values.
  */
 const longValues: Record<string, (length: number) => string> = {
   'spaces inside a text': length => `x${' '.repeat(length)}x`,

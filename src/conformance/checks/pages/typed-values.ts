@@ -128,7 +128,7 @@ export const typedValues: CheckDefinition[] = [
       'If the visitor is a member of several groups, the form for a new application does not preselect a group that somebody else created',
     rule: 'own-group-preselected',
     why: 'If visitors do not notice the preselected group, other people can change and remove their new application.',
-    fix: 'Preselect the first group of the list, because in this list, groups that the visitor created come first. Do not sort the list before you choose the group. Or preselect no group.',
+    fix: 'Preselect the first group in the list: groups that the visitor created come first. Do not sort the list before you choose the group. Or preselect no group.',
     needs,
     async run(context) {
       const [person, other] = [await context.person(), await context.otherPerson()]

@@ -132,7 +132,7 @@ const deadlines: CheckDefinition[] = waits.map(([failure, what]) => ({
   title: `If ${what}, the visitor gets an answer in time${failure === 'never' ? ', and the client ends the exchange' : ''}`,
   rule: 'UP-03',
   why: 'Without a deadline, the client waits until the portal finishes its answer. Meanwhile, the visitor waits, and the request uses a socket and memory.',
-  fix: 'Set one deadline for the whole exchange, including the body of the answer. A timeout for each read is not enough. When the deadline passes, close the connection of the exchange.',
+  fix: 'Set one deadline for the whole exchange, including the body of the answer. A timeout for each read is not enough. When the deadline passes, close the connection on which the client made the exchange.',
   longestMs: 90_000,
   async run(context) {
     const failed = await loginUnder(context, `exchange-${failure}`, failure === 'drip' ? { seconds: 0.2 } : {})
@@ -370,7 +370,7 @@ export const portalFaults: CheckDefinition[] = [
     id: 'exchange-error-escaped',
     title: 'If the portal refuses the exchange with an error text that contains markup, the page escapes the markup',
     rule: 'oauth-sanitize',
-    why: 'If a page does not escape a text from another server, a script in the text can run.',
+    why: 'If a page does not escape text from another server, a script in the text can run.',
     fix: 'Show your own words, or escape the text.',
     async run(context) {
       const { page } = await loginUnder(context, 'exchange-400', { error: '<img src=x onerror=alert(1)>' })
@@ -394,7 +394,7 @@ export const portalFaults: CheckDefinition[] = [
     title:
       'If the portal refuses the exchange with status 400, 401 or 500, the page does not show the error_description in the answer',
     rule: 'PG-20',
-    why: 'The description is for developers, and may contain details that help an attacker. Many libraries put the whole answer of the portal into the message of their error.',
+    why: "The description is for developers, and may contain details that help an attacker. Many libraries put the portal's whole answer into their error message.",
     fix: 'Show your own sentence and a link to a new login. Do not show the message of an error that a library throws.',
     async run(context) {
       for (const status of [400, 401, 500]) {

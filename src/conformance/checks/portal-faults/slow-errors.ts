@@ -1,5 +1,5 @@
-// Checks how the client handles error answers of the portal that are large or slow. Many clients limit only the answers
-// that they expect.
+// Checks how the client handles large or slow error answers from the portal. Many clients limit only the answers that
+// they expect.
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import { describePage, expect } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
@@ -49,7 +49,7 @@ export const slowErrors: CheckDefinition[] = [
   },
   {
     id: 'exchange-error-bounded',
-    title: 'When the portal sends an error answer of 32 MB, the client closes the connection before the answer ends',
+    title: 'When the portal sends an error answer of 32 MiB, the client closes the connection before the answer ends',
     rule: 'bounded-answers',
     why: 'Many clients limit the size of a token response, but read an error answer to its end, whatever its size. Such an answer fills the memory that all visitors share.',
     fix: 'Count the bytes in the one function that reads every answer, whatever its status is, and stop at about 64 KiB.',
@@ -59,7 +59,7 @@ export const slowErrors: CheckDefinition[] = [
       await followCallback(context, browser, callback)
       await context.platform.settle(2000)
       const step = context.arrived('exchange').find(({ fault }) => fault)
-      if (!step) throw new Undecided('The client has not yet closed the connection of the exchange.')
+      if (!step) throw new Undecided('The client has not yet closed the connection on which it made the exchange.')
       expect(step.response.isCut, 'The client read the whole error answer.', step)
     },
   },

@@ -79,7 +79,7 @@ const families: {
         }),
       ),
       {
-        what: 'a request of HTTP/1.0 without Host',
+        what: 'an HTTP/1.0 request without Host',
         head: requestText(context, 'GET', context.settings.login, { headers: { host: undefined }, version: '1.0' }),
         isNoHttp: true,
       },
@@ -88,7 +88,7 @@ const families: {
   {
     id: 'methods',
     what: 'requests with methods that no page supports',
-    fix: 'Answer with status 405. For an unknown method, status 501 is also right.',
+    fix: 'Answer with status 405. For an unknown method, status 501 is also correct.',
     requests: context =>
       pathsOf(context).flatMap(path =>
         ['OPTIONS', 'PUT', 'DELETE', 'PATCH', 'TRACE', 'PROPFIND', 'BREW'].map(method => ({
@@ -146,7 +146,7 @@ const families: {
           { traceparent: 'x', 'x-request-id': '<script>\t{}' },
         ].map(headers => ({
           ...get(context, path, headers),
-          what: `a request of ${path} with ${Object.entries(headers)
+          what: `a request for ${path} with ${Object.entries(headers)
             .map(([name, value]) => `${name}: ${value}`)
             .join(', ')}`,
         })),

@@ -14,7 +14,7 @@ const settingsPaths = [
   ...['application.yml', 'appsettings.json', 'wp-config.php', 'server-info', '__debug__', '_debug', 'dump'],
 ].map(path => `/${path}`)
 
-/** Files that list the packages of a client, and a text that each of these files contains. */
+/** Files that list the packages of a client, and a string that each of these files contains. */
 const packageFiles: [path: string, text: RegExp][] = [
   ['/package.json', /"(dependencies|version)"\s*:/],
   ['/package-lock.json', /"lockfileVersion"\s*:/],
@@ -33,7 +33,7 @@ export const servedFiles: CheckDefinition[] = [
     id: 'settings-not-served',
     title: 'No page or file of the client contains the client secret, not even a page for developers',
     rule: 'secret-on-backend',
-    why: 'Anyone who reads the secret can exchange codes in the name of the client. Programs of attackers ask every server on the internet for such pages and files.',
+    why: "Anyone who reads the secret can exchange codes as this client. Attackers' programs request such pages and files from every server on the internet.",
     fix: 'Remove pages that print settings. Serve static files only from a folder that contains nothing else, and refuse a path that contains two dots in a row.',
     async run(context) {
       const secret = context.platform.clientSecret.reveal()

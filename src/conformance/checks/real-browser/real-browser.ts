@@ -75,8 +75,8 @@ const definitions: CheckDefinition[] = [
       const isCalled = context.platform.steps
         .slice(before)
         .some(step => step.listener === 'api' && step.about.userId === person.id && step.response.status < 400)
-      // The first page may be a welcome page without API calls. Then the check opens the page behind the login, as a
-      // link would.
+      // The first page may be a welcome page without API calls. In this case, the check opens the page behind the
+      // login, as a link would.
       const script = `location.assign(${JSON.stringify(context.url(context.settings.page))})`
       const follow = () => window.act(() => window.page.evaluate(script))
       const { length: callbacks } = callbacksIn(context, window)

@@ -243,7 +243,7 @@ const single: CheckDefinition[] = [
         id: `refresh-${fault}-not-repeated`,
         title: `If the answer to a renewal is lost (${fault}), the client does not repeat the renewal`,
         rule: 'renewal-not-repeated',
-        why: 'Perhaps the portal has already replaced the refresh token. If the client then sends the old refresh token, the portal can end all tokens of the session.',
+        why: 'Perhaps the portal has already replaced the refresh token. If the client then sends the old refresh token, the portal can revoke all tokens of the session.',
         fix: 'Never repeat a POST automatically. Renew again at the next visit.',
       },
       [`refresh-${fault}`],
@@ -418,7 +418,7 @@ const unusables: CheckDefinition[] = unusable.map(([fault, what, rule]) => ({
         const { authorization = 'none' } = headers
         return fault.startsWith('token-type') ? authorization.split(' ')[1] === brought : noTokens.test(authorization)
       }
-      // The sandbox does not know for which user such a call is, so the check looks at all calls. `inTurn` ensures that
+      // The sandbox does not know which user such a call is for, so the check looks at all calls. `inTurn` ensures that
       // no other check makes the client send such a value at the same time.
       const calls = context.platform.steps.slice(before).filter(step => step.listener === 'api' && isOfIt(step))
       expect(
@@ -429,7 +429,7 @@ const unusables: CheckDefinition[] = unusable.map(([fault, what, rule]) => ({
       expect(next.page.status > 0 && !next.page.error, `The next page did not load: ${next.page.error}.`, next.page)
       return browser
     })
-    // If a client has kept a token that no header can contain, the client makes no call and fails at every visit.
+    // If a client has kept a token that no header can contain, the client makes no call and fails on every visit.
     await context.dropFaults()
     const end = performance.now() + 15_000
     for (;;) {
@@ -500,7 +500,7 @@ const refusals: CheckDefinition[] = [
       id: `refresh-dropped-on-${status}`,
       title: `If the portal answers a renewal with status ${status}, the client offers to sign in, and the login works`,
       rule: 'no-renewals',
-      why: `A portal that offers no renewals can answer with status ${status}. Then no later renewal can succeed. If the client shows an error each time, the visitor cannot sign in again.`,
+      why: `A portal that offers no renewals can answer with status ${status}. In that case, no later renewal can succeed. If the client shows an error each time, the visitor cannot sign in again.`,
       fix: 'After status 404, 405 or 501, delete the refresh token and offer to sign in. The body may be a web page, so check the status before you read the body.',
       needs,
       async run(context) {
@@ -517,7 +517,7 @@ const refusals: CheckDefinition[] = [
       id: 'refresh-error-escaped',
       title: 'If the portal refuses a renewal with an error text that contains markup, the page escapes the markup',
       rule: 'PG-07',
-      why: 'If a page does not escape a text from another server, a script in the text can run.',
+      why: 'If a page does not escape text from another server, a script in the text can run.',
       fix: 'Show your own words, or escape the text.',
     },
     ['refresh-400', { error: '<img src=x onerror=alert(1)>' }],
@@ -541,7 +541,7 @@ const refusals: CheckDefinition[] = [
       id: 'refresh-error-description',
       title: 'If the portal refuses a renewal and describes the error, the page does not show this description',
       rule: 'PG-20',
-      why: 'The description is for developers, and may contain details that help an attacker. Many libraries put the whole answer of the portal into the message of their error.',
+      why: "The description is for developers, and may contain details that help an attacker. Many libraries put the portal's whole answer into their error message.",
       fix: 'Show your own sentence and a link to a new login. Do not show the message of an error that a library throws.',
     },
     [
@@ -555,7 +555,7 @@ const refusals: CheckDefinition[] = [
     ({ page }) =>
       expect(
         !page.body.includes('Words of the portal 4713'),
-        'The page shows the error_description in the answer of the portal.',
+        "The page shows the error_description in the portal's answer.",
         page,
       ),
   ),
@@ -666,7 +666,7 @@ const kept: CheckDefinition[] = [
     id: 'refresh-not-logged',
     title: 'The client does not print tokens or its secret, whether a renewal succeeds or fails',
     rule: 'LG-02',
-    why: 'Many people can read a log although they must not know a token, and logs are kept for a long time.',
+    why: 'Logs are kept for a long time, and people who must not know a token can read them.',
     fix: 'Log the path and the status of a call. From headers and bodies, log only the fields in a fixed list.',
     needs: ['page', 'process'],
     async run(context) {

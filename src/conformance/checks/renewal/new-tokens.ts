@@ -252,7 +252,7 @@ export const newTokens: CheckDefinition[] = [
         const kept = fieldsOf(first).refresh_token
         const isSent = sent && fieldsOf(sent).refresh_token === kept
         if (isSent) return
-        // While the refresh token is the same, a client may remember the answer to the first renewal. Then the API
+        // While the refresh token is the same, a client may remember the answer to the first renewal. The API then
         // refuses the same access token twice.
         const isRefused = ({ kind, response }: LabStep) => kind === 'api' && response.status === 401
         if (!sent && steps.filter(isRefused).length > 1)

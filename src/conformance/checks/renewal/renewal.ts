@@ -83,7 +83,7 @@ export const renewal: CheckDefinition[] = [
     id: 'refresh-not-too-often',
     title: 'If the access token is still valid for half an hour, the client does not renew it',
     rule: 'RF-10',
-    why: 'If the client renews at every page, every page waits for the portal, and the renewals of several tabs disturb each other.',
+    why: 'If the client renews for every page, every page waits for the portal, and the renewals of several tabs interfere with each other.',
     fix: 'Renew when the token has expired, or a few seconds before it expires.',
     needs,
     async run(context) {
@@ -118,7 +118,7 @@ export const renewal: CheckDefinition[] = [
   },
   {
     id: 'refresh-short-tokens',
-    title: 'If access tokens expire after two minutes or less, the client does not renew at every visit',
+    title: 'If access tokens expire after two minutes or less, the client does not renew on every visit',
     rule: 'RF-10',
     why: 'Some clients renew a token some time before it expires. If a token lives for a shorter time than this, every request causes a renewal.',
     fix: 'Renew when the token has expired, or a short time before it expires. This short time must be a small fraction of expires_in.',
@@ -165,7 +165,7 @@ export const renewal: CheckDefinition[] = [
         expect(renewals.length === 0, `After the fault ${fault}, the client renewed the token.`, ...renewals)
       }
       if (unmet.length > 0)
-        throw new Undecided(`The fault ${unmet.join(' or ')} did not affect any API call of the client.`)
+        throw new Undecided(`The fault ${unmet.join(' or ')} did not affect any API call from the client.`)
     },
   },
   {
@@ -203,7 +203,7 @@ export const renewal: CheckDefinition[] = [
     title: 'While the access token is valid, a link from another site does not cause a renewal',
     rule: 'RF-10',
     why: 'Browsers do not send Strict cookies with a link from another site. If only the session cookie is Strict, the client sees a refresh token without a session, and renews a valid access token. Each link in an e-mail then makes the visitor wait, and replaces the tokens that other tabs are using.',
-    fix: 'Give the session cookie and the refresh cookie the same SameSite value. With Strict, answer a navigation from another site without a session cookie once with a meta refresh to the same path, and only then look at the refresh token.',
+    fix: 'Give the session cookie and the refresh cookie the same SameSite value. If this value is Strict, and a navigation from another site arrives without a session cookie, answer it once with a meta refresh to the same path. Look at the refresh token only in the request that follows.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -228,7 +228,9 @@ export const renewal: CheckDefinition[] = [
   ...waysOut,
 ]
 
-/** Says how to fix a client whose API calls all failed at a visit. The advice depends on the result of the renewal. */
+/**
+ * Says how to fix a client whose API calls all failed during a visit. The advice depends on the result of the renewal.
+ */
 function adviceForRenewal(page: Page, steps: LabStep[]): string {
   const renewal = steps.findLast(isRenewal)
   const isRefused = steps.some(({ kind, response }) => kind === 'api' && response.status === 401)

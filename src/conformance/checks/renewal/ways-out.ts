@@ -42,7 +42,7 @@ async function openPortal(context: CheckContext, browser: Browser, when: string)
 export const waysOut: CheckDefinition[] = [
   {
     id: 'refresh-failed-way-out',
-    title: 'If a renewal fails for a while, the error page offers to sign in again or to sign out',
+    title: 'If a renewal fails temporarily, the error page offers to sign in again or to sign out',
     rule: 'way-out-after-failed-renewal',
     why: 'The session does not end, so every page of the visitor shows the same error until the portal works again. If this page has neither a sign-in link nor a sign-out form, the visitor cannot leave the session.',
     fix: 'Put a link to the login path and the sign-out form on the error page, and keep the session.',
@@ -61,7 +61,7 @@ export const waysOut: CheckDefinition[] = [
   },
   {
     id: 'refresh-failed-sign-out',
-    title: 'If a renewal fails for a while, the error page has a sign-out form or link',
+    title: 'If a renewal fails temporarily, the error page has a sign-out form or link',
     rule: 'PG-21',
     why: 'The session continues, and the visitor may want to leave the computer while the portal does not work.',
     fix: 'Use the layout of the other pages for error pages, too. The visitor is signed in as long as the browser has a refresh token, so show the sign-out form or link.',
@@ -73,7 +73,7 @@ export const waysOut: CheckDefinition[] = [
   },
   {
     id: 'refresh-failed-login',
-    title: 'If a renewal fails for a while, the visitor can sign in again',
+    title: 'If a renewal fails temporarily, the visitor can sign in again',
     rule: 'way-out-after-failed-renewal',
     why: 'Some clients load the session before every request. If loading the session fails, such a client also shows the error at the login path or at the callback, and the visitor cannot sign in again.',
     fix: 'Handle the login path and the callback without loading the session. Neither of them needs the tokens of an earlier session.',

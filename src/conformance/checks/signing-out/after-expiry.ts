@@ -73,8 +73,8 @@ export const afterExpiry: CheckDefinition[] = [
       const { copy, page } = await signOutAfterExpiry(context)
       if (await revokesMore(context)) return
       const isCopySignedIn = await context.isSignedIn(copy)
-      // A client that ends the session at its server keeps nobody signed in, but its refresh token is still valid. A
-      // client without renewals has no token that it could revoke.
+      // If a client ends the session on its server, the copy is no longer signed in, but the refresh token is still
+      // valid. A client without renewals has no token that it could revoke.
       if (!isCopySignedIn) await requireRenewal(context)
       await expectPlainRevocation(context)
       const stillUsable = isCopySignedIn
@@ -87,7 +87,7 @@ export const afterExpiry: CheckDefinition[] = [
     id: 'logout-expired-ends',
     title: 'If a visitor signs out after the access token has expired, the session ends',
     rule: 'CK-13',
-    why: 'If the client deletes only the session cookie, the next page renews the session with the refresh token. Then the next person at the computer is signed in.',
+    why: 'If the client deletes only the session cookie, the next page renews the session with the refresh token. The next person at the computer is then signed in.',
     fix: 'At sign-out, delete all cookies of the session, and any session data on the server, even if the access token has expired.',
     needs,
     async run(context) {
@@ -130,7 +130,7 @@ export const afterExpiry: CheckDefinition[] = [
     title:
       'After the access token has expired, the visitor can sign out even if the portal refuses the renewal or is down',
     rule: 'CK-13',
-    why: 'If the client renews the session before it signs the visitor out, a failure of the portal keeps the visitor signed in. Then the next person at the computer can act as this visitor.',
+    why: 'If the client renews the session before it signs the visitor out, a failure of the portal keeps the visitor signed in. The next person at the computer can then act as this visitor.',
     fix: 'Do not renew the session at the sign-out path. Delete the cookies of the session, and then try to revoke the refresh token.',
     needs,
     longestMs: 90_000,

@@ -12,7 +12,7 @@ import { type OpenSignOut, openExpired } from './after-expiry.ts'
 
 const needs: CheckDefinition['needs'] = ['logout', 'page']
 
-/** The check waits at most this long until the client has begun the renewal. Then it signs the visitor out. */
+/** The check waits at most this long for the client to begin the renewal. It then signs the visitor out. */
 const untilRenewalMs = 1500
 
 /**
@@ -121,7 +121,7 @@ export const duringRenewal: CheckDefinition[] = [
   {
     id: 'logout-during-renewal-at-server',
     title:
-      'If sessions are at the server, and a renewal ends only after the visitor has signed out, the renewal does not store the session again',
+      'If the client keeps sessions on the server, and a renewal ends only after the visitor has signed out, the renewal does not store the session again',
     rule: 'late-renewal',
     why: 'A page can wait for a renewal while the visitor signs out in another tab. If the client then stores the session with the new tokens, the session that the sign-out has deleted exists again, and a copy of its cookie works. This check does not apply to clients whose whole session is in cookies.',
     fix: 'After a renewal, change the session only if it still exists. Do not create it again. If the visitor has signed out in the meantime, revoke the new tokens.',

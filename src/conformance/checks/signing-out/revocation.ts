@@ -130,7 +130,7 @@ const requests: CheckDefinition[] = [
     id: 'logout-revokes-renewed-token',
     title: 'If a session was renewed, the client revokes the tokens of the last renewal when the visitor signs out',
     rule: 'CK-15',
-    why: 'The renewal has replaced the tokens of the login. If the client revokes an old token, a portal may ignore this, and a copy of the new tokens stays valid.',
+    why: 'The renewal has replaced the tokens of the login. If the client revokes an old token, a portal may ignore the request, and a copy of the new tokens stays valid.',
     fix: 'Revoke the refresh token that the last renewal returned.',
     needs,
     async run(context) {

@@ -56,7 +56,7 @@ export const signingOut: CheckDefinition[] = [
     title: 'After a visitor has signed out, the client no longer treats the visitor as signed in',
     rule: 'CK-13',
     why: 'If the session continues, the next person at the computer can act as this visitor.',
-    fix: 'Delete every session cookie, and use the name, Path and Domain with which the client set it.',
+    fix: 'Delete every session cookie. Use the same name, Path and Domain as when the client set the cookie.',
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
@@ -93,7 +93,7 @@ export const signingOut: CheckDefinition[] = [
       if (await context.isSignedIn(browser, { person: other })) {
         const plain = await context.signedIn()
         await expectWorkingSignOut(context, plain.browser)
-        fail('The second visitor has signed out, and is still signed in.', page)
+        fail('The second visitor has signed out, but is still signed in.', page)
       }
       expect(
         !(await context.isSignedIn(browser, { person })),
@@ -236,7 +236,7 @@ export const signingOut: CheckDefinition[] = [
       const [exchange] = await context.codeExchanges()
       const { access_token, refresh_token } = (exchange && tokensOf(exchange)) ?? {}
       await signOut(context, browser, landed)
-      // The portal accepts the refresh token or the access token, and ends all tokens of the same grant.
+      // The portal accepts the refresh token or the access token, and revokes all tokens of the same grant.
       const isRevocation = (step: LabStep) => {
         const { token } = fieldsOf(step)
         return step.kind === 'revoke' && token !== undefined && (token === refresh_token || token === access_token)
@@ -265,7 +265,7 @@ export const signingOut: CheckDefinition[] = [
         const tokens = tokensOf(renewal)
         if (!tokens || (fault !== undefined && tokens.refresh_token !== undefined))
           throw new Undecided(
-            'The answer of the portal to the renewal did not contain the fault that this check had ordered.',
+            "The portal's answer to the renewal did not contain the fault that this check had ordered.",
           )
         await signOut(context, browser, page)
         const kept = tokens.refresh_token ?? fieldsOf(renewal).refresh_token
@@ -521,7 +521,7 @@ export const signingOut: CheckDefinition[] = [
         if (fault) await context.order(fault, { times: 'always' })
         const page = await signOut(context, browser, landed)
         await context.dropFaults()
-        const when = fault ? 'At a portal that refuses revocations' : 'At a portal that works'
+        const when = fault ? 'When the portal refuses revocations' : 'When the portal works'
         expect(
           page.status > 0 && page.status < 400,
           `${when}, the client answered the sign-out with ${describePage(page)}.`,

@@ -96,7 +96,7 @@ const attributes = rows.map(({ id, title, rule, why, fix, isRight, found }) => (
     const cookies = cookiesOf(plain!.start.page.trail)
     if (cookies.length === 0) throw new NotApplicable('the login path sets no cookie')
     // If a login begins in another way, for example at the page behind the login, an earlier answer can set a cookie
-    // that is not about the login. For such a login, the check looks only at the last answer.
+    // that does not belong to the login. For such a login, the check looks only at the last answer.
     for (const login of [plain!, ...others]) {
       const answers = login === plain ? login.start.page.trail : [lastAnswer(login)]
       const wrong = cookiesOf(answers).filter(cookie => !isRight(cookie))
@@ -120,7 +120,7 @@ async function worksWithout(context: CheckContext, login: OpenLogin, cookies: Re
 }
 
 /**
- * Leaves out cookies that can contain the id of a session at the server. If the name of a cookie differs from login to
+ * Leaves out cookies that can contain the id of a session on the server. If the name of a cookie differs from login to
  * login, or if the callback deletes the cookie, the cookie belongs to one login and is not left out.
  */
 async function withoutSessionIds(context: CheckContext, cookies: ReadCookie[]): Promise<ReadCookie[]> {

@@ -133,7 +133,7 @@ export const startingALogin: CheckDefinition[] = [
       expect(value, `${name} ${value === null ? 'is missing' : 'is empty'}.`)
       const right = expected(context)
       expectWithFix(
-        `Send ${name}=${right}, the same text in every login${name === 'redirect_uri' ? ': the address that is registered with the application' : ''}.`,
+        `Send ${name}=${right}, the same value in every login${name === 'redirect_uri' ? ': the address that is registered with the application' : ''}.`,
         right === undefined || value === right,
         `${name} is ${value}, but must be ${right}.`,
       )
@@ -290,7 +290,7 @@ export const startingALogin: CheckDefinition[] = [
         bytes < 8192 && cookies <= 25,
         `After ${begun} logins have begun, the browser has ${cookies} cookies, with ${bytes} bytes in total.`,
       )
-      // Fails with the answer of the login path.
+      // `startLogin` fails and shows the answer from the login path.
       if (begun < 50) await context.startLogin(browser)
       // Many clients have separate code for a login that begins at a page.
       const visitor = context.browser()

@@ -87,7 +87,7 @@ export const stateAndVerifier: CheckDefinition[] = [
     title: 'Every login has a new state',
     rule: 'state-per-login',
     why: 'If two logins have the same state, an attacker can finish one login with the callback of the other login.',
-    fix: 'Create a new random state for each request of the login path. Do not use one state for the whole program or for a whole session.',
+    fix: 'Create a new random state for each request to the login path. Do not use one state for the whole program or for a whole session.',
     async run(context) {
       const browser = context.browser()
       const states = [...(await statesOf(context, 12)), ...(await statesOf(context, 12, browser))]
@@ -125,7 +125,7 @@ export const stateAndVerifier: CheckDefinition[] = [
     id: 'state-encoded',
     title: 'The portal reads exactly the state that the client has created',
     rule: 'login-works',
-    why: 'In an address, a plus sign stands for a space. If a state is in base64 and the client does not percent-encode it, the portal returns a different text, and the login of some visitors fails.',
+    why: 'In an address, a plus sign stands for a space. If a state is in base64 and the client does not percent-encode it, the portal returns a different value, and the login of some visitors fails.',
     fix: 'Build the query with a library that encodes each value, or write the state in base64url or in hexadecimal digits.',
     async run(context) {
       const states = await statesOf(context, 24)

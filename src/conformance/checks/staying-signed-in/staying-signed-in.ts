@@ -14,9 +14,9 @@ const forNow: [fault: string, what: string][] = [
   ['503', 'with status 503'],
   ['500', 'with status 500'],
   ['429', 'with status 429'],
-  ['reset', 'with a reset of the connection'],
+  ['reset', 'by resetting the connection'],
   ['html', 'with an HTML page from a proxy'],
-  ['cut', 'with a reset in the middle of the answer'],
+  ['cut', 'by resetting the connection in the middle of the answer'],
 ]
 
 export const stayingSignedIn: CheckDefinition[] = [
@@ -181,7 +181,7 @@ export const stayingSignedIn: CheckDefinition[] = [
     needs,
     async run(context) {
       const people = [await context.person(), await context.otherPerson()]
-      // Makes both renewals slow, because otherwise the two renewals of a fast client do not overlap.
+      // Makes both renewals slow, because otherwise the renewals of a fast client would not overlap.
       const late = { times: 20, options: { seconds: 1 } }
       const first = await expiredSession(context, people[0])
       const drops = [await context.order('refresh-late', late)]

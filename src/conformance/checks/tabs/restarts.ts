@@ -10,7 +10,7 @@ import { isCall } from '../../steps/renewals.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { fieldsOf } from '../../tokens.ts'
 
-/** Ends the check if a restart with the same settings loses the logins that have begun before. */
+/** Ends the check if a restart with the same settings loses the logins that began before it. */
 async function requireLoginAfterRestart(context: CheckContext): Promise<void> {
   const { browser, callback } = await beginLogin(context)
   await context.clientProcess!.restart()

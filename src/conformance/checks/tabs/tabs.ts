@@ -375,7 +375,7 @@ export const tabs: CheckDefinition[] = [
     id: 'tabs-callback-typed-again',
     title: 'If a signed-in visitor opens a used callback from the browser history, the visitor stays signed in',
     rule: 'CL-29',
-    why: 'If a visitor types an address or opens it from the history, the browser sends Strict cookies with the request. If the client then deletes the session, the visitor is signed out without a reason.',
+    why: 'If a visitor types an address or opens it from the history, the browser sends Strict cookies with the request. If the client then deletes the session, the visitor is signed out for no reason.',
     fix: 'If a callback arrives again, do not delete the session cookies, and do not end the session on the server.',
     needs: ['page'],
     async run(context) {
@@ -587,7 +587,7 @@ export const tabs: CheckDefinition[] = [
     id: 'tabs-other-visitors-pages',
     title: "Neither a page about an application nor the form for a new application shows another visitor's data",
     rule: 'visitors-apart',
-    why: 'If the cache key of an API answer is only its address, the client can show an answer to a visitor who has no right to see it.',
+    why: 'If a client uses only the address of a call as the cache key, it can show the cached answer to a visitor who has no right to see it.',
     fix: 'Do not cache API answers. If you must cache them, make the id of the visitor part of the cache key.',
     needs: ['page'],
     async run(context) {
@@ -791,11 +791,11 @@ export const tabs: CheckDefinition[] = [
       const refused = steps.find(isRenewal)
       if (refused?.response.status !== 401)
         throw new NotApplicable('the second instance does not send the refresh token that has been replaced')
-      // The browser gets the answer of the second instance last.
+      // The browser gets the answer from the second instance last.
       for (const line of late.trail.flatMap(setCookiesOf)) browser.cookies.set(context.url('/'), line)
       expect(
         await context.isSignedIn(browser),
-        'After the answer of the second instance, the visitor is no longer signed in.',
+        'After the answer from the second instance, the visitor is no longer signed in.',
         late,
         renewal,
         refused,

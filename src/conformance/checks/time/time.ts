@@ -171,7 +171,7 @@ export const time: CheckDefinition[] = [
       'For a visitor with six applications and several groups, the client makes at most two platform calls for each page',
     rule: 'DO-14',
     why: 'If the client makes a call for each application, a few visitors with many applications can overload the platform and the client.',
-    fix: 'Show only the data in the answer with the list. Ask for a single application only on its own page, and keep the name of the visitor in the session.',
+    fix: 'Show only data from the answer that contains the list. Ask for a single application only on its own page, and keep the name of the visitor in the session.',
     needs,
     async run(context) {
       const { browser, person } = await context.signedIn()

@@ -32,7 +32,7 @@ function expectWholeOutput(context: CheckContext): void {
   expectOutputSince(context, context.platform.round.output)
 }
 
-/** Returns a function that searches a text for any secret that the client has received during the run. */
+/** Returns a function that searches text for any secret that the client has received during the run. */
 function findLeaksOfRun(context: CheckContext) {
   const { platform } = context
   const secrets = [
@@ -55,7 +55,7 @@ function findLeaksOfRun(context: CheckContext) {
 }
 
 const why =
-  'Logs and addresses are kept for a long time, and many people who must not know a secret can read them. Usually, a secret gets into a log or an address after a failure: the error of a library contains the whole call, or an error page contains the whole request.'
+  'Logs and addresses are kept for a long time, and people who must not know a secret can read them. Usually, a secret gets into a log or an address after a failure: the error of a library contains the whole call, or an error page contains the whole request.'
 
 export const wholeRun: CheckDefinition[] = [
   {
@@ -115,7 +115,7 @@ export const wholeRun: CheckDefinition[] = [
     id: 'run-log-people',
     title: 'During the whole run, the client does not print the name or the e-mail address of a visitor',
     rule: 'LG-06',
-    why: 'Logs are copied to other systems and kept for a long time. They must not contain the data of people.',
+    why: 'Logs are copied to other systems and kept for a long time. They must not contain personal data.',
     fix: "Log the hash of an id instead of a name. Do not log the answer to the request for the visitor's name.",
     needs: ['process'],
     isAlone: true,
@@ -148,9 +148,9 @@ export const wholeRun: CheckDefinition[] = [
   },
   {
     id: 'run-headers',
-    title: 'During the whole run, no call of the client contains a cookie that the client has set in a browser',
+    title: 'During the whole run, no call from the client contains a cookie that the client has set in a browser',
     rule: 'UP-12',
-    why: "With a visitor's session cookie, anyone can act as this visitor. People who work at the platform, or who can read its logs, could then read the cookie.",
+    why: "With a visitor's session cookie, anyone can act as this visitor. People who operate the platform, or who can read its logs, could then read the cookie.",
     fix: "Set the headers of each call yourself. Do not copy headers from the browser's request.",
     isAlone: true,
     async run(context) {

@@ -70,7 +70,7 @@ function nest(body: Values): object {
   return whole
 }
 
-/** Quotes a text for a POSIX shell. */
+/** Quotes text for a POSIX shell. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }

@@ -1,4 +1,4 @@
-// Finds logins: by client, outcome, reason and time, and by a text.
+// Finds logins by client, outcome, reason and time, and by the words of a search.
 import { reasons } from '../../observe/reasons.ts'
 import type { OtherLogins } from '../record/compare-logins.ts'
 import type { Hide } from '../record/hide.ts'
@@ -8,7 +8,7 @@ import { type LoginOutcome, outcomes, statusOf } from './login-status.ts'
 import { findNotices, notices } from './notices/notices.ts'
 import { verdictOf } from './verdict.ts'
 
-/** The conditions that a listed login must meet. A condition that is left out does not exclude any login. */
+/** The conditions that a listed login must meet. If a condition is left out, every login meets it. */
 export interface LoginQuery {
   clientId?: string | undefined
   /** Only logins in which no request names a client. */

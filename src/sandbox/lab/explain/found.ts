@@ -55,7 +55,7 @@ function addressFound({ reason, checks }: RecordedStep): { found: string; fix: s
       : `redirect_uri is ${withoutQuery(received)}, ${other} is ${others.map(withoutQuery).join(' or ')}.`,
     fix: isStart
       ? 'Send the registered address, or register the address that you send.'
-      : 'Send the same text both times.',
+      : 'Send the same address both times.',
   }
 }
 
@@ -102,7 +102,7 @@ function fieldFound({ reason, listener, response }: RecordedStep): string | unde
   return problems.length > 0 ? problems.join(' ') : undefined
 }
 
-/** Returns what an answer of the application API says about each field, such as `name: Not a valid string.` */
+/** Returns what an answer from the application API says about each field, such as `name: Not a valid string.` */
 function problemsOf(body: Values): string[] {
   return Object.entries(body).flatMap(([path, value]) => {
     const [, field] = /^error\.message\.(.+)$/.exec(path) ?? []

@@ -10,7 +10,7 @@ export interface LoopCause {
 const strictCookie: LoopCause = {
   cause: 'The session cookie is SameSite=Strict, and the callback answers with a redirect.',
   check:
-    'Look at the answer of the callback. After 302 or 303, the browser does not send a Strict cookie, because the navigation began at another site. Instead of a redirect, answer with status 200 and a page that opens the next page by itself.',
+    'Look at the answer from your callback. After 302 or 303, the browser does not send a Strict cookie, because the navigation began at another site. Instead of a redirect, answer with status 200 and a page that opens the next page by itself.',
 }
 const secureCookie: LoopCause = {
   cause: 'The client uses http, but its session cookie is Secure, or has a name that begins with __Host- or __Secure-.',
@@ -28,7 +28,7 @@ const largeCookie: LoopCause = {
     'Measure the Set-Cookie header of the callback: browsers drop a cookie whose name and value together have more than 4,096 bytes. Split the cookie, or keep the tokens on the server.',
 }
 const changedKeys: LoopCause = {
-  cause: 'The client cannot read the cookie any more, because its keys have changed.',
+  cause: 'The client can no longer read the cookie, because its keys have changed.',
   check:
     'Check whether the client makes new keys each time it starts, or whether two processes have different keys. Set the same keys for all processes.',
 }

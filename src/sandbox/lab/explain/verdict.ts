@@ -122,7 +122,7 @@ function sayUnfinished({ outcome, step }: LoginStatus, login: Pick<RecordedLogin
   if (step.kind === 'exchange')
     return {
       sentence: `${name}: the exchange at ${at} got ${step.response.status ? `status ${step.response.status}` : 'no answer'} and no tokens.${since}`,
-      fix: 'Look at the answer of this step.',
+      fix: 'Look at the answer in this step.',
       step,
       faulted,
     }
@@ -158,7 +158,7 @@ function isLoopback(address: string): boolean {
 function sayLoop(times: number, { step }: LoginStatus, login: Pick<RecordedLogin, 'steps'>): Said {
   return {
     sentence: `Signed in at step ${numberOf(step, login)}. This login is one of ${times} logins in one browser, and the client made no call between them. This may be a loop.`,
-    fix: 'Probably your client does not receive its session cookie, so it starts a new login each time. Check the causes that are listed for this login, one after the other.',
+    fix: 'Your client probably does not receive its session cookie, so it starts a new login each time. Check the causes that are listed for this login, one after the other.',
     step,
     faulted: undefined,
   }

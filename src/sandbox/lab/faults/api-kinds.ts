@@ -52,7 +52,7 @@ const refusalKinds: Kinds = {
 
 const contentKinds: Kinds = {
   'hostile-texts': change(
-    'Every text is hostile: it contains markup, control characters or half a character, or it is 20,000 characters long.',
+    'Every string that is not an id or a time is hostile: it contains markup, control characters or half a character, or it is 20,000 characters long.',
     answer => hostile(answer, { next: 0 }),
   ),
   id: {

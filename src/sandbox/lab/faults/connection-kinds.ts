@@ -25,7 +25,7 @@ const bothWithOwnBody: Kind['when'] = ['after', 'before']
 const after: Kind['when'] = ['after']
 
 /**
- * The size after decompression. A client should not keep so much data of one answer, but a developer's machine has
+ * The size after decompression. A client should not keep so much data from one answer, but a developer's machine has
  * enough memory for it.
  */
 const bombMiB = 32
@@ -38,8 +38,8 @@ function spaces(): Buffer[] {
 }
 
 /**
- * Headers of the body and the connection. A fault must not change these headers: if one of them is wrong, no client can
- * read the answer.
+ * Headers that describe the body and the connection. A fault must not change these headers: if one of them is wrong, no
+ * client can read the answer.
  */
 const ownHeaders = ['content-length', 'content-encoding', 'transfer-encoding', 'connection', 'content-type']
 
@@ -128,7 +128,7 @@ export const connectionKinds: Kinds = {
     run: ({ answer }) => ({ ...answer, body: '' }),
   },
   html: {
-    does: 'The status is 2xx and the body is an HTML page, like a page of a proxy.',
+    does: 'The status is 2xx and the body is an HTML page, like a page from a proxy.',
     when: both,
     run: ({ answer }) => ({ ...answer, headers: { 'content-type': 'text/html; charset=utf-8' }, body: page }),
   },
@@ -180,7 +180,7 @@ export const connectionKinds: Kinds = {
     },
   },
   'slow-header': {
-    does: `A header of the answer comes one byte at a time. It does not end until the client closes the connection, or until ${longestSeconds} seconds have passed.`,
+    does: `A header of the answer arrives one byte at a time. It does not end until the client closes the connection, or until ${longestSeconds} seconds have passed.`,
     when: both,
     needsConnection: () => true,
     options: {

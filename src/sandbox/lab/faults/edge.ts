@@ -31,7 +31,8 @@ export interface PlatformAccess {
   endTokenIn: FaultContext['endTokenIn']
   makeOpaque: FaultContext['makeOpaque']
   /**
-   * If the request contains a text that `makeOpaque` made, the platform uses the access token that this text replaces.
+   * If the request contains a string that `makeOpaque` made, the platform uses the access token that this string
+   * replaces.
    */
   acceptOpaqueToken(request: FastifyRequest): void
   /** The Authorization header as the client has sent it. */

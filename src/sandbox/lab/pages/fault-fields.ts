@@ -95,7 +95,7 @@ function typeOf(schema: OptionSchema): FieldType {
 
 const hints: Partial<Record<FieldType, string>> = {
   headers: 'One header on each line, such as Cache-Control: no-store.',
-  json: 'JSON, such as "a text", 5, null or {"name":"value"}.',
+  json: 'JSON, such as "text", 5, null or {"name":"value"}.',
 }
 
 function inWords(name: string): string {
@@ -126,7 +126,7 @@ export function readForm(fault: Fault | undefined, sent: Sent): Record<string, u
 
 /**
  * Whether the field leaves its option out. An empty field leaves the option out, with one exception: if the option is a
- * text with a default, an empty field means the empty text.
+ * string with a default, an empty field means the empty string.
  */
 function isLeftOut(text: string, { schema, default: usual }: Option): boolean {
   return text === '' && !(schema.type === 'string' && usual !== undefined)

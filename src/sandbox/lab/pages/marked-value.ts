@@ -45,7 +45,7 @@ function differentLetters(parts: MarkedPart[]): number {
     .join('').length
 }
 
-/** Splits a text after each of these characters, because a line of an address can break only there. */
+/** Splits text after each of these characters, because a line of an address can break only there. */
 function wordsOf(text: string): string[] {
   return text.split(/(?<=[/?&=:.,;\s])/)
 }

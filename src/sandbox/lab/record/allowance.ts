@@ -45,7 +45,7 @@ export function sizeInJson(value: unknown): number {
 }
 
 /**
- * Returns the beginning of a text. As JSON, the beginning has at most `mostBytes` bytes, without the quotation marks.
+ * Returns the beginning of the text. As JSON, the beginning has at most `mostBytes` bytes, without the quotation marks.
  * The result is a copy, because a slice would keep the whole text in memory.
  */
 export function beginningOf(text: string, mostBytes: number): string {

@@ -39,7 +39,7 @@ export interface OtherLogins {
    */
   signedInAfter(userId: string, time: Date): boolean
   /**
-   * The number of logins in a row that were completed without a call of the client between them. This login counts too.
+   * The number of logins in a row that were completed without a call by the client between them. This login counts too.
    * The result is 0 if this login is not one of three that were completed within a minute.
    */
   timesInLoop(): number
@@ -121,9 +121,9 @@ export function createLoginComparison() {
   }
 
   /**
-   * Returns the login and its neighbours in the same portal session, from the first to the last. The list ends, in each
-   * direction, before the nearest login after which the client made a call. If the client made a call after this login,
-   * the list is empty.
+   * Returns the login and its neighbours in the same portal session, in chronological order. On each side, the list
+   * stops before the nearest login after which the client made a call. If the client made a call after this login, the
+   * list is empty.
    */
   function unusedAround(login: Login): Completed[] {
     const ofSession = completed.get(sessionOfLogin.get(login.id) ?? '')

@@ -1,5 +1,5 @@
 // Estimates how many random bits a value can have. The estimates are upper bounds, because nobody can see whether a
-// text is random.
+// string is random.
 
 /**
  * A UUID of version 4: six of its 128 bits are fixed. The hyphens are required, because without them any 32 hexadecimal
@@ -14,8 +14,8 @@ export function isUuid(text: string): boolean {
 }
 
 /**
- * Estimates the bits from the length and the alphabet of the value. A short text, or a text with few different letters,
- * certainly has few random bits.
+ * Estimates the bits from the length and the alphabet of the value. A short string, or a string with few different
+ * letters, certainly has few random bits.
  */
 export function bitsOf(text: string): number {
   if (isUuid(text)) return uuidBits

@@ -289,7 +289,7 @@ function keysOf(step: RecordedStep): string[] {
   ]
 }
 
-/** Returns the keys with which the step can find its login, the most reliable first. */
+/** Returns the keys that can find the login of this step, the most reliable first. */
 function cluesOf(step: RecordedStep): string[] {
   const { request } = step
   return [

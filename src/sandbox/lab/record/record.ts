@@ -91,8 +91,8 @@ function splitUrl(url: string): { path: string; query: URLSearchParams } {
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /**
- * Returns the path of a request. An id in the path is shown only if it is a UUID. A text that is not a UUID could be a
- * secret, so the result contains the parameter's name from the route instead.
+ * Returns the path of a request. An id in the path is shown only if it is a UUID. A string that is not a UUID could be
+ * a secret, so the result contains the parameter's name from the route instead.
  */
 function readPath(route: string, path: string): string {
   const segments = path.split('/')

@@ -114,7 +114,7 @@ export function firstOf(values: Values, name: string): Value | undefined {
   return Array.isArray(value) ? value[0] : value
 }
 
-/** Returns a text with which two values can be compared. For a hidden value, this is its hash. */
+/** Returns a string for comparing two values. For a hidden value, this is its hash. */
 export function identityOf(value: Value | undefined): string | undefined {
   return typeof value === 'object' ? value.hash : value
 }

@@ -5,7 +5,7 @@ import { isId } from '../../values/is-id.ts'
 import { storableText } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
 
-/** Exactly one of the two fields must be given. The answer of POST /lab/v1/people contains both fields. */
+/** Exactly one of the two fields must be given. The answer to POST /lab/v1/people contains both fields. */
 export interface PersonFields {
   userId?: string | undefined
   email?: string | undefined

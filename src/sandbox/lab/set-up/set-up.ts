@@ -11,7 +11,7 @@ export interface SetUpServices extends Pick<Services, 'addresses' | 'store' | 'k
   /** Applies the SEED_ settings again, even if they have not changed. Does nothing if no SEED_ setting is set. */
   applySeeds(): Promise<void>
   /**
-   * Sends the portal a GET request as a browser would. The laboratory records the request, and faults can happen to it.
+   * Sends the portal a GET request as a browser would. The laboratory records the request, and faults can affect it.
    */
   askPortal(request: { url: string; headers: Record<string, string> }): Promise<{ location: string | undefined }>
 }

@@ -29,7 +29,7 @@ const signInBody = {
     }),
     url: storableText(1, 8192, {
       description:
-        'The portal address to which a client redirected the browser to begin a login. The answer contains the address to which the portal then redirects. The laboratory records this login, and faults can happen to it. Faults that delay or break a connection, such as start-reset, do not happen to this login. They wait for a request from a browser.',
+        'The portal address to which a client redirected the browser to begin a login. The answer contains the address to which the portal then redirects. The laboratory records this login, and faults can affect it. Faults that delay or break a connection, such as start-reset, do not affect this login. They wait for a request from a browser.',
     }),
   },
 } as const satisfies JSONSchema
@@ -123,7 +123,7 @@ function bindingOf({ id, defaultRedirectUri }: Application, code: string) {
 
 /**
  * Opens the address in a new session of a person who has allowed the application. The portal treats the request like a
- * request of a browser: the laboratory records the steps, and faults can happen.
+ * request from a browser: the laboratory records the steps, and faults can happen.
  */
 async function finishLogin(
   { store, clock, askPortal }: SignInServices,

@@ -58,7 +58,7 @@ interface Question {
   texts: string[]
   /** A sentence about the things that will still exist after the visitor has clicked the button. */
   stays?: string
-  /** Facts by which the visitor recognises the person or thing, such as the time of its creation. */
+  /** Facts that help the visitor recognise the person or thing, such as the time of its creation. */
   facts?: [label: string, value: Date | string][]
   /** The address that the form is sent to, and the hidden fields of the form. */
   action: string

@@ -94,11 +94,11 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'addresses' |
   async function confirmRemoval(request: FastifyRequest, reply: FastifyReply) {
     const ids = request.query as Record<string, unknown>
     const made = await findMade(store.read, { userId: visitorOf(request).id, ids, now: clock() })
-    // The address may have no ids. If a visitor sends the form after the session has ended, the sign-in page leads to
-    // this address without the ids.
+    // The address may contain no ids. If a visitor sends the form after the session has ended, the sign-in page leads
+    // to this address without the ids.
     if (!made) return reply.redirect(madePath, 303)
     return showAccountPage(reply, 'account/remove-made', {
-      title: made.what === 'application' ? `Remove ${made.applicationName}?` : 'End these secrets?',
+      title: made.what === 'application' ? `Remove ${made.applicationName}?` : 'Revoke these secrets?',
       width: 'narrow',
       made,
       formToken: makeAccountForm(services, request, 'remove'),

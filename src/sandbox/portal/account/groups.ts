@@ -257,7 +257,7 @@ export const problemsOfGroups: Partial<Record<Reason, string>> = {
   'member-already': 'This person is already a member.',
   'invited-already': 'This person has already been invited.',
   'last-member':
-    'You are the only member, and the group has applications. Remove the applications first, or invite another person and wait until this person accepts.',
+    'You are the only member, and the group has applications. Remove the applications first, or invite another person and wait until they accept.',
   'too-many-groups': `You are in ${limits.groupsOfUser} groups, which is the limit. Leave a group first.`,
   'too-many-invitations': `The group has ${limits.openInvitations} open invitations, which is the limit. Cancel an invitation first.`,
   'invited-too-often': `You have invited this person ${limits.invitationsADay} times today, which is the limit. Try again tomorrow.`,

@@ -42,10 +42,10 @@ export function profileRoutes(services: Pick<Services, 'store' | 'keyRing' | 'cl
       question: ['Sign out everywhere', '?'],
       texts: [
         'Your sessions at the login portal end in every browser, including this one.',
-        'Your access tokens end.',
+        'Your access tokens are revoked.',
         'The applications that you signed in to cannot act as you until you sign in to them again.',
       ],
-      stays: 'Applications and secrets that these applications created for you stay valid.',
+      stays: 'Applications and secrets that these applications created for you keep working.',
       action: path,
       fields: { formToken: makeAccountForm(services, request, 'sign out everywhere') },
       button: 'Sign out everywhere',

@@ -1,5 +1,5 @@
-// Lets tokens, codes and sessions expire early, but only if they belong to people whom the laboratory or the seeding
-// has made. Each function resolves to the number of records that it has let expire.
+// Makes tokens, codes and sessions expire early, but only if they belong to people whom the laboratory or the seeding
+// has made. Each function resolves to the number of records that it has changed.
 import { sql } from 'kysely'
 import type { Db } from '../schema.ts'
 import { isMade } from './marks.ts'
@@ -16,7 +16,7 @@ export interface OfPerson {
 }
 
 /**
- * Lets access tokens expire: the tokens of a grant up to and including this generation, or all tokens of a person.
+ * Makes access tokens expire: the tokens of a grant up to and including this generation, or all tokens of a person.
  * Refresh tokens stay valid.
  */
 export async function expireAccessTokens(
@@ -35,7 +35,7 @@ export async function expireAccessTokens(
   return count('grantId' in which ? query.where('id', '=', which.grantId) : query.where(isOf(which)))
 }
 
-/** Lets one of the tokens in an application's credentials expire. */
+/** Makes one of the tokens in an application's credentials expire. */
 export async function expireAppAccessToken(db: Db, id: string, now: Date): Promise<number> {
   return count(
     db
@@ -60,7 +60,7 @@ export async function expireRefreshTokens(db: Db, which: Selection, now: Date): 
   return count('hash' in which ? query.where('refresh_token_hash', '=', which.hash) : query.where(isOf(which)))
 }
 
-/** Lets unredeemed codes expire. */
+/** Makes unredeemed codes expire. */
 export async function expireCodes(db: Db, which: Selection, now: Date): Promise<number> {
   const query = db
     .updateTable('grants')

@@ -1,5 +1,5 @@
-// Plays an application API that remembers changes: its list contains new applications, but no longer contains removed
-// applications.
+// Simulates an application API that remembers changes: its list contains new applications, but no longer contains
+// removed applications.
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { type Received, type Script, send } from '../../support/scripted-platform.ts'

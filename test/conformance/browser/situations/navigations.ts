@@ -58,23 +58,23 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
     answers: { 'other/page': link('/out'), 'other/out': sentOn(302, '{client}/back') },
     steps: [{ visit: '{other}/page' }, { press: 'Go' }],
   },
-  'a form of the same origin': {
+  'a form on the same origin': {
     answers: { 'client/page': form('/next') },
     steps: [{ visit: '{client}/page' }, { send: 'Go' }],
   },
-  'a form of another port': {
+  'a form from another port': {
     answers: { 'sibling/page': form('{client}/next') },
     steps: [{ visit: '{sibling}/page' }, { send: 'Go' }],
   },
-  'a form of another site': {
+  'a form from another site': {
     answers: { 'other/page': form('{client}/next') },
     steps: [{ visit: '{other}/page' }, { send: 'Go' }],
   },
-  'a form of another site with the method GET': {
+  'a form from another site with the method GET': {
     answers: { 'other/page': form('{client}/next', 'get') },
     steps: [{ visit: '{other}/page' }, { send: 'Go' }],
   },
-  'a form of another site with the type text/plain': {
+  'a form from another site with the type text/plain': {
     answers: { 'other/page': form('{client}/next', 'post', 'enctype="text/plain"') },
     steps: [{ visit: '{other}/page' }, { send: 'Go' }],
   },
@@ -82,11 +82,11 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
     answers: { 'client/page': form('/next') },
     steps: [{ visit: '{client}/page' }, { send: undefined }],
   },
-  'a form of the portal that is answered with 307': {
+  'a form on the portal that is answered with 307': {
     answers: { 'other/page': form('/take'), 'other/take': sentOn(307, '{client}/back') },
     steps: [{ visit: '{other}/page' }, { send: 'Go' }],
   },
-  'a form of the client that a 307 redirects to another site and back': {
+  'a form on the client that a 307 redirects to another site and back': {
     answers: {
       'client/page': form('/take'),
       'client/take': sentOn(307, '{other}/take'),
@@ -94,11 +94,11 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
     },
     steps: [{ visit: '{client}/page' }, { send: 'Go' }],
   },
-  'a form of the client that a 308 redirects to another port': {
+  'a form on the client that a 308 redirects to another port': {
     answers: { 'client/page': form('/take'), 'client/take': sentOn(308, '{sibling}/take') },
     steps: [{ visit: '{client}/page' }, { send: 'Go' }],
   },
-  'a form of the client that a 307 redirects within the client': {
+  'a form on the client that a 307 redirects within the client': {
     answers: { 'client/page': form('/take'), 'client/take': sentOn(307, '/again') },
     steps: [{ visit: '{client}/page' }, { send: 'Go' }],
   },
@@ -106,7 +106,7 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
     answers: { 'client/page': form('/take') },
     steps: [{ visit: '{client}/page' }, { send: 'Go' }, 'reload'],
   },
-  'a form of the portal whose answer has a meta refresh to the client': {
+  'a form on the portal whose answer has a meta refresh to the client': {
     answers: { 'other/page': form('/take'), 'other/take': refreshing('{client}/back'), 'client/back': link('/after') },
     steps: [{ visit: '{other}/page' }, { send: 'Go' }, { press: 'Go' }],
   },

@@ -1,4 +1,4 @@
-// Clients that trust ids, texts, sizes or headers of the platform's answers.
+// Clients that trust ids, texts, sizes or headers in the platform's answers.
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Behaviour, correct } from '../behaviour.ts'
 import { answerWith, bodyWith } from '../changes.ts'
@@ -85,7 +85,7 @@ const passesHeadersOnIf = (isMet: (call: Call, status: number) => boolean): Part
   },
 })
 
-/** Copies one header of the last answer of the API. */
+/** Copies one header from the API's last answer. */
 const answerWithHeader = (name: string): Partial<Behaviour> => ({
   send: (visit, request) => callWithHeaders(visit, request, headers => headersOf.set(visit.cookies, headers)),
   ...answerWith((answer, { cookies }) => {

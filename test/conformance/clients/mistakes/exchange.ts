@@ -274,7 +274,7 @@ export const exchange: Mistake[] = [
     },
     async exchange(visit, callback, login) {
       const answer = await callPortal(visit, '/api/exchangeToken', correct.exchangeForm(visit, callback, login))
-      if (!visit.memory.has(`began ${answer.state}`)) throw new Refusal(502, 'This answer is of another login.')
+      if (!visit.memory.has(`began ${answer.state}`)) throw new Refusal(502, 'This answer is for another login.')
       return correct.readTokens(visit, answer)
     },
   }),
@@ -347,7 +347,7 @@ export const exchange: Mistake[] = [
     ['list', 'object', 'empty'].map(what => `token-answer-expires-in-${what}`),
     {
       lifetime(value) {
-        if (typeof value === 'object' || value === '') throw new RangeError('This value is no number.')
+        if (typeof value === 'object' || value === '') throw new RangeError('This value is not a number.')
         return correct.lifetime(value)
       },
       statusFor(error) {

@@ -1,4 +1,4 @@
-// Clients that print a secret or a personal text.
+// Clients that print secrets or personal data.
 import { createHash, randomBytes } from 'node:crypto'
 import { correct } from '../behaviour.ts'
 import { answerWith } from '../changes.ts'

@@ -1,4 +1,4 @@
-// Clients that ask the portal for the name of the visitor, but handle the answer or a failure wrongly.
+// Clients that ask the portal for the name of the visitor, but mishandle the answer or a failure.
 import { type Behaviour, correct } from '../behaviour.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { readName, withNameInCookie } from '../names.ts'

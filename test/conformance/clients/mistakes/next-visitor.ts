@@ -78,7 +78,7 @@ const variesRefreshCookie: Partial<Behaviour> = {
       .find(value => typeof value === 'string'),
 }
 
-/** Shows a text on the list of applications. */
+/** Shows the text that `textOf` returns on the list of applications. */
 const showsOnList = (textOf: (visit: Visit) => unknown) =>
   answerWith((answer, visit) => {
     if (visit.url.pathname !== '/applications' || answer.status !== 200 || !answer.body) return answer

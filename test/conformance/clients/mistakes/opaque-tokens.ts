@@ -1,4 +1,4 @@
-// Clients that expect claims in access tokens, although a token may be any text.
+// Clients that expect claims in access tokens, although a token may be any string.
 import { correct } from '../behaviour.ts'
 import { answerWith } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'

@@ -1,4 +1,4 @@
-// Clients that wrongly handle a wrong, slow or missing answer of the portal to the exchange.
+// Clients that mishandle a wrong, slow or missing answer from the portal to the exchange.
 import { type Behaviour, correct } from '../behaviour.ts'
 import { askPortal, crashing, deadlineOfHeaders, showsPauseAsNumber, unlimited } from '../call-changes.ts'
 import { notCaught } from '../changes.ts'
@@ -67,8 +67,8 @@ async function askForName(visit: Visit, accessToken: string, deadlineMs: number)
 }
 
 /**
- * Begins a new login after a failed login. The visitor is signed in at the portal, so the portal redirects back at
- * once.
+ * Begins a new login after a failed login. The visitor is signed in at the portal, so the portal immediately redirects
+ * back.
  */
 function loops() {
   return {

@@ -1,4 +1,4 @@
-// Clients that wrongly handle requests that no browser sends.
+// Clients that mishandle requests that no browser sends.
 import { type Behaviour, correct } from '../behaviour.ts'
 import { answerWith, crashIf, headersWith, laxSession } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'

@@ -1,4 +1,4 @@
-// Clients that wrongly handle a failed renewal or an odd answer to a renewal.
+// Clients that mishandle a failed renewal or an odd answer to a renewal.
 import { type Behaviour, correct } from '../behaviour.ts'
 import { askPortal, passingBack } from '../call-changes.ts'
 import { crashingRenewal, renewing } from '../changes.ts'

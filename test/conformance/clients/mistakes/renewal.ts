@@ -8,7 +8,7 @@ import { callPortal, isRecord } from '../platform.ts'
 import { isApplication, isCallback, isLogin, isRenewal } from '../requests.ts'
 import { PlatformError, Refusal, type Tokens, type Visit } from '../visit.ts'
 
-/** Whether a 401 answer causes this renewal. In that case, the session has not yet expired by the clock. */
+/** Whether a 401 answer causes this renewal. In that case, the session has not expired yet according to the clock. */
 const isAfter401 = (visit: Visit) => correct.readSession(visit) !== undefined
 
 /** Changes the client, but only for renewals that a 401 answer from the API causes. */
@@ -95,7 +95,7 @@ export const renewal: Mistake[] = [
     // Switches off the memory for renewals. With this memory, the client would use the earlier answer instead of
     // sending the old token again.
     shareCall: (_visit, _name, act) => act(),
-    // Renews only when the token has expired by the clock, never after a 401 answer.
+    // Renews only when the token has expired according to the clock, never after a 401 answer.
     mostRenewals: 0,
     readSession(visit) {
       const session = correct.readSession(visit)

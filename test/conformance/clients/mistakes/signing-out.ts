@@ -1,4 +1,4 @@
-// Clients that sign a visitor out at the wrong request, incompletely, or without revoking the tokens.
+// Clients that sign a visitor out on the wrong request, incompletely, or without revoking the tokens.
 import { type Behaviour, correct } from '../behaviour.ts'
 import { passingBack } from '../call-changes.ts'
 import { bodyWith, contentOf, hashOf, headersWith, laxSession, loginDeletion } from '../changes.ts'

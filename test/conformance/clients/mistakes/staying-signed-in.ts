@@ -1,4 +1,4 @@
-// Clients that wrongly handle the end of an access token or a token that the API refuses.
+// Clients that mishandle the end of an access token or a token that the API refuses.
 import { correct } from '../behaviour.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { isCallback } from '../requests.ts'

@@ -35,8 +35,8 @@ function record(kind: Step['kind'], query: Record<string, string>, body: unknown
 const manyFields = () =>
   Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`f${index}`, Array.from({ length: 100 }, () => 1)]))
 /**
- * One field that the laboratory shows. Its text is a slice of a longer text, as in a parsed form. A slice keeps the
- * whole text in memory.
+ * One field that the laboratory shows. Its text is a slice of a longer string, as in a parsed form. A slice keeps the
+ * whole string in memory.
  */
 const longField = () => ({ name: `${random().repeat(1_300)}!`.slice(1) })
 

@@ -40,8 +40,8 @@ const plurals = { error: 'errors', warning: 'warnings', info: 'hints' }
 const singulars = { error: 'error', warning: 'warning', info: 'hint' }
 
 /**
- * Counts the notices of each severity. The result is a text such as `2 errors, 1 warning`. If there are no notices, the
- * text is empty.
+ * Counts the notices of each severity. The result is a string such as `2 errors, 1 warning`. If there are no notices,
+ * the string is empty.
  */
 export function countNotices(notices: { severity: Severity }[]): string {
   return severities

@@ -12,7 +12,7 @@ const togetherMs = 1_000
 
 /**
  * The sandbox notes the end of a step a little after the client has received the answer. If the sandbox is busy, the
- * client may already have sent its next request at this time.
+ * client may already have sent its next request by then.
  */
 const endToleranceMs = 300
 

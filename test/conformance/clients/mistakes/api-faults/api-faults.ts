@@ -1,4 +1,4 @@
-// Clients that handle a wrong or missing answer of the API wrongly.
+// Clients that mishandle a wrong or missing answer from the API.
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Behaviour, correct } from '../../behaviour.ts'
 import { sendWith } from '../../call-changes.ts'

@@ -43,8 +43,8 @@ function queueing(most: number, isMet: (call: Call) => boolean): Partial<Behavio
 }
 
 /**
- * The client does not release the connection of an error answer of the API. After 20 error answers, the client has no
- * connection left.
+ * If the API answers with an error, the client does not release the connection. After 20 error answers, the client has
+ * no connection left.
  */
 const keepsConnections: Partial<Behaviour> = {
   async send(visit, request) {
@@ -59,7 +59,7 @@ const keepsConnections: Partial<Behaviour> = {
 
 type ApiError = { error: { message: string | Record<string, string[]> } }
 
-/** Returns the messages in an error of the API. Assumes that the error has its usual form. */
+/** Returns the messages in an error from the API. Assumes that the error has its usual form. */
 function textsIn(answer: unknown): string[] {
   const { message } = (answer as ApiError).error
   return typeof message === 'string' ? [message] : Object.values(message).map(texts => texts.join(' '))

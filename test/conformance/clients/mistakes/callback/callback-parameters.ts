@@ -1,4 +1,4 @@
-// Clients that handle missing, repeated, odd or unknown parameters of a callback wrongly.
+// Clients that mishandle missing, repeated, odd or unknown parameters of a callback.
 import { timingSafeEqual } from 'node:crypto'
 import { type Behaviour, correct } from '../../behaviour.ts'
 import { allowedHostsOnly, answerWith, bodyWith, exchangeWith, hostOf, loginsOf, toHttps } from '../../changes.ts'
@@ -7,7 +7,7 @@ import { goOn, page } from '../../pages.ts'
 import { isCallback } from '../../requests.ts'
 import { Refusal, type Session, type Visit } from '../../visit.ts'
 
-/** Comparisons that accept a text even if only a part of it is right. */
+/** Comparisons that accept a value even if only part of it is right. */
 const looseComparisons: Record<string, (sent: string, own: string) => boolean> = {
   'beginning-compared': (sent, own) => sent.startsWith(own),
   'beginning-enough': (sent, own) => sent !== '' && own.startsWith(sent),

@@ -28,7 +28,7 @@ function withoutIss({ query }: Visit): URLSearchParams {
   return rest
 }
 
-/** Adds headers to the page that leads a visitor on after the login. */
+/** Adds headers to the page that opens the next page after the login. */
 function afterLoginWith(headers: Record<string, string>): Partial<Behaviour> {
   return {
     afterLogin(visit, login) {

@@ -1,5 +1,5 @@
-// Clients with mistakes in the form for a new application: it is accepted from elsewhere, twice, or from another
-// visitor.
+// Clients with mistakes in the form for a new application: the client accepts the form from another site, twice, or
+// from another visitor.
 import { correct } from '../../behaviour.ts'
 import {
   answerWith,

@@ -1,4 +1,4 @@
-// Clients with mistakes in the text of a form that arrives after the session has ended.
+// Clients that lose or misuse the text of a form that arrives after the session has ended.
 import type { Behaviour } from '../../behaviour.ts'
 import { bodyWith } from '../../changes.ts'
 import { leadToLogin, withDrafts } from '../../drafts.ts'

@@ -8,7 +8,7 @@ import { callApi, isRecord } from '../../platform.ts'
 import { isForm } from '../../requests.ts'
 import { Refusal } from '../../visit.ts'
 
-/** Takes the place of the values that the form showed, if the client does not compare them. */
+/** Replaces the values that the form showed, so that the client does not compare them. */
 const notCompared = 'not compared'
 
 export const everyForm: Mistake[] = [

@@ -84,7 +84,7 @@ export const everyPage: Mistake[] = [
     'every-answer-no-inside',
     answerWith((answer, { settings }) =>
       answer.status >= 500
-        ? { ...answer, headers: { ...answer.headers, 'x-reason': `no answer of ${settings.apiUrl}` } }
+        ? { ...answer, headers: { ...answer.headers, 'x-reason': `no answer from ${settings.apiUrl}` } }
         : answer,
     ),
   ),

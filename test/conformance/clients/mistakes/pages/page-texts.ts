@@ -1,4 +1,4 @@
-// Clients that trust a text that other people wrote, on a page or in an address.
+// Clients that trust text that other people wrote, on a page or in an address.
 import { request } from 'node:http'
 import { correct } from '../../behaviour.ts'
 import { crashIf, headersWith } from '../../changes.ts'

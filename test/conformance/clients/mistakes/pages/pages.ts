@@ -1,4 +1,4 @@
-// Clients with mistakes in their pages: wrong headers, wrong links, contents of other sites, or no protection from
+// Clients with mistakes in their pages: wrong headers, wrong links, content from other sites, or no protection from
 // strangers.
 import { decodeSafely } from '../../../../../src/conformance/steps/set-cookies.ts'
 import { correct } from '../../behaviour.ts'
