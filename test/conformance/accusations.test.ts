@@ -74,7 +74,7 @@ for (const [what, change] of [
   ['redirects to the login path', withDrafts()],
   ['answers with a page that links back to the form', withDrafts({ afterKeeping: pageWithLinkBack })],
 ] as const)
-  t.test(`if a client keeps a form in a cookie during a login, and ${what}, no check of the draft fails`, async t => {
+  t.test(`if a client keeps a draft in a cookie during a login, and ${what}, no check of drafts fails`, async t => {
     const results = await judge(
       change,
       ...['create-no-session', 'create-no-session-says-so', 'create-ended-session-says-so', 'next-visitor-draft'],
@@ -760,7 +760,7 @@ t.test(
   },
 )
 
-t.test('the check `create-chosen-group` chooses a group with radio buttons', async t => {
+t.test('if a form offers the groups as radio buttons, the check `create-chosen-group` chooses one of them', async t => {
   const found = await judge(
     bodyWith(body => {
       const groups = [...body.matchAll(/<option value="([^"]*)"/g)].map(([, id]) => id)
@@ -787,7 +787,7 @@ t.test(
 )
 
 t.test(
-  'if a renewal for a form fails, a page with status 500 and an explanation passes the check `refresh-kept-for-form`',
+  'if the renewal before a form fails, a page with status 500 and an explanation passes the check `refresh-kept-for-form`',
   async t => {
     const found = await judge(
       answerWith((answer, visit) =>

@@ -69,7 +69,7 @@ t.test(
   },
 )
 
-t.test('if the login path does not redirect to the portal, one check fails', async t => {
+t.test('if the login path does not redirect to the portal, only one check fails', async t => {
   const results = await judge(
     { afterStart: visit => page(visit, 404, 'Not found', '<p>There is no such page.</p>') },
     /^(start-leads-to-portal|start-grant-type|login-works|state-once|logout-ends-session|start-host|callback-many)$/,

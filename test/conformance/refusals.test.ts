@@ -36,7 +36,7 @@ t.test('a client that refuses every callback passes no check that expects a refu
   await testNonePasses(t, refusesCallbacks, expected, ['--page', ''])
 })
 
-t.test('a client that refuses every form passes no check that expects a refused form', async t => {
+t.test('if a client refuses every form, it does not pass the checks that expect it to refuse a form', async t => {
   const forms = [
     /^(raw-)?logout-(csrf|not-by|similar|foreign-host|without-origin|other-type)/,
     /^(raw-)?create-(by-get|cross-site|same-site|forged|no-session$|other-visitor|similar|without-origin|planted)/,

@@ -130,7 +130,7 @@ export const faults = {
   'F-23': decision('If an access token expires before the visitor sends a form, the client renews the token once.'),
   'F-24': decision('A slow or failed renewal delays only the pages that need this renewal.'),
   'F-25': decision(
-    'If the client cannot read a session, it ends this session once, causes no endless redirects, and keeps all other data.',
+    'If the client cannot read a session, it ends this session without endless redirects, and keeps all other data.',
   ),
   'F-28': decision(
     'If a program is killed during a creation, at most one application exists. When the visitor sends the form again, the client finds this application.',

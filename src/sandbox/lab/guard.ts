@@ -45,7 +45,7 @@ export function guardLab(urls: readonly string[], token: Secret | undefined): on
     if (token && !isEqual(readToken(request), token.reveal()))
       throw new LabError(
         401,
-        'Send Authorization: Bearer with the value of LAB_TOKEN, or enter this value as the password.',
+        'Send the header Authorization: Bearer with the value of LAB_TOKEN, or enter this value as the password.',
       )
   }
 }

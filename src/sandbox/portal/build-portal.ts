@@ -61,8 +61,7 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
     // Other sites send visitors to GET / and POST /, with a link, a redirect or a form. The cross-site guard does not
     // apply to these two routes, because they change nothing.
     const authorize = authorizeRoutes(services)
-    // If a request does not have any of a login's parameters, a person has typed the address, or a client has forgotten
-    // the parameters.
+    // A request may have none of a login's parameters: a person has typed the address, or a client has forgotten them.
     const kindOfStart = ({ query }: FastifyRequest) =>
       isLoginRequest(query as Record<string, unknown>) ? 'authorize' : 'page'
     pages.get('/', call(operations.startLoginCall, kindOfStart), authorize.show)

@@ -185,7 +185,7 @@ t.test(
 )
 
 t.test(
-  'F-28: if the connection to the API breaks after the application was created, the same replica finds the application',
+  'F-28: if the connection to the API breaks after the application was created, the replica that sent the call finds the application when the form arrives again',
   async t => {
     const { browser, form, api } = await openForm(t)
     api.losesAnswers = true

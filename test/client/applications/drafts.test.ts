@@ -185,7 +185,7 @@ for (const [what, description] of [
 }
 
 t.test(
-  'PG-14: if two forms are sent after the session has ended, the client keeps the first, and shows the second with its text',
+  'PG-14: if two forms arrive after the session has ended, the client keeps the text of the first as a draft, and shows the second form again with its own text',
   async t => {
     const test = await openFormAndWait(t, '/applications/new', '/applications')
     const { browser, form, signInAgain, changes } = test

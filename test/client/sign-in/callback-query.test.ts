@@ -150,7 +150,7 @@ t.test('CL-13: a visitor who declines gets a friendly page with a link to sign i
 })
 
 t.test(
-  'CL-13: the cancel_url shows a friendly page, with or without a state, and can end only a login of this browser',
+  'CL-13: with or without a state, the cancel_url shows a friendly page, and can end only a login that began in this browser',
   async t => {
     const { browser, platform } = await buildTestClient(t)
     const [first, second] = [await beginLogin(browser), await beginLogin(browser)]

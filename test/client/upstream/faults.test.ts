@@ -179,7 +179,7 @@ t.test(
 )
 
 t.test(
-  'F-19: while the API is down, pages that call the API say so; all other pages, signing in and signing out still work',
+  'F-19: while the API is down, pages that call the API say so; visitors can still sign in, sign out and open all other pages',
   async t => {
     const { browser } = await buildTestClient(t, { environment: { API_URL: nowhere } })
     t.equal((await signIn(browser)).statusCode, 200)

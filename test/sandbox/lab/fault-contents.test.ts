@@ -154,7 +154,7 @@ t.test('each fault in the redirect to the client does exactly what its name says
 })
 
 t.test(
-  'if a script signs in without a browser, a fault in the redirect changes the redirect address in the answer',
+  'if a script signs in without a browser, it gets the redirect address in an answer, and a fault of the redirect changes this address',
   async t => {
     const { sandbox, order } = await buildFaultLab(t)
     await signInOnce(sandbox)

@@ -383,7 +383,10 @@ t.test('if a path of the laboratory is unknown, a browser gets a page, and a pro
     [refused.statusCode, refused.headers['www-authenticate']],
     [401, ['Bearer realm="lab"', 'Basic realm="lab"']],
   )
-  t.match(refused.body, '<h1>There is a problem</h1><p>Send Authorization: Bearer with the value of LAB_TOKEN')
+  t.match(
+    refused.body,
+    '<h1>There is a problem</h1><p>Send the header Authorization: Bearer with the value of LAB_TOKEN',
+  )
   const elsewhere = await get('/', { ...browser, host: 'evil.test' })
   t.match([elsewhere.statusCode, elsewhere.headers['content-type']], [403, 'text/html'])
   t.match(elsewhere.body, '<p>The laboratory does not accept this host name.')

@@ -269,7 +269,7 @@ t.test(
 )
 
 t.test(
-  'for a code that was never exchanged, the verdict names a mix-up of two hosts as the cause only if the login began at the other host',
+  'if a code was never exchanged, the verdict names a mix-up of two hosts as the cause only if the login began at another loopback host than the callback',
   async t => {
     const begunAt = (referer: string) => {
       const authorize = { headers: { referer }, query: { client_id: 'app-1', state: 'a' } }

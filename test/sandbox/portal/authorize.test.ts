@@ -162,7 +162,7 @@ t.test(
 )
 
 t.test(
-  'AZ-06: if the cancel_url of a login request has another origin than the redirect URI, the portal refuses the request, and never redirects to the cancel_url',
+  'AZ-06: if the cancel_url of a login request has a different origin from the redirect URI, the portal refuses the request, and never redirects to the cancel_url',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const allowed = await openAllowed(sandbox)

@@ -34,7 +34,7 @@ t.test(
 )
 
 t.test(
-  'if a sign-up has a used e-mail address, the page refuses the address, and shows nothing about the account with this address',
+  'if the e-mail address of a sign-up already belongs to an account, the page refuses the address, and shows nothing about the account with this address',
   async t => {
     const browser = openBrowser(await buildTestSandbox(t))
     const page = await browser.get(startUrl())

@@ -461,7 +461,7 @@ export const log: CheckDefinition[] = [
     id: 'log-one-line-callback',
     title: 'A line break in the callback of an unfinished login does not add a line to the log',
     rule: 'LG-03',
-    why: 'A line break begins a new line of the log. A visitor who changes the callback of their own login can then invent lines.',
+    why: 'A line break begins a new line of the log. A visitor who changes the callback of their own login can then write false lines into the log.',
     fix: 'Log as JSON, or escape control characters. Log the error code of a callback only if this code is in a fixed list.',
     needs,
     async run(context) {

@@ -67,7 +67,8 @@ export const forForms: CheckDefinition[] = [
   },
   {
     id: 'refresh-kept-for-form',
-    title: 'If a renewal for a form fails temporarily, the visitor gets a page, and the session does not end',
+    title:
+      'If the client must renew the tokens to process a form, and the renewal fails temporarily, the visitor gets a page, and the session does not end',
     rule: 'RF-05',
     why: 'The refresh token is still valid, so a later renewal can succeed. Clients often have separate code for forms.',
     fix: 'Let every request renew through the same function. After a failure of the portal, keep the cookies, and answer with a page that offers to try again.',

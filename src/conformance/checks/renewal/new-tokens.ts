@@ -120,7 +120,7 @@ export const newTokens: CheckDefinition[] = [
   {
     id: 'refresh-delivered-after-form',
     title:
-      'If the API answers 401 after the visitor has sent the form for a new application, and the client then renews, the client stores the new tokens',
+      'If the client renews because the API answered 401 to the form for a new application, the client stores the new tokens',
     rule: 'RF-09',
     why: 'The access token can become invalid while the visitor fills in a form. If the client then loses the new tokens, the next page sends the old refresh token. The portal then revokes all tokens, and the session ends.',
     fix: 'After every renewal, set the new cookies in the answer to the browser, even if this answer is the redirect after a form.',
@@ -252,7 +252,7 @@ export const newTokens: CheckDefinition[] = [
         const kept = fieldsOf(first).refresh_token
         const isSent = sent && fieldsOf(sent).refresh_token === kept
         if (isSent) return
-        // While the refresh token is the same, a client may remember the answer to the first renewal. The API then
+        // As long as the refresh token has not changed, a client may use the answer to the first renewal again. The API then
         // refuses the same access token twice.
         const isRefused = ({ kind, response }: LabStep) => kind === 'api' && response.status === 401
         if (!sent && steps.filter(isRefused).length > 1)

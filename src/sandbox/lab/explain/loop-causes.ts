@@ -34,7 +34,7 @@ const changedKeys: LoopCause = {
 }
 
 /**
- * Returns the possible causes. The redirect URI excludes some causes. For example, if the redirect URI is https, a
+ * Returns the possible causes. With some redirect URIs, some causes are impossible. For example, if the redirect URI is https, a
  * Secure cookie is not the cause.
  */
 export function causesOfLoop({ steps }: Pick<RecordedLogin, 'steps'>): LoopCause[] {

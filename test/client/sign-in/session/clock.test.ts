@@ -13,7 +13,7 @@ function maxAges(lines: string[]): number[] {
 }
 
 t.test(
-  'F-21: if the clock is a day ahead, the client ends a session that cannot be renewed, and earlier logins have expired',
+  'F-21: if the clock is a day ahead, the client ends a session that it cannot renew, and refuses the callbacks of earlier logins',
   async t => {
     const { browser, clock } = await buildSignedIn(t, { status: 401, body: { error: 'invalid_grant' } })
     const started = await beginLogin(browser)

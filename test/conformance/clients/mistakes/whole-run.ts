@@ -8,7 +8,7 @@ import { type Answer, PlatformError, type Visit } from '../visit.ts'
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
-/** Makes a mistake: the client prints `what` for each request that ends with a platform failure. */
+/** Makes a mistake: for each request that fails because of the platform, the client prints the text `what`. */
 const printedOnErrors = (name: string, what: (visit: Visit) => string) =>
   mistake(name, 'run-log-secrets', {
     wordsFor(error, visit) {
