@@ -1,16 +1,19 @@
 // Makes a plain login before the checks: a login without faults and without unusual requests. If this login does not
 // work, checks that need a login do not run. Their results refer to the check that reports the cause.
 import { setTimeout as wait } from 'node:timers/promises'
+import type { Page } from './browser/browser.ts'
 import { type Check, Failed, type Obstacle, Undecided } from './check.ts'
 import type { ClientProcess } from './client-process.ts'
-import { createContext } from './context.ts'
-import { describePage } from './findings.ts'
+import { type CheckContext, createContext } from './context.ts'
+import { describePage, failWithFix, isCallFor } from './findings.ts'
+import type { Person } from './platform.ts'
 import { describeOutput } from './report/client-output.ts'
 import { hide } from './report/hide.ts'
 import type { Result } from './result.ts'
 import type { ChecksOptions } from './run-checks.ts'
 import type { Settings } from './settings.ts'
 import { endIfScripted } from './steps/page-content.ts'
+import { offersLogin } from './steps/sessions.ts'
 
 /**
  * The ids of the checks that can report the cause, keyed by the stage at which the login stopped. If several of these
@@ -54,7 +57,8 @@ export async function findObstacle(parts: ChecksOptions): Promise<Obstacle | und
       isUnanswered: false,
     }
   }
-  return obstacle && (await tryLogin({ ...parts, settings: shortenWaits(parts.settings, obstacle) }))
+  const again = obstacle && (await tryLogin({ ...parts, settings: shortenWaits(parts.settings, obstacle) }))
+  return again?.isCauseUnclear && obstacle && !obstacle.isCauseUnclear ? obstacle : again
 }
 
 /** How long a process may take to end after its connections have closed. A crash can write a long report. */
@@ -87,6 +91,7 @@ async function tryLogin(parts: ChecksOptions, secrets: string[] = []): Promise<O
     const page = await context.signIn(visitor)
     if (await context.isSignedIn(visitor)) return undefined
     const behind = await visitor.visit(context.url(parts.settings.page))
+    await endIfAnswersAreKept(context, page, behind)
     for (const one of [page, behind]) endIfScripted(one, parts.settings)
     throw new Failed(`Nobody is signed in after a plain login, which ended with ${describePage(page)}.`)
   } catch (error) {
@@ -99,6 +104,7 @@ async function tryLogin(parts: ChecksOptions, secrets: string[] = []): Promise<O
       causes: isCauseUnclear ? [] : causes[stage],
       message: error.message,
       evidence,
+      ...(!isCauseUnclear && error.fix && { fix: error.fix }),
       isCauseUnclear,
       isUnanswered,
     }
@@ -106,6 +112,46 @@ async function tryLogin(parts: ChecksOptions, secrets: string[] = []): Promise<O
     secrets.push(...context.secrets())
     await context.end()
   }
+}
+
+/**
+ * The suite knows that a visitor is signed in because the client calls the API for each page. Some clients keep the
+ * API's answer instead, and show it again. If the client shows the answer of one visitor to another visitor, this
+ * function fails. If the client shows the answer only to the same visitor, the suite cannot judge the client.
+ * `landed`: the page after the login. `behind`: the page at --page, for which the client made no call.
+ */
+async function endIfAnswersAreKept(context: CheckContext, landed: Page, behind: Page): Promise<void> {
+  const { page } = context.settings
+  const isShown = (shown: Page) => shown.status === 200 && !offersLogin(context, shown)
+  if (!isShown(behind) || !callsForPage(context, landed, await context.person())) return
+  const other = { person: await context.otherPerson(), browser: context.browser() }
+  const landedOther = await context.signIn(other.browser, other)
+  const behindOther = await other.browser.visit(context.url(page))
+  await context.platform.settle()
+  if (!isShown(behindOther)) return
+  if (callsForPage(context, landedOther, other.person))
+    throw new Undecided(
+      `The client shows ${page} again without a call to the API, so the suite cannot tell who is signed in. Start the client without its cache, or name another page with --page.`,
+    )
+  failWithFix(
+    'Call the API for each visitor, with the token of this visitor. If you keep answers from the API, keep them with the session, and not for all visitors.',
+    `Two visitors opened ${page} one after the other. The client called the API only for the first visitor, and showed the second visitor a page with the first answer.`,
+    behindOther,
+  )
+}
+
+/** Whether the client called the API with this person's token when the browser opened the page at --page. */
+function callsForPage({ platform, settings, url }: CheckContext, landed: Page, { id }: Person): boolean {
+  const { pathname } = new URL(url(settings.page))
+  const opened = landed.trail.find(({ request }) => new URL(request.url).pathname === pathname)
+  return platform.steps.some(
+    step =>
+      step.kind === 'api' &&
+      isCallFor(step, id) &&
+      step.response.status < 400 &&
+      opened !== undefined &&
+      step.at.getTime() >= opened.startedAt,
+  )
 }
 
 /**
@@ -147,10 +193,13 @@ export function nameCause(results: Result[], obstacle: Obstacle): Result[] {
   if (notRun.length === 0 || obstacle.isCauseUnclear) return results
   const failed = (id: string) => results.find(one => one.id === id && one.verdict === 'failed')
   const found = obstacle.causes.map(failed).find(one => one !== undefined)
-  const cause = found ?? notRun.find(({ id }) => id === 'login-works') ?? notRun[0]!
+  // If the client keeps answers from the API, the check `login-works` can be undecided. The obstacle is then clearer.
+  const undecided = results.find(({ id, verdict }) => id === 'login-works' && verdict === 'undecided')
+  const cause = found ?? undecided ?? notRun.find(({ id }) => id === 'login-works') ?? notRun[0]!
   const message = hide(obstacle.message)
   return results.map(result => {
-    if (result.verdict !== 'not run' && !provesNothing(obstacle, result)) return result
+    const isReplaced = result.verdict === 'not run' || result === undecided || provesNothing(obstacle, result)
+    if (!isReplaced) return result
     if (result !== cause) {
       const reason = `Not run, because of the check ${cause.id}: ${message}`
       return { ...result, verdict: 'not run', reason, notRunBecause: cause.id }

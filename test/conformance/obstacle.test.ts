@@ -6,9 +6,11 @@ import { exitCodeOf } from '../../src/conformance/exit-code.ts'
 import { countLine } from '../../src/conformance/report/report.ts'
 import type { Result } from '../../src/conformance/result.ts'
 import { type Behaviour, correct } from './clients/behaviour.ts'
+import { sendWith } from './clients/call-changes.ts'
 import { startWith } from './clients/changes.ts'
 import { buildClient } from './clients/client.ts'
 import { page } from './clients/pages.ts'
+import type { Call } from './clients/platform.ts'
 import { openStage } from './support/stage.ts'
 
 const nothing = { failed: [], nowPassing: [], unknown: [] }
@@ -111,6 +113,53 @@ t.test(
     t.equal(exitCodeOf(results, nothing, false), 3)
   },
 )
+
+/** Adds the script of a page that also works without scripts. */
+const withScript: Partial<Behaviour> = {
+  aroundRequest: async (_visit, next) => {
+    const answer = await next()
+    return answer.body
+      ? { ...answer, body: answer.body.replace('</body>', '<script src="/script.js"></script></body>') }
+      : answer
+  },
+}
+
+/** Keeps the answer to the call for the list. `keyOf` returns the name under which the client keeps the answer. */
+const keepingTheList = (keyOf: (call: Call) => string): Partial<Behaviour> => ({
+  ...withScript,
+  ...sendWith(
+    ({ method, url }) => method === 'GET' && url.endsWith('/apps/v1'),
+    async (visit, call, send) => {
+      const known = visit.memory.get(keyOf(call)) as Awaited<ReturnType<typeof send>> | undefined
+      const answer = known ?? (await send())
+      visit.memory.set(keyOf(call), answer)
+      return answer
+    },
+  ),
+})
+
+t.test('if the client shows the list of one visitor to all visitors, the check `login-works` fails', async t => {
+  const results = await judge(
+    keepingTheList(() => 'list'),
+    /^(login-works|cookie-secure|page-no-store)$/,
+  )
+  t.same(briefly(results), { 'login-works': 'failed', 'cookie-secure': 'login-works', 'page-no-store': 'login-works' })
+  t.match(results[0], {
+    reason:
+      'The client called the API only for the first visitor, and showed the second visitor a page with the first answer.',
+    fix: /^Call the API for each visitor/,
+  })
+})
+
+t.test('if the client keeps the list of each visitor, the checks that need a login are undecided', async t => {
+  const results = await judge(
+    keepingTheList(({ headers }) => `list ${headers.authorization}`),
+    /^(login-works|cookie-secure|page-no-store)$/,
+  )
+  t.equal(countLine(results), '0 passed, 0 failed, 0 warned, 0 not applicable, 3 undecided')
+  for (const { id, reason } of results)
+    if (id !== 'login-works') t.match(reason, 'shows /applications again without a call to the API')
+})
 
 t.test('for a correct client, all checks run', async t => {
   const results = await judge({}, /^(start-leads-to-portal|login-works|exchange-code)$/)
