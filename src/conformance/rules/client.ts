@@ -616,6 +616,9 @@ export const applications = {
   'own-group-preselected': should(
     decision('If the form for a new application preselects a group, the visitor has created this group.'),
   ),
+  'whole-list': should(
+    decision('If the client divides the list of applications into pages, each application is on one of the pages.'),
+  ),
   'long-list': advice('The client shows a list of 2,000 applications. The platform sets no limit for the list.'),
   'not-found': should(
     rfc(

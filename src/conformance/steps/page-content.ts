@@ -120,9 +120,14 @@ function loadsOfElement(element: Element): string[] {
 
 /** Returns the visible text of an answer. */
 export function shownText(answer: Answer): string {
+  return shownTexts(answer).join(' ')
+}
+
+/** Returns the visible text of an answer in pieces: the text of each element is separate. */
+export function shownTexts(answer: Answer): string[] {
   const { headers, body } = read(answer)
-  if (!isHtml(headers, body)) return body
-  return textsIn(parsePage(body).root, ({ tagName }) => unseen.includes(tagName)).join(' ')
+  if (!isHtml(headers, body)) return [body]
+  return textsIn(parsePage(body).root, ({ tagName }) => unseen.includes(tagName))
 }
 
 const unseen = ['script', 'style', 'title', 'template']

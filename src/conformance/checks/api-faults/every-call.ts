@@ -27,7 +27,7 @@ import {
 import { expectOwnHeaders, foreignHeaders } from '../../steps/foreign-headers.ts'
 import { addsNoWord, expectAnswer, shownIn, visitUnder } from '../../steps/list-page.ts'
 import { missingValueOn } from '../../steps/missing-values.ts'
-import { showsInside } from '../../steps/page-content.ts'
+import { shownTexts, showsInside } from '../../steps/page-content.ts'
 import { redirectAway } from '../../steps/redirect-trap.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
 
@@ -65,7 +65,29 @@ async function expectSaysSo(context: CheckContext, open: OpenForms, sent: SentFo
     page,
     call,
   )
+  const message = await messageOf(success.page, open.browser)
+  expect(
+    message.length === 0 || !message.every(text => piecesOf(page).includes(text)),
+    `${said}. The visitor got the message that a successful change shows: “${message.join(' ')}”.`,
+    page,
+    call,
+  )
 }
+
+/**
+ * Returns the texts that the page shows only once: those that are missing when the suite opens the address again
+ * without its query. Among them is the message about a form that the client has just carried out.
+ */
+async function messageOf(page: Page, browser: Browser): Promise<string[]> {
+  const usual = piecesOf(await browser.newTab().visit(page.url.split('?')[0]!))
+  return piecesOf(page).filter(text => !usual.includes(text))
+}
+
+/** Returns the texts of a page, without digits, because times and numbers differ from one page to the next. */
+const piecesOf = (page: Page): string[] =>
+  shownTexts(page)
+    .map(text => text.replace(/\d+/g, '').replace(/\s+/g, ' ').trim())
+    .filter(text => text !== '')
 
 /**
  * Fails if the page after a refused call does not say that the form had no effect. The page may also ask the visitor to

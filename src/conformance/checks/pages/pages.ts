@@ -27,6 +27,7 @@ import { formHandling } from './form-handling.ts'
 import { groupForm } from './group-form.ts'
 import { headRequests } from './head.ts'
 import { linksWithQuery } from './links-with-query.ts'
+import { longList } from './long-list.ts'
 import { otherHost } from './other-host.ts'
 import { otherPlaces } from './other-places.ts'
 import { ownAddress } from './own-address.ts'
@@ -442,6 +443,7 @@ export const pages: CheckDefinition[] = [
   ...groupForm,
   ...headRequests,
   ...linksWithQuery,
+  ...longList,
   ...otherPlaces,
   ...everyPage,
   ...everyText,

@@ -354,6 +354,34 @@ export const tabs: CheckDefinition[] = [
     },
   },
   {
+    id: 'tabs-other-visitor-first-page-late',
+    title:
+      'If a second visitor signs in with the same browser and opens the first page only after the access token has expired, the client does not sign in the first visitor',
+    rule: 'CL-20',
+    why: 'The browser then has the refresh tokens of both visitors. The visitor may close the tab before the callback page leads to the first page, so this page cannot have deleted the old cookies.',
+    fix: 'If the browser sends several refresh cookies, use the newest one, and delete all others.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      const other = await context.otherPerson()
+      const callback = await context.authorize(await context.startLogin(browser), other)
+      await context.order('exchange-expires-in', shortLifeValue)
+      // The tab closes before the callback page leads to the next page.
+      await followCallback(context, browser, callback, { stopAt: () => true })
+      await endToken(context, other)
+      const { page, steps } = await visitPage(context, browser.newTab())
+      const isPerson = steps.some(step => isCall(step) && step.about.userId === person.id)
+      expect(
+        !isPerson && !(await context.isSignedIn(browser, { person })),
+        'After the access token of the second visitor has expired, the first visitor is signed in again.',
+        page,
+        ...steps.slice(-2),
+      )
+      const isOther = await context.isSignedIn(browser, { person: other })
+      if (!isOther) throw new NotApplicable('the client does not renew the session of the second visitor')
+    },
+  },
+  {
     id: 'tabs-callback-again',
     title: 'If a browser sends a used callback again, the client answers with a page, and the visitor stays signed in',
     rule: 'CL-29',

@@ -24,6 +24,12 @@ function remembering(isMet: (call: Call) => boolean, keyOf: (call: Call) => stri
   })
 }
 
+/** Uses the oldest refresh cookie. A sign-out deletes all of them. */
+const oldestRefreshCookie = manyRefreshCookies(
+  names => names[0],
+  names => names,
+)
+
 /** Sets a session cookie with a new name for each access token, and uses the newest cookie that is still valid. */
 const manySessionCookies: Partial<Behaviour> = {
   keepSession(visit, tokens) {
@@ -214,12 +220,20 @@ export const tabs: Mistake[] = [
   }),
   mistake(
     'oldest-refresh-cookie-used',
-    'tabs-other-visitor-expired',
-    manyRefreshCookies(
-      names => names[0],
-      names => names,
-    ),
+    ['tabs-other-visitor-expired', 'tabs-other-visitor-first-page-late'],
+    oldestRefreshCookie,
   ),
+  mistake('oldest-refresh-cookie-used-before-the-first-page', 'tabs-other-visitor-first-page-late', {
+    ...oldestRefreshCookie,
+    async aroundRequest(visit, next) {
+      const answer = await next()
+      // The first page with a session deletes the refresh cookies of earlier logins.
+      const names = visit.cookies.map(([name]) => name).filter(name => name.startsWith(`${correct.refreshCookie}-`))
+      if (correct.readSession(visit))
+        for (const name of names.slice(0, -1)) visit.setCookies.push(`${name}=; ${correct.refreshAttributes(0)}`)
+      return answer
+    },
+  }),
   mistake('session-cookie-of-the-earlier-visitor-used', 'tabs-other-visitor-expired', manySessionCookies),
   mistake('resent-callback-is-a-crash', 'tabs-callback-again', {
     findLogin(visit, state) {

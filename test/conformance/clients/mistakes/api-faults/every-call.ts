@@ -153,6 +153,18 @@ export const everyCall: Mistake[] = [
       answer.status === 502 ? { status: 502, body: '<p>Something went wrong.</p><a href="/">Start</a>' } : answer,
     ),
   }),
+  mistake('refused-removal-shown-as-done', ['change-403', 'change-409'], {
+    ...onAnswer(
+      ({ method }) => method === 'DELETE',
+      ([status, answer]) => (status === 403 || status === 409 ? [200, answer] : [status, answer]),
+    ),
+    ...answerWith((answer, { method, url }) => {
+      if (method === 'POST' && url.pathname.endsWith('/remove') && answer.status === 303)
+        return { ...answer, headers: { location: '/applications?removed' } }
+      if (url.search !== '?removed' || !answer.body) return answer
+      return { ...answer, body: answer.body.replace('</h1>', '</h1><p>The application has been removed.</p>') }
+    }),
+  }),
   mistake('form-lost-by-a-renewal', ['create-401', 'change-401'], {
     async send(visit, request) {
       if (!isChange(request) && !isCreation(request)) return correct.send(visit, request)

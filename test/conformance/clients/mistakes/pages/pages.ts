@@ -18,6 +18,7 @@ import { formHandling } from './form-handling.ts'
 import { groupForm } from './group-form.ts'
 import { head } from './head.ts'
 import { linksWithQuery } from './links-with-query.ts'
+import { longList } from './long-list.ts'
 import { otherHost } from './other-host.ts'
 import { otherPlaces } from './other-places.ts'
 import { ownAddress } from './own-address.ts'
@@ -211,6 +212,7 @@ export const pages: Mistake[] = [
   ...groupForm,
   ...head,
   ...linksWithQuery,
+  ...longList,
   ...otherPlaces,
   ...everyPage,
   ...everyText,
