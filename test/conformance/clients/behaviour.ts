@@ -312,6 +312,13 @@ export const correct = {
   noteSignOut(visit: Visit, token: string): void {
     visit.memory.set(`signed out ${hashOf(token)}`, Promise.resolve())
   },
+  /** If the visitor has signed out while this request was running, the answer sets no session cookies. */
+  dropLateSession(visit: Visit): void {
+    const token = visit.behaviour.readRefresh(visit)
+    if (token === undefined || !visit.memory.has(`signed out ${hashOf(token)}`)) return
+    const isOfSession = (line: string) => /^__Host-(session|refresh)/.test(line) && !line.includes('Max-Age=0')
+    visit.setCookies = visit.setCookies.filter(line => !isOfSession(line))
+  },
   renewalForm: ({ clientId, clientSecret }: Settings, refreshToken: string): URLSearchParams =>
     new URLSearchParams({
       grant_type: 'refresh_token',

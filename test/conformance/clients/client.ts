@@ -33,6 +33,7 @@ export function buildClient(settings: Settings, behaviour: Behaviour = correct):
         if (!response.writableFinished) behaviour.onLeft(server, visit)
       })
       const answer = await behaviour.aroundRequest(visit, () => answerTo(visit, request))
+      behaviour.dropLateSession(visit)
       response.writeHead(answer.status, {
         ...behaviour.headers(visit),
         ...answer.headers,

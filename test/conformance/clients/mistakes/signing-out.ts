@@ -111,7 +111,10 @@ export const signingOut: Mistake[] = [
     },
     endSession: () => {},
   }),
-  mistake('late-renewal-signs-in-again', 'logout-during-renewal', { noteSignOut: () => {} }),
+  mistake('late-renewal-signs-in-again', ['logout-during-renewal', 'logout-during-slow-page'], {
+    noteSignOut: () => {},
+  }),
+  mistake('late-page-signs-in-again', 'logout-during-slow-page', { dropLateSession: () => {} }),
   mistake('late-renewal-signs-in-again-after-the-lifetime', 'logout-during-renewal', {
     noteSignOut: () => {},
     mostRenewals: 0,
