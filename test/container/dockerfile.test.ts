@@ -102,7 +102,7 @@ for (const target of targets) {
 }
 
 t.test(
-  'the image of the conformance suite contains the sandbox, and its first argument chooses the program to run',
+  'the image of the conformance suite also contains the sandbox; the first argument of the container chooses which program runs',
   { skip: !targets.includes('sandbox') && 'this project has no sandbox' },
   async t => {
     t.equal(stages.find(({ name }) => name === 'conformance')?.base, 'sandbox')

@@ -9,7 +9,7 @@ import { type Both, startBoth } from './support/start-both.ts'
 
 type Made = { clientId: string; clientSecret: string }
 
-/** Registers and starts the client of forty lines, on the same sandbox as our client. */
+/** Registers and starts the forty-line client on the same sandbox as our client. */
 async function startFortyLines(t: Test, { lab, portalUrl, apiUrl }: Both): Promise<FortyLineSettings> {
   const port = await findFreePort()
   const ownUrl = `http://localhost:${port}`

@@ -53,7 +53,7 @@ for (const [what, change] of [
 }
 
 t.test(
-  'CL-11: the client does not send the redirect_uri of the callback to the portal, and does not redirect to this address',
+  'CL-11: if a callback has a redirect_uri, the client does not send it to the portal, and does not redirect to it',
   async t => {
     const { response, exchanges } = await callback(t, good =>
       good.replace(/redirect_uri=[^&]*/, 'redirect_uri=https%3A%2F%2Fevil.test%2F'),

@@ -127,7 +127,7 @@ t.test(
   },
 )
 
-t.test('if an HTTP request is malformed, the texts of the answer do not depend on the request', async t => {
+t.test('the answer to a malformed HTTP request always has the same text', async t => {
   const { client } = await buildWithTexts(t, { web: { errors: { byStatus: { 400: 'Das war nichts.' } } } })
   t.match(await exchangeRaw(client, 'nonsense\r\n\r\n'), /^HTTP\/1\.1 400 .*Das war nichts\.$/s)
   t.match(await exchangeRaw(client, rawGet('/nowhere')), webTexts.errors.noPage)

@@ -17,7 +17,7 @@ import { seal, unseal } from './seal.ts'
 const groupList = (options: string) =>
   `<label>groupId <select name="groupId" required><option value="" disabled selected>Please choose</option>${options}</select></label>`
 
-/** When a refused form is shown again, the form has only the group that the visitor chose. */
+/** When a refused form is shown again, its list of groups contains only the group that the visitor chose. */
 const chosenAgain = (chosen: string) => `<label>groupId <input name="groupId" value="${correct.html(chosen)}"></label>`
 
 /** Correct forms for a new application. Visitors choose the group in different ways. */

@@ -33,7 +33,7 @@ export interface Visit {
   url: URL
   query: URLSearchParams
   headers: IncomingHttpHeaders
-  /** The cookies in the order of the request. Several cookies can have the same name. */
+  /** The cookies, in the order in which the request lists them. Several cookies can have the same name. */
   cookies: [string, string][]
   body: string
   /** The Set-Cookie headers of the answer. */

@@ -112,7 +112,7 @@ t.test('a fault can issue an access token that expires earlier than its expires_
   t.equal(expires_in, 86_400)
 })
 
-t.test('a fault can issue tokens for a short session, with a short lifetime and without a refresh token', async t => {
+t.test('a fault can make a session short: the access token expires soon, and there is no refresh token', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   await order('exchange-short-session', { options: { seconds: 2 } })
   const tokens = (await getTokens(sandbox)) as unknown as Record<string, unknown>

@@ -303,7 +303,7 @@ t.test(
 )
 
 t.test(
-  'a call with an opaque access token belongs to the login that got this token, and a fault for this login happens to the call',
+  'a call with an opaque access token belongs to the login that got this token, so a fault for this login affects the call',
   async t => {
     const { sandbox, order, call } = await buildFaultLab(t)
     const state = 'a-state-of-enough-characters'

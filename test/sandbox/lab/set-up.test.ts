@@ -124,7 +124,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `the laboratory’s sign-in call returns the tokens of a client; without a client, it returns a token like those from the portal’s own page (${database.name})`,
+    `if the laboratory’s sign-in call names a client, it returns tokens for this client; otherwise it returns an access token like those from the portal’s own page (${database.name})`,
     async t => {
       const { sandbox, lab } = await start(t)
       const { clientId, clientSecret, person } = (await lab('POST', 'applications', { redirectUri })).json()

@@ -82,7 +82,7 @@ async function readEverything(sandbox: TestSandbox): Promise<Record<string, stri
   return Object.fromEntries(await Promise.all(found))
 }
 
-t.test('if a client is correct, the laboratory records its whole login, and the login gets no notice', async t => {
+t.test('the laboratory records the whole login of a correct client, and adds no notice', async t => {
   const sandbox = await buildTestSandbox(t, { lab })
   await goAllTheWay(sandbox)
   const { logins } = (await readLab(sandbox, `/lab/v1/logins?clientId=${seeded.clientId}`)).json()

@@ -1,5 +1,4 @@
-// Tests the limits for data that the sandbox stores because of one client: replaced refresh tokens, renewals, and
-// grants of one person.
+// Tests the limits for the data that one client can make the sandbox store: replaced refresh tokens, renewals, and grants from one person.
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import t from 'tap'

@@ -538,7 +538,7 @@ export const states: CheckDefinition[] = [
         const page = await followCallback(context, copy, await context.authorize(start))
         expect(
           (await context.codeExchanges()).length === before,
-          'The client exchanged a code for a callback with the state of the failed login.',
+          'For a callback with the state of the failed login, the client exchanged the code.',
           page,
         )
         await requireExchange(context)

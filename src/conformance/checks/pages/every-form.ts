@@ -205,7 +205,7 @@ export const everyForm: CheckDefinition[] = [
       'If a form about an application arrives after the session has ended, the client changes nothing and offers to sign in',
     rule: 'PG-14',
     why: 'Without a session the client cannot change the application, and the visitor must see why.',
-    fix: 'Check the session before you read a form. Without a session, offer to sign in.',
+    fix: 'Check the session before you read a form. If there is no session, offer a link to the login.',
     needs,
     async run(context) {
       const { browser, person, forms } = await openForms(context)

@@ -23,8 +23,7 @@ import { isCallWithToken } from '../../tokens.ts'
 const needs: Check['needs'] = ['page']
 
 /**
- * Texts that a request contains in place of an id. A client that only decodes or only encodes the id calls another path
- * for at least one of these texts.
+ * Texts that a request contains in place of an id. A client may decode the id without encoding it again, or encode it twice. For at least one of these ids, such a client calls a wrong path.
  */
 const hostileIds = (id: string) => [
   // In some languages, $ in a pattern also matches before a line break.

@@ -1,4 +1,4 @@
-// Checks that a visitor can sign in again or sign out although the tokens of the session do not work.
+// Checks that a visitor can sign in again or sign out even if the tokens of the session do not work.
 import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import { type CheckContext, readStart } from '../../context.ts'

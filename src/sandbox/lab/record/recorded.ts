@@ -56,7 +56,7 @@ export interface RecordedCheck {
   received: Value | undefined
 }
 
-/** The schemes of an Authorization header that the laboratory shows. */
+/** The Authorization schemes that the laboratory shows. */
 export const schemes = ['Bearer', 'Basic', 'Digest', 'DPoP'] as const
 export type Scheme = (typeof schemes)[number]
 

@@ -20,7 +20,7 @@ export interface SetUpServices extends Pick<Services, 'addresses' | 'store' | 'k
 export const setUpCall = { tags: ['Set-up'], querystring: queryOf() }
 
 /**
- * The test suite for which a call makes a record. Several suites share a sandbox, and each suite resets only its own
+ * The name of the test suite that makes the call. The new record belongs to this suite. Several suites share a sandbox, and each suite resets only its own
  * records.
  */
 export const suiteProperty = {
