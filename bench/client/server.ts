@@ -18,7 +18,8 @@ const scripts = {
 }
 
 /**
- * Only our client needs a cache of compiled code, because our client consists of many TypeScript files. The other servers are written in JavaScript, or consist of a single file.
+ * Only our client needs a cache of compiled code, because our client consists of many TypeScript files. The other
+ * servers are written in JavaScript, or consist of a single file.
  */
 const asByNpmStart = ['--import', pathOf('../../scripts/keep-compiled.ts')]
 

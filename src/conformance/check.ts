@@ -112,6 +112,8 @@ export interface Obstacle {
   isCauseUnclear: boolean
   /** The client did not answer a request of the plain login. */
   isUnanswered: boolean
+  /** One plain login has proven the mistake, so a second plain login is not needed. */
+  isProven: boolean
 }
 
 /** The check needs a login, but even a plain login does not work. */

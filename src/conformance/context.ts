@@ -180,7 +180,7 @@ export function createContext({
 
     /** Opens a new browser without cookies. */
     browser({ timeoutMs = settings.patienceMs } = {}): Browser {
-      const send: Send = (outgoing, signal) => waitFor(sendOverNetwork(outgoing, signal))
+      const send: Send = (...sent) => waitFor(sendOverNetwork(...sent))
       return createBrowser({ timeoutMs, onHttpExchange: noteOfBrowser, send })
     },
 

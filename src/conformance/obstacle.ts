@@ -1,19 +1,19 @@
 // Makes a plain login before the checks: a login without faults and without unusual requests. If this login does not
 // work, checks that need a login do not run. Their results refer to the check that reports the cause.
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Page } from './browser/browser.ts'
+import type { Browser } from './browser/browser.ts'
 import { type Check, Failed, type Obstacle, Undecided } from './check.ts'
 import type { ClientProcess } from './client-process.ts'
 import { type CheckContext, createContext } from './context.ts'
-import { describePage, failWithFix, isCallFor } from './findings.ts'
-import type { Person } from './platform.ts'
+import { describePage } from './findings.ts'
 import { describeOutput } from './report/client-output.ts'
+import { describeHttpExchange } from './report/describe.ts'
 import { hide } from './report/hide.ts'
 import type { Result } from './result.ts'
 import type { ChecksOptions } from './run-checks.ts'
 import type { Settings } from './settings.ts'
+import { makeApplication } from './steps/applications.ts'
 import { endIfScripted } from './steps/page-content.ts'
-import { offersLogin } from './steps/sessions.ts'
 
 /**
  * The ids of the checks that can report the cause, keyed by the stage at which the login stopped. If several of these
@@ -55,10 +55,12 @@ export async function findObstacle(parts: ChecksOptions): Promise<Obstacle | und
       fix: 'Find out why the process ended. The evidence may contain output of the client that shows the error.',
       isCauseUnclear: false,
       isUnanswered: false,
+      isProven: false,
     }
   }
-  const again = obstacle && (await tryLogin({ ...parts, settings: shortenWaits(parts.settings, obstacle) }))
-  return again?.isCauseUnclear && obstacle && !obstacle.isCauseUnclear ? obstacle : again
+  // A second login would not show again that visitors share an answer, because the client may still keep this answer.
+  if (obstacle?.isProven) return obstacle
+  return obstacle && (await tryLogin({ ...parts, settings: shortenWaits(parts.settings, obstacle) }))
 }
 
 /** How long a process may take to end after its connections have closed. A crash can write a long report. */
@@ -80,6 +82,7 @@ async function endsSoon(clientProcess: ClientProcess): Promise<boolean> {
 async function tryLogin(parts: ChecksOptions, secrets: string[] = []): Promise<Obstacle | undefined> {
   const context = createContext({ ...parts, isAlone: true })
   let stage: Obstacle['stage'] = 'start'
+  let shared: Failed | undefined
   try {
     const browser = context.browser()
     const start = await context.startLogin(browser)
@@ -87,11 +90,13 @@ async function tryLogin(parts: ChecksOptions, secrets: string[] = []): Promise<O
     await context.authorize(start)
     stage = 'login'
     if (!parts.settings.page) return undefined
+    await makeApplication(context, await context.person(), { name: nameOfFirst })
     const visitor = context.browser()
     const page = await context.signIn(visitor)
     if (await context.isSignedIn(visitor)) return undefined
+    shared = await findSharedAnswer(context, visitor)
+    if (shared) throw shared
     const behind = await visitor.visit(context.url(parts.settings.page))
-    await endIfAnswersAreKept(context, page, behind)
     for (const one of [page, behind]) endIfScripted(one, parts.settings)
     throw new Failed(`Nobody is signed in after a plain login, which ended with ${describePage(page)}.`)
   } catch (error) {
@@ -107,6 +112,7 @@ async function tryLogin(parts: ChecksOptions, secrets: string[] = []): Promise<O
       ...(!isCauseUnclear && error.fix && { fix: error.fix }),
       isCauseUnclear,
       isUnanswered,
+      isProven: error === shared,
     }
   } finally {
     secrets.push(...context.secrets())
@@ -114,43 +120,30 @@ async function tryLogin(parts: ChecksOptions, secrets: string[] = []): Promise<O
   }
 }
 
+/** The name of an application that belongs only to the visitor of the plain login. */
+const nameOfFirst = 'Application of the first visitor'
+
 /**
  * The suite knows that a visitor is signed in because the client calls the API for each page. Some clients keep the
- * API's answer instead, and show it again. If the client shows the answer of one visitor to another visitor, this
- * function fails. If the client shows the answer only to the same visitor, the suite cannot judge the client.
- * `landed`: the page after the login. `behind`: the page at --page, for which the client made no call.
+ * API's answer instead, and show it again. This function returns a failure if the client shows the answer of one
+ * visitor to another visitor. If the client shows the answer only to the same visitor, the suite cannot judge the
+ * client, and the function throws Undecided.
  */
-async function endIfAnswersAreKept(context: CheckContext, landed: Page, behind: Page): Promise<void> {
+async function findSharedAnswer(context: CheckContext, visitor: Browser): Promise<Failed | undefined> {
   const { page } = context.settings
-  const isShown = (shown: Page) => shown.status === 200 && !offersLogin(context, shown)
-  if (!isShown(behind) || !callsForPage(context, landed, await context.person())) return
-  const other = { person: await context.otherPerson(), browser: context.browser() }
-  const landedOther = await context.signIn(other.browser, other)
-  const behindOther = await other.browser.visit(context.url(page))
-  await context.platform.settle()
-  if (!isShown(behindOther)) return
-  if (callsForPage(context, landedOther, other.person))
+  const kept = await context.visitUntilPortal(visitor.newTab(), page)
+  if (!kept.body.includes(nameOfFirst)) return undefined
+  const browser = context.browser()
+  await context.signIn(browser, { person: await context.otherPerson() })
+  const shown = await context.visitUntilPortal(browser, page)
+  if (!shown.body.includes(nameOfFirst))
     throw new Undecided(
       `The client shows ${page} again without a call to the API, so the suite cannot tell who is signed in. Start the client without its cache, or name another page with --page.`,
     )
-  failWithFix(
+  return new Failed(
+    `Two visitors signed in, one after the other, and opened ${page}. The second visitor saw an application of the first visitor.`,
+    shown.trail.slice(-1).map(describeHttpExchange),
     'Call the API for each visitor, with the token of this visitor. If you keep answers from the API, keep them with the session, and not for all visitors.',
-    `Two visitors opened ${page} one after the other. The client called the API only for the first visitor, and showed the second visitor a page with the first answer.`,
-    behindOther,
-  )
-}
-
-/** Whether the client called the API with this person's token when the browser opened the page at --page. */
-function callsForPage({ platform, settings, url }: CheckContext, landed: Page, { id }: Person): boolean {
-  const { pathname } = new URL(url(settings.page))
-  const opened = landed.trail.find(({ request }) => new URL(request.url).pathname === pathname)
-  return platform.steps.some(
-    step =>
-      step.kind === 'api' &&
-      isCallFor(step, id) &&
-      step.response.status < 400 &&
-      opened !== undefined &&
-      step.at.getTime() >= opened.startedAt,
   )
 }
 
@@ -190,16 +183,16 @@ function provesNothing({ stage }: Obstacle, { verdict, group }: Result): boolean
  */
 export function nameCause(results: Result[], obstacle: Obstacle): Result[] {
   const notRun = results.filter(({ verdict }) => verdict === 'not run')
-  if (notRun.length === 0 || obstacle.isCauseUnclear) return results
+  if (obstacle.isCauseUnclear) return results
+  const loginWorks = results.find(({ id }) => id === 'login-works')
   const failed = (id: string) => results.find(one => one.id === id && one.verdict === 'failed')
   const found = obstacle.causes.map(failed).find(one => one !== undefined)
-  // If the client keeps answers from the API, the check `login-works` can be undecided. The obstacle is then clearer.
-  const undecided = results.find(({ id, verdict }) => id === 'login-works' && verdict === 'undecided')
-  const cause = found ?? undecided ?? notRun.find(({ id }) => id === 'login-works') ?? notRun[0]!
+  const proven = obstacle.isProven ? loginWorks : undefined
+  const cause = proven ?? found ?? notRun.find(one => one === loginWorks) ?? notRun[0]
+  if (!cause) return results
   const message = hide(obstacle.message)
   return results.map(result => {
-    const isReplaced = result.verdict === 'not run' || result === undecided || provesNothing(obstacle, result)
-    if (!isReplaced) return result
+    if (result.verdict !== 'not run' && result !== proven && !provesNothing(obstacle, result)) return result
     if (result !== cause) {
       const reason = `Not run, because of the check ${cause.id}: ${message}`
       return { ...result, verdict: 'not run', reason, notRunBecause: cause.id }

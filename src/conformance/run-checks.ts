@@ -1,5 +1,5 @@
-// Runs the checks. Checks that do not interfere with each other run first and in parallel. The other checks then run one by
-// one. A check that fails is repeated, in most cases alone.
+// Runs the checks. Checks that do not interfere with each other run first and in parallel. The other checks then run
+// one by one. A check that fails is repeated, in most cases alone.
 import type { Browser as Chromium } from 'playwright-core'
 import { type Attempt, attempt, losingTheClient } from './attempt.ts'
 import type { Check, Obstacle } from './check.ts'

@@ -470,7 +470,13 @@ t.test('a client that revokes tokens five seconds after its answer passes the ch
 t.test(
   'a client that keeps its sessions at the server passes the checks about signing out after expiry and during a renewal',
   async t => {
-    const ids = ['logout-expired-revokes', 'logout-during-renewal', 'logout-during-renewal-at-server']
+    const ids = [
+      'logout-expired-revokes',
+      'logout-during-renewal',
+      'logout-during-renewal-at-server',
+      'logout-during-slow-page',
+      'tabs-other-visitor-first-page-late',
+    ]
     const found = await judge(sessionsAtServer, ...ids)
     for (const id of ids) t.equal(found[id]?.verdict, 'passed', `${id}: ${found[id]?.reason}`)
   },
@@ -509,6 +515,7 @@ t.test(
       },
       'replica-refresh-refused',
       'tabs-other-visitor-expired',
+      'tabs-other-visitor-first-page-late',
       'logout-after-two-logins',
     )
     for (const { id, verdict, reason } of Object.values(found)) t.equal(verdict, 'passed', `${id}: ${reason}`)
@@ -529,16 +536,22 @@ t.test('if the server keeps the sessions, the check `replica-refresh-refused` do
 })
 
 t.test(
-  'if a client never renews a session and keeps its sessions at the server, three checks about signing out do not apply',
+  'if a client never renews a session and keeps its sessions at the server, the checks that need a renewal do not apply',
   async t => {
-    const ids = ['logout-expired-revokes', 'logout-during-renewal', 'logout-during-renewal-at-server']
+    const ids = [
+      'logout-expired-revokes',
+      'logout-during-renewal',
+      'logout-during-renewal-at-server',
+      'logout-during-slow-page',
+      'tabs-other-visitor-first-page-late',
+    ]
     const found = await judge({ ...sessionsAtServer, ...neverRenews }, ...ids)
     for (const id of ids) t.equal(found[id]?.verdict, 'not applicable', `${id}: ${found[id]?.reason}`)
   },
 )
 
 t.test(
-  'if a client answers a sign-out only after the renewal of the same session, two checks about this sign-out do not apply',
+  'if a client answers a sign-out only after the page that renews the same session, the checks about this sign-out do not apply',
   async t => {
     const found = await judge(
       {
@@ -556,11 +569,56 @@ t.test(
       },
       'logout-during-renewal',
       'logout-during-renewal-at-server',
+      'logout-during-slow-page',
     )
     for (const result of Object.values(found))
-      t.match(result, { verdict: 'not applicable', reason: 'answers a sign-out only after the renewal' })
+      t.match(result, { verdict: 'not applicable', reason: 'answers a sign-out only after the page' })
   },
 )
+
+/** Shows this number of applications on each page of the list, with the links to other pages above and below. */
+const inPagesOf = (size: number) =>
+  bodyWith((body, { url, query }) => {
+    const items = body.match(/<li>.*?<\/li>/g) ?? []
+    if (url.pathname !== '/applications' || items.length === 0) return body
+    const first = (Number(query.get('page') ?? 1) - 1) * size
+    const last = Math.ceil(items.length / size)
+    const numbers = Array.from({ length: last }, (_, i) => `<a href="/applications?page=${i + 1}">${i + 1}</a>`)
+    const pager = `${numbers.join('')}<a href="/applications?page=2">Next</a><a href="/applications?from=menu">All</a>`
+    const list = `<ul>${items.slice(first, first + size).join('')}</ul>`
+    return body.replace(/<ul>.*<\/ul>/, `${pager}${list}${pager}`)
+  })
+
+for (const [size, verdict] of [
+  [10, 'passed'],
+  [3, 'not applicable'],
+] as const)
+  t.test(
+    `if a client shows ${size} applications on each page of the list, \`list-every-page\` is ${verdict}`,
+    async t => {
+      const { 'list-every-page': result } = await judge(inPagesOf(size), 'list-every-page')
+      t.equal(result?.verdict, verdict, `${result?.reason}`)
+    },
+  )
+
+t.test('if removing an application that is already gone counts as done, the check `change-404` passes', async t => {
+  const { 'change-404': result } = await judge(
+    {
+      async send(visit, call) {
+        const answered = await correct.send(visit, call)
+        return call.method === 'DELETE' && answered[0] === 404 ? [200, {}] : answered
+      },
+      ...answerWith((answer, { method, url }) => {
+        if (method === 'POST' && url.pathname.endsWith('/remove') && answer.status === 303)
+          return { ...answer, headers: { location: '/applications?removed' } }
+        if (url.search !== '?removed' || !answer.body) return answer
+        return { ...answer, body: answer.body.replace('</h1>', '</h1><p>The application has been removed.</p>') }
+      }),
+    },
+    'change-404',
+  )
+  t.equal(result?.verdict, 'passed', `${result?.reason}`)
+})
 
 t.test('if a client never renews a session, the check `refresh-not-from-other-site` does not apply', async t => {
   const { 'refresh-not-from-other-site': result } = await judge(neverRenews, 'refresh-not-from-other-site')

@@ -117,12 +117,11 @@ export function createBrowser(options: Options = {}) {
     }
     const startedAt = clock()
     const begun = performance.now()
-    const response = await ask(cause.method, url, headers, cause.body)
-    if ('status' in response) {
-      for (const line of response.setCookies) cookies.set(url.href, line, errand)
-      const cleared = response.headers.get('clear-site-data') ?? ''
+    const response = await ask(cause.method, url, headers, cause.body, ({ lines, setCookies }) => {
+      for (const line of setCookies) cookies.set(url.href, line, errand)
+      const cleared = lines.get('clear-site-data') ?? ''
       if (/"(cookies|\*)"/.test(cleared) && isTrustworthy(url)) cookies.clearSite(url)
-    }
+    })
     const request = { method: cause.method, url: url.href, headers, body: cause.body ?? '' }
     const done: HttpExchange = { request, response, startedAt, durationMs: performance.now() - begun }
     options.onHttpExchange?.(done)
@@ -134,11 +133,12 @@ export function createBrowser(options: Options = {}) {
     url: URL,
     headers: Record<string, string>,
     body: string | undefined,
+    onHeaders: (headers: ReturnType<typeof toHeaders>) => void,
   ): Promise<HttpExchange['response']> {
     const signal = AbortSignal.timeout(timeoutMs)
     try {
-      const answer = await send({ method, url, headers, body }, signal)
-      const { lines, setCookies } = toHeaders(answer)
+      const answer = await send({ method, url, headers, body }, signal, headers => onHeaders(toHeaders(headers)))
+      const { lines, setCookies } = toHeaders(answer.headers)
       return { status: answer.status, headers: lines, setCookies, body: await readText(answer.body, lines) }
     } catch (error) {
       if (signal.aborted) return { error: `no whole answer within ${timeoutMs} ms`, isLost: true }
@@ -369,7 +369,7 @@ function findButton(form: Form, wanted: string): Button {
   throw new Error(`The form has no button ${wanted}; it has ${known || 'none'}.`)
 }
 
-function toHeaders({ headers }: Incoming): { lines: Headers; setCookies: string[] } {
+function toHeaders(headers: Incoming['headers']): { lines: Headers; setCookies: string[] } {
   const lines = new Headers()
   for (const [name, value] of Object.entries(headers)) {
     const all = [value ?? []].flat()

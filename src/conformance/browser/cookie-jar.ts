@@ -28,7 +28,8 @@ const typed: Errand = { isSameSite: true, isNavigation: true, method: 'GET' }
 const laxPostMs = 120_000
 const longestMs = 400 * 86_400_000
 /**
- * The limit for one registrable domain. If a domain has more cookies than `most`, the browser drops cookies until their number is `left`. The browser first drops cookies without Secure. It begins with the cookies that were used
+ * The limit for one registrable domain. If a domain has more than `most` cookies, the browser drops cookies until
+ * `left` cookies remain. The browser first drops cookies without Secure. It begins with the cookies that were used
  * least recently.
  */
 const most = 180

@@ -20,9 +20,13 @@ export interface Incoming {
 
 /**
  * Sends a request. Rejects with the cause if no complete answer arrives. The signal aborts a request that reaches its
- * time limit.
+ * time limit. Calls `onHeaders` when the headers have arrived, because the body can take longer.
  */
-export type Send = (outgoing: Outgoing, signal: AbortSignal) => Promise<Incoming>
+export type Send = (
+  outgoing: Outgoing,
+  signal: AbortSignal,
+  onHeaders: (headers: Incoming['headers']) => void,
+) => Promise<Incoming>
 
 /** The browser treats a larger page as an error, because no page for people is so large. */
 const largestBody = 8 * 1024 * 1024
@@ -30,7 +34,7 @@ const largestBody = 8 * 1024 * 1024
 // Opens a new connection for each request. The client could close an old connection just when the next request uses it.
 const agent = new Agent({ pipelining: 0, connect: { lookup: findHost } })
 
-export const sendOverNetwork: Send = async ({ method, url, headers, body }, signal) => {
+export const sendOverNetwork: Send = async ({ method, url, headers, body }, signal, onHeaders) => {
   const answer = await request(url, {
     method: method as Dispatcher.HttpMethod,
     headers,
@@ -41,6 +45,7 @@ export const sendOverNetwork: Send = async ({ method, url, headers, body }, sign
     headersTimeout: 0,
     bodyTimeout: 0,
   })
+  onHeaders(answer.headers)
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of answer.body as AsyncIterable<Buffer>) {

@@ -498,7 +498,11 @@ export const renewal = {
 } satisfies Record<string, Rule>
 
 export const signOut = {
-  'late-renewal': should(decision('If a renewal ends after the visitor has signed out, the visitor stays signed out.')),
+  'late-renewal': should(
+    decision(
+      'If a visitor signs out while a page renews the session or waits after the renewal, the visitor stays signed out.',
+    ),
+  ),
   'CK-13': decision(
     'Signing out ends the session at once, even if the portal refuses the revocation or does not answer. After signing out, the Back button shows no page of this session.',
   ),

@@ -123,7 +123,7 @@ export function shownText(answer: Answer): string {
   return shownTexts(answer).join(' ')
 }
 
-/** Returns the visible text of an answer in pieces: the text of each element is separate. */
+/** Returns the visible text of an answer, one piece for each text node. */
 export function shownTexts(answer: Answer): string[] {
   const { headers, body } = read(answer)
   if (!isHtml(headers, body)) return [body]

@@ -19,8 +19,8 @@ const unauthorized = { status: 401, headers: { 'www-authenticate': 'Bearer' }, b
 const roleSchema = { type: 'object', properties: { role: { type: 'string' } }, required: ['role'] } as const
 
 /**
- * Builds a client. Its product loads session data with the function `load`. Without `load`, the product asks the API for the
- * visitor's role.
+ * Builds a client. Its product loads session data with the function `load`. Without `load`, the product asks the API
+ * for the visitor's role.
  */
 async function start(t: Test, load?: (visitor: Visitor) => Promise<{ role?: string }>) {
   let timesLoaded = 0

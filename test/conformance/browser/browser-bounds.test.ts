@@ -34,6 +34,22 @@ t.test('the browser sends a cookie until its Max-Age has passed', async t => {
   t.equal(cookies.get('short'), undefined)
 })
 
+t.test('the browser keeps a cookie when the headers arrive, before the end of the body', async t => {
+  const sent: (string | undefined)[] = []
+  const url = await serve(t, ({ url, headers }, response) => {
+    sent.push(headers.cookie)
+    if (url !== '/slow') return response.end()
+    response.writeHead(200, { 'set-cookie': 'early=1; Path=/', 'content-type': 'text/html' }).write('<p>')
+    setTimeout(() => response.end('</p>'), 500)
+  })
+  const browser = createBrowser()
+  const slow = browser.visit(`${url}/slow`)
+  while (browser.cookies.get('early') === undefined) await new Promise(resolve => setTimeout(resolve, 10))
+  await browser.newTab().visit(`${url}/next`)
+  await slow
+  t.same(sent, [undefined, 'early=1'])
+})
+
 t.test('the browser follows a refresh of up to two seconds, and stays on a page with a longer refresh', async t => {
   const url = await serve(t, (request, response) => {
     const seconds = request.url?.slice(1)

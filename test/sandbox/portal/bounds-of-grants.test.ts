@@ -1,4 +1,5 @@
-// Tests the limits for the data that one client can make the sandbox store: replaced refresh tokens, renewals, and grants from one person.
+// Tests the limits for the data that one client can make the sandbox store: replaced refresh tokens, renewals, and
+// grants from one person.
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import t from 'tap'

@@ -23,7 +23,8 @@ import { isCallWithToken } from '../../tokens.ts'
 const needs: Check['needs'] = ['page']
 
 /**
- * Texts that a request contains in place of an id. A client may decode the id without encoding it again, or encode it twice. For at least one of these ids, such a client calls a wrong path.
+ * Texts that a request contains in place of an id. A client may decode the id without encoding it again, or encode it
+ * twice. For at least one of these ids, such a client calls a wrong path.
  */
 const hostileIds = (id: string) => [
   // In some languages, $ in a pattern also matches before a line break.

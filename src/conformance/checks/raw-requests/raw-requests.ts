@@ -56,7 +56,7 @@ const families: {
   },
   {
     id: 'parameters',
-    what: 'requests whose parameters are repeated, or are lists or objects,',
+    what: 'requests with repeated parameters, or with lists or objects as parameters',
     fix: 'Read each parameter as a list of values. If you expect one value, refuse a list with several values.',
     requests: context =>
       pathsOf(context).flatMap(path =>

@@ -252,8 +252,8 @@ export const newTokens: CheckDefinition[] = [
         const kept = fieldsOf(first).refresh_token
         const isSent = sent && fieldsOf(sent).refresh_token === kept
         if (isSent) return
-        // As long as the refresh token has not changed, a client may use the answer to the first renewal again. The API then
-        // refuses the same access token twice.
+        // As long as the refresh token has not changed, a client may use the answer to the first renewal again. The API
+        // then refuses the same access token twice.
         const isRefused = ({ kind, response }: LabStep) => kind === 'api' && response.status === 401
         if (!sent && steps.filter(isRefused).length > 1)
           throw new NotApplicable('the client uses the answer to the first renewal again')

@@ -34,8 +34,8 @@ const changedKeys: LoopCause = {
 }
 
 /**
- * Returns the possible causes. With some redirect URIs, some causes are impossible. For example, if the redirect URI is https, a
- * Secure cookie is not the cause.
+ * Returns the possible causes. With some redirect URIs, some causes are impossible. For example, if the redirect URI is
+ * https, a Secure cookie is not the cause.
  */
 export function causesOfLoop({ steps }: Pick<RecordedLogin, 'steps'>): LoopCause[] {
   const address = steps

@@ -20,8 +20,8 @@ export interface SetUpServices extends Pick<Services, 'addresses' | 'store' | 'k
 export const setUpCall = { tags: ['Set-up'], querystring: queryOf() }
 
 /**
- * The name of the test suite that makes the call. The new record belongs to this suite. Several suites share a sandbox, and each suite resets only its own
- * records.
+ * The name of the test suite that makes the call. The new record belongs to this suite. Several suites share a sandbox,
+ * and each suite resets only its own records.
  */
 export const suiteProperty = {
   type: 'string',

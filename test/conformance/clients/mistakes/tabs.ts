@@ -430,6 +430,10 @@ export const tabs: Mistake[] = [
   mistake('cookies-deleted-after-each-refused-renewal', 'replica-refresh-refused', {
     endRefusedSession: visit => visit.behaviour.dropSession(visit),
   }),
+  mistake('refresh-cookie-deleted-after-each-refused-renewal', 'replica-refresh-refused', {
+    endRefusedSession: ({ setCookies }) =>
+      void setCookies.push(`${correct.refreshCookie}=; ${correct.refreshAttributes(0)}`),
+  }),
   mistake('refresh-token-in-the-memory-of-one-instance', 'replica-renews', refreshTokenInMemory),
   mistake('refresh-token-lost-by-a-restart', 'restart-session', refreshTokenInMemory),
   mistake('login-of-other-settings-finished', 'restart-other-settings', {
