@@ -29,6 +29,7 @@ export type AnswerTrait =
   | 'away'
   | 'cookie in address'
   | 'no referrer'
+  | 'no allow'
 
 interface Known {
   /** The origins of the instances of the client. */
@@ -49,6 +50,8 @@ interface Known {
 
 /** A server can refuse a request with one of these statuses before the client's own code runs. */
 const ofServers = [400, 408, 413, 414, 431, 500, 501]
+/** A server in front of the client may itself answer any other method with 405. */
+const usualMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 /** On a public page that sets a cookie, a Cache-Control header with only these directives counts as correct. */
 const asksAgain = /^[^a-z]*(no-cache|private|must-revalidate|max-age=0|[,\s])+$/i
 /** Shorter cookie values do not count as secrets, because an address could contain such a value by coincidence. */
@@ -121,6 +124,9 @@ export function watchAnswers(known: Known) {
       if (!name.startsWith('content-security-policy') && saysInside(value, known.apiUrl))
         add('inside', exchange, `has the header ${name}: ${value}`)
     }
+    const isUsual = usualMethods.includes(exchange.request.method)
+    if (statusOf(exchange) === 405 && isUsual && headerOf(exchange, 'allow') === undefined)
+      add('no allow', exchange, 'has no Allow header')
     if (warning.test(body)) add('inside', exchange, 'shows a PHP warning')
     if (statusOf(exchange) >= 400 && (body.includes(known.apiUrl) || showsInside(exchange)))
       add('inside', exchange, 'shows the address of the API, a stack trace or a network error')

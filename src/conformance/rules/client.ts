@@ -624,6 +624,12 @@ export const applications = {
     decision('If the client divides the list of applications into pages, each application is on one of the pages.'),
   ),
   'long-list': advice('The client shows a list of 2,000 applications. The platform sets no limit for the list.'),
+  'allow-header': rfc(
+    9110,
+    '15.5.6',
+    'Every answer with status 405 has an Allow header.',
+    "The origin server MUST generate an Allow header field in a 405 response containing a list of the target resource's currently supported methods.",
+  ),
   'not-found': should(
     rfc(
       9110,

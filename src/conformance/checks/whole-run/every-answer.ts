@@ -115,6 +115,14 @@ const rows: Row[] = [
     fix: 'Send Referrer-Policy: same-origin or strict-origin-when-cross-origin with pages that have a form. Send no-referrer only with the page at the callback.',
     trait: 'no referrer',
   },
+  {
+    id: 'run-allow',
+    title: 'During the whole run, every answer with status 405 has an Allow header',
+    rule: 'allow-header',
+    why: 'Without this header, a program that gets the answer cannot learn which methods the address supports.',
+    fix: 'Send Allow with every answer with status 405, for example Allow: GET.',
+    trait: 'no allow',
+  },
 ]
 
 export const everyAnswer: CheckDefinition[] = rows.map(({ trait, ...definition }) => ({

@@ -44,6 +44,9 @@ export async function failOften(context: CheckContext): Promise<void> {
   await context.order('exchange-400', { times: 1, options: { error: 'invalid_grant' } })
   await followCallback(context, other.browser, other.callback)
   await context.dropFaults()
+  // Sends a method that the path does not support.
+  for (const path of [settings.login, settings.page, settings.create])
+    if (path) await context.request(path, { method: 'PUT' })
   await platform.settle(300)
   platform.failedOften.isDone = true
 }

@@ -118,6 +118,15 @@ export const wholeRun: Mistake[] = [
     ...answerWith((answer, visit) => (isFailedLogin(answer, visit) ? { ...answer, headers: {} } : answer)),
   }),
   mistake(
+    'refused-methods-without-allow',
+    'run-allow',
+    answerWith(answer => {
+      if (answer.status !== 405) return answer
+      const { allow, ...headers } = answer.headers ?? {}
+      return { ...answer, headers }
+    }),
+  ),
+  mistake(
     'page-of-a-failed-login-sniffed',
     'run-nosniff',
     headersWhere(isFailedLogin, { 'x-content-type-options': undefined }),
