@@ -183,7 +183,7 @@ function provesNothing({ stage }: Obstacle, { verdict, group }: Result): boolean
  */
 export function nameCause(results: Result[], obstacle: Obstacle): Result[] {
   const notRun = results.filter(({ verdict }) => verdict === 'not run')
-  if (obstacle.isCauseUnclear) return results
+  if (obstacle.isCauseUnclear || (notRun.length === 0 && !obstacle.isProven)) return results
   const loginWorks = results.find(({ id }) => id === 'login-works')
   const failed = (id: string) => results.find(one => one.id === id && one.verdict === 'failed')
   const found = obstacle.causes.map(failed).find(one => one !== undefined)

@@ -93,7 +93,7 @@ export const stateAndVerifier: CheckDefinition[] = [
       const states = [...(await statesOf(context, 12)), ...(await statesOf(context, 12, browser))]
       expect(
         new Set(states).size === states.length,
-        `${states.length} logins had only ${new Set(states).size} different states.`,
+        `The number of different states in ${states.length} logins was only ${new Set(states).size}.`,
       )
     },
   },
@@ -390,7 +390,7 @@ export const stateAndVerifier: CheckDefinition[] = [
       if (challenges.every(challenge => challenge === null)) throw new NotApplicable('the client does not use PKCE')
       expect(
         new Set(challenges).size === challenges.length,
-        `${challenges.length} logins had only ${new Set(challenges).size} different challenges.`,
+        `The number of different challenges in ${challenges.length} logins was only ${new Set(challenges).size}.`,
       )
       const ways = new Map<string, string>()
       for (const { way, start } of await startsOf(context)) {

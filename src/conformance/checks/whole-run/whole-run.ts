@@ -72,7 +72,7 @@ export const wholeRun: CheckDefinition[] = [
       const repeated = context.platform.begunStates.filter(state => known.size === known.add(state).size)
       expect(
         repeated.length === 0,
-        `${context.platform.begunStates.length} logins had only ${known.size} different states.`,
+        `The number of different states in ${context.platform.begunStates.length} logins was only ${known.size}.`,
       )
     },
   },
