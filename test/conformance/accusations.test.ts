@@ -8,11 +8,20 @@ import { checks } from '../../src/conformance/checks.ts'
 import { waitedMs } from '../../src/conformance/findings.ts'
 import type { Result } from '../../src/conformance/result.ts'
 import { type Behaviour, correct } from './clients/behaviour.ts'
-import { answerWith, bodyWith, exchangeWith, headersWith, laxSession, readable } from './clients/changes.ts'
+import {
+  answerWith,
+  bodyWith,
+  exchangeWith,
+  headersWith,
+  laxSession,
+  readable,
+  saysRemoved,
+} from './clients/changes.ts'
 import { buildClient } from './clients/client.ts'
 import { withDrafts } from './clients/drafts.ts'
 import { manyRefreshCookies } from './clients/many-refresh-cookies.ts'
 import { metadataReader } from './clients/mistakes/metadata.ts'
+import { inPages } from './clients/mistakes/pages/long-list.ts'
 import { mistakes } from './clients/mistakes.ts'
 import { buildOtherClient, otherClientOptions } from './clients/other-client.ts'
 import { page } from './clients/pages.ts'
@@ -467,18 +476,20 @@ t.test('a client that revokes tokens five seconds after its answer passes the ch
   for (const id of ids) t.equal(found[id]?.verdict, 'passed', `${id}: ${found[id]?.reason}`)
 })
 
+/** The ids of checks that can judge only a client that renews its sessions. */
+const needRenewal = [
+  'logout-expired-revokes',
+  'logout-during-renewal',
+  'logout-during-renewal-at-server',
+  'logout-during-slow-page',
+  'tabs-other-visitor-first-page-late',
+]
+
 t.test(
   'a client that keeps its sessions at the server passes the checks about signing out after expiry and during a renewal',
   async t => {
-    const ids = [
-      'logout-expired-revokes',
-      'logout-during-renewal',
-      'logout-during-renewal-at-server',
-      'logout-during-slow-page',
-      'tabs-other-visitor-first-page-late',
-    ]
-    const found = await judge(sessionsAtServer, ...ids)
-    for (const id of ids) t.equal(found[id]?.verdict, 'passed', `${id}: ${found[id]?.reason}`)
+    const found = await judge(sessionsAtServer, ...needRenewal)
+    for (const id of needRenewal) t.equal(found[id]?.verdict, 'passed', `${id}: ${found[id]?.reason}`)
   },
 )
 
@@ -538,15 +549,8 @@ t.test('if the server keeps the sessions, the check `replica-refresh-refused` do
 t.test(
   'if a client never renews a session and keeps its sessions at the server, the checks that need a renewal do not apply',
   async t => {
-    const ids = [
-      'logout-expired-revokes',
-      'logout-during-renewal',
-      'logout-during-renewal-at-server',
-      'logout-during-slow-page',
-      'tabs-other-visitor-first-page-late',
-    ]
-    const found = await judge({ ...sessionsAtServer, ...neverRenews }, ...ids)
-    for (const id of ids) t.equal(found[id]?.verdict, 'not applicable', `${id}: ${found[id]?.reason}`)
+    const found = await judge({ ...sessionsAtServer, ...neverRenews }, ...needRenewal)
+    for (const id of needRenewal) t.equal(found[id]?.verdict, 'not applicable', `${id}: ${found[id]?.reason}`)
   },
 )
 
@@ -576,19 +580,6 @@ t.test(
   },
 )
 
-/** Shows this number of applications on each page of the list, with the links to other pages above and below. */
-const inPagesOf = (size: number) =>
-  bodyWith((body, { url, query }) => {
-    const items = body.match(/<li>.*?<\/li>/g) ?? []
-    if (url.pathname !== '/applications' || items.length === 0) return body
-    const first = (Number(query.get('page') ?? 1) - 1) * size
-    const last = Math.ceil(items.length / size)
-    const numbers = Array.from({ length: last }, (_, i) => `<a href="/applications?page=${i + 1}">${i + 1}</a>`)
-    const pager = `${numbers.join('')}<a href="/applications?page=2">Next</a><a href="/applications?from=menu">All</a>`
-    const list = `<ul>${items.slice(first, first + size).join('')}</ul>`
-    return body.replace(/<ul>.*<\/ul>/, `${pager}${list}${pager}`)
-  })
-
 for (const [size, verdict] of [
   [10, 'passed'],
   [3, 'not applicable'],
@@ -596,7 +587,7 @@ for (const [size, verdict] of [
   t.test(
     `if a client shows ${size} applications on each page of the list, \`list-every-page\` is ${verdict}`,
     async t => {
-      const { 'list-every-page': result } = await judge(inPagesOf(size), 'list-every-page')
+      const { 'list-every-page': result } = await judge(inPages(size), 'list-every-page')
       t.equal(result?.verdict, verdict, `${result?.reason}`)
     },
   )
@@ -608,12 +599,7 @@ t.test('if removing an application that is already gone counts as done, the chec
         const answered = await correct.send(visit, call)
         return call.method === 'DELETE' && answered[0] === 404 ? [200, {}] : answered
       },
-      ...answerWith((answer, { method, url }) => {
-        if (method === 'POST' && url.pathname.endsWith('/remove') && answer.status === 303)
-          return { ...answer, headers: { location: '/applications?removed' } }
-        if (url.search !== '?removed' || !answer.body) return answer
-        return { ...answer, body: answer.body.replace('</h1>', '</h1><p>The application has been removed.</p>') }
-      }),
+      ...saysRemoved,
     },
     'change-404',
   )

@@ -8,7 +8,7 @@ import { type Cause, originHeaders } from './fetch-metadata.ts'
 import type { Button, Form, Values } from './form.ts'
 import { type Document, type Link, readDocument } from './page.ts'
 import { readReferrerPolicy } from './referrer.ts'
-import { acceptEncoding, type Incoming, isConnectionLost, readText, type Send, sendOverNetwork } from './send.ts'
+import { acceptEncoding, type IncomingHeaders, isConnectionLost, readText, type Send, sendOverNetwork } from './send.ts'
 import { isTrustworthy, relate } from './site.ts'
 
 /**
@@ -137,8 +137,12 @@ export function createBrowser(options: Options = {}) {
   ): Promise<HttpExchange['response']> {
     const signal = AbortSignal.timeout(timeoutMs)
     try {
-      const answer = await send({ method, url, headers, body }, signal, headers => onHeaders(toHeaders(headers)))
-      const { lines, setCookies } = toHeaders(answer.headers)
+      let received!: ReturnType<typeof toHeaders>
+      const answer = await send({ method, url, headers, body }, signal, headers => {
+        received = toHeaders(headers)
+        onHeaders(received)
+      })
+      const { lines, setCookies } = received
       return { status: answer.status, headers: lines, setCookies, body: await readText(answer.body, lines) }
     } catch (error) {
       if (signal.aborted) return { error: `no whole answer within ${timeoutMs} ms`, isLost: true }
@@ -369,7 +373,7 @@ function findButton(form: Form, wanted: string): Button {
   throw new Error(`The form has no button ${wanted}; it has ${known || 'none'}.`)
 }
 
-function toHeaders(headers: Incoming['headers']): { lines: Headers; setCookies: string[] } {
+function toHeaders(headers: IncomingHeaders): { lines: Headers; setCookies: string[] } {
   const lines = new Headers()
   for (const [name, value] of Object.entries(headers)) {
     const all = [value ?? []].flat()

@@ -13,19 +13,20 @@ interface Outgoing {
 
 export interface Incoming {
   status: number
-  /** A header value has one character for each byte, as Node reads it. */
-  headers: Record<string, string | string[] | undefined>
   body: Buffer
 }
 
+/** A header value has one character for each byte, as Node reads it. */
+export type IncomingHeaders = Record<string, string | string[] | undefined>
+
 /**
  * Sends a request. Rejects with the cause if no complete answer arrives. The signal aborts a request that reaches its
- * time limit. Calls `onHeaders` when the headers have arrived, because the body can take longer.
+ * time limit. Passes the headers to `onHeaders` as soon as they have arrived, because the body can take longer.
  */
 export type Send = (
   outgoing: Outgoing,
   signal: AbortSignal,
-  onHeaders: (headers: Incoming['headers']) => void,
+  onHeaders: (headers: IncomingHeaders) => void,
 ) => Promise<Incoming>
 
 /** The browser treats a larger page as an error, because no page for people is so large. */
@@ -53,7 +54,7 @@ export const sendOverNetwork: Send = async ({ method, url, headers, body }, sign
     if (size > largestBody) throw new Error(`the answer is larger than ${largestBody} bytes`)
     chunks.push(chunk)
   }
-  return { status: answer.statusCode, headers: answer.headers, body: Buffer.concat(chunks) }
+  return { status: answer.statusCode, body: Buffer.concat(chunks) }
 }
 
 const connectionErrors = [

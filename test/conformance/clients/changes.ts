@@ -27,6 +27,14 @@ export function answerWith(change: (answer: Answer, visit: Visit) => Answer): Pa
   return { aroundRequest: async (visit, next) => change(await next(), visit) }
 }
 
+/** After a removal, the list says once that the application has been removed. */
+export const saysRemoved = answerWith((answer, { method, url }) => {
+  if (method === 'POST' && url.pathname.endsWith('/remove') && answer.status === 303)
+    return { ...answer, headers: { location: '/applications?removed' } }
+  if (url.search !== '?removed' || !answer.body) return answer
+  return { ...answer, body: answer.body.replace('</h1>', '</h1><p>The application has been removed.</p>') }
+})
+
 /** Changes the HTML of every page. */
 export function bodyWith(change: (body: string, visit: Visit) => string): Partial<Behaviour> {
   return answerWith((answer, visit) => ({ ...answer, ...(answer.body && { body: change(answer.body, visit) }) }))

@@ -67,8 +67,7 @@ async function expectSaysSo(context: CheckContext, open: OpenForms, sent: SentFo
   )
   // If the API does not find an application that the visitor removes, the application is gone.
   if (call.request.method === 'DELETE' && call.response.status === 404) return
-  const before = [sent.found.page, await open.browser.newTab().visit(success.page.url.split('?')[0]!)].flatMap(piecesOf)
-  const message = piecesOf(success.page).filter(text => !before.includes(text))
+  const message = await messageOf(success, open.browser)
   const shown = piecesOf(page)
   expect(
     message.length === 0 || !message.every(text => shown.includes(text)),
@@ -76,6 +75,16 @@ async function expectSaysSo(context: CheckContext, open: OpenForms, sent: SentFo
     page,
     call,
   )
+}
+
+/**
+ * Returns the message about a form that the client has carried out: the texts that the page after the form shows, but
+ * neither the page with the form nor a later visit to the same address.
+ */
+async function messageOf({ found, page }: SentForm, browser: Browser): Promise<string[]> {
+  const later = await browser.newTab().visit(page.url.split('?')[0]!)
+  const known = [found.page, later].flatMap(piecesOf)
+  return piecesOf(page).filter(text => !known.includes(text))
 }
 
 /** Returns the texts of a page, without digits, because times and numbers differ from one page to the next. */

@@ -40,7 +40,7 @@ export const longList: CheckDefinition[] = [
       if (addresses.length > pages.length)
         throw new NotApplicable(`the list has more than ${mostPages} pages, and the suite does not open all of them`)
       fail(
-        `The visitor has ${many} applications. ${missing.length} of them are on none of the ${pages.length} pages of the list, for example ${missing[0]}.`,
+        `The visitor has ${many} applications. ${missing.length} of them are on no page of the list, for example ${missing[0]}. The suite opened the list at ${pages.length} addresses.`,
         pages.at(-1)!,
       )
     },

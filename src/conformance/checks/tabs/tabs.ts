@@ -105,6 +105,14 @@ function withParameter(callback: URL, name: string, value: string): URL {
   return url
 }
 
+/** Signs a visitor in, and begins the login of a second visitor in the same browser, up to the callback. */
+async function beginSecondLogin(context: CheckContext) {
+  const { browser, person } = await context.signedIn()
+  const other = await context.otherPerson()
+  const callback = await context.authorize(await context.startLogin(browser), other)
+  return { browser, person, other, callback }
+}
+
 export const tabs: CheckDefinition[] = [
   {
     id: 'tabs-parallel-logins',
@@ -318,9 +326,7 @@ export const tabs: CheckDefinition[] = [
     fix: 'At each login, replace or delete every cookie of the previous session, even if the token response has no refresh token. Delete each cookie even if the request did not contain it: browsers do not send SameSite=Strict cookies with a callback.',
     needs: ['page'],
     async run(context) {
-      const { browser, person } = await context.signedIn()
-      const other = await context.otherPerson()
-      const callback = await context.authorize(await context.startLogin(browser), other)
+      const { browser, person, other, callback } = await beginSecondLogin(context)
       // With this fault, the token response has no refresh token.
       await context.order('exchange-short-session', { options: { seconds: 2 } })
       await followCallback(context, browser, callback)
@@ -344,9 +350,7 @@ export const tabs: CheckDefinition[] = [
     fix: 'Keep in the session which refresh token belongs to it, or use the newest refresh cookie. At the first page after a login, delete all refresh cookies that do not belong to the session.',
     needs: ['page'],
     async run(context) {
-      const { browser, person } = await context.signedIn()
-      const other = await context.otherPerson()
-      const callback = await context.authorize(await context.startLogin(browser), other)
+      const { browser, person, other, callback } = await beginSecondLogin(context)
       await context.order('exchange-expires-in', shortLifeValue)
       const { steps: first } = await context.during(() => followCallback(context, browser, callback))
       const isOther = first.some(step => isCall(step) && step.about.userId === other.id)
@@ -369,12 +373,10 @@ export const tabs: CheckDefinition[] = [
     fix: 'If the browser sends several refresh cookies, use the newest one, and delete all others.',
     needs: ['page'],
     async run(context) {
-      const { browser, person } = await context.signedIn()
-      const other = await context.otherPerson()
-      const callback = await context.authorize(await context.startLogin(browser), other)
+      const { browser, person, other, callback } = await beginSecondLogin(context)
       await context.order('exchange-expires-in', shortLifeValue)
       // The tab closes before the callback page leads to the next page.
-      await followCallback(context, browser, callback, { stopAt: () => true })
+      await followCallback(context, browser, callback, noRedirects)
       await requireFaultyExchange(context)
       await endToken(context, other)
       const visit = await visitPage(context, browser.newTab())

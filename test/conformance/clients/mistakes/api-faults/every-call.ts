@@ -1,7 +1,7 @@
 // Clients that handle failures of the call for the list correctly, but not failures of other calls.
 import { type Behaviour, correct } from '../../behaviour.ts'
 import { type Answered, onAnswer, repeatsAfterRetryAfter, sendWith } from '../../call-changes.ts'
-import { answerWith } from '../../changes.ts'
+import { answerWith, saysRemoved } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { type Call, isRecord } from '../../platform.ts'
 import { isCreation, isList, isOfApi, isOfGroups, isRead } from '../../requests.ts'
@@ -158,12 +158,7 @@ export const everyCall: Mistake[] = [
       ({ method }) => method === 'DELETE',
       ([status, answer]) => (status === 403 || status === 409 ? [200, answer] : [status, answer]),
     ),
-    ...answerWith((answer, { method, url }) => {
-      if (method === 'POST' && url.pathname.endsWith('/remove') && answer.status === 303)
-        return { ...answer, headers: { location: '/applications?removed' } }
-      if (url.search !== '?removed' || !answer.body) return answer
-      return { ...answer, body: answer.body.replace('</h1>', '</h1><p>The application has been removed.</p>') }
-    }),
+    ...saysRemoved,
   }),
   mistake('form-lost-by-a-renewal', ['create-401', 'change-401'], {
     async send(visit, request) {

@@ -2,26 +2,33 @@
 import { bodyWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 
-const pageSize = 50
-
-/** Divides the list into pages. `itemsOf` returns the items of one page. */
-const inPages = (itemsOf: (items: string[], page: number) => string[]) =>
+/**
+ * Divides the list into pages of this size. Links to the other pages are above and below the list. `itemsOf` returns the
+ * items of one page, and gets the number of the page.
+ */
+export const inPages = (
+  size: number,
+  itemsOf = (items: string[], page: number) => items.slice((page - 1) * size, page * size),
+) =>
   bodyWith((body, { url, query }) => {
     const items = body.match(/<li>.*?<\/li>/g) ?? []
-    if (url.pathname !== '/applications' || items.length <= pageSize) return body
+    if (url.pathname !== '/applications' || items.length <= size) return body
+    const numbers = Array.from({ length: Math.ceil(items.length / size) }, (_, index) => index + 1)
+    const links = numbers.map(number => `<a href="/applications?page=${number}">${number}</a>`).join('')
+    const pager = `${links}<a href="/applications?page=2">Next</a><a href="/applications?from=menu">All</a>`
     const list = `<ul>${itemsOf(items, Number(query.get('page') ?? 1)).join('')}</ul>`
-    return body.replace(/<ul>.*<\/ul>/, `${list}<a href="/applications?page=2">Next</a>`)
+    return body.replace(/<ul>.*<\/ul>/, `${pager}${list}${pager}`)
   })
 
 export const longList: Mistake[] = [
   mistake(
     'second-page-of-the-list-empty',
     'list-every-page',
-    inPages((items, page) => items.slice((page - 1) * pageSize, pageSize)),
+    inPages(50, (items, page) => items.slice((page - 1) * 50, 50)),
   ),
   mistake(
     'last-application-of-the-list-missing',
     'list-every-page',
-    inPages((items, page) => items.slice((page - 1) * pageSize, Math.min(page * pageSize, items.length - 1))),
+    inPages(50, (items, page) => items.slice((page - 1) * 50, Math.min(page * 50, items.length - 1))),
   ),
 ]
