@@ -12,18 +12,26 @@ import { getApplication, idOf, listLink } from './requested-application.ts'
 export async function loadConfirmation(
   { clientId }: Config,
   request: FastifyRequest,
-  { signInHref }: Pick<FormPage, 'signInHref'>,
+  { fields, hasNoVisitor }: Pick<FormPage, 'fields' | 'hasNoVisitor'>,
   titleOf: (name: string) => string,
 ) {
   const texts = request.texts.applications
   const back = `/applications/${idOf(request)}`
   const crumbs = [listLink(request.texts)]
-  // Without a session, the client cannot read the application's name from the API.
-  if (signInHref) return { crumbs, back, backText: texts.application }
+  const { label, hint } = texts.confirmation
+  const input = { name: 'confirmation', label, required: true, code: true }
+  // Without a visitor, the client cannot read the application's name from the API.
+  if (hasNoVisitor)
+    return {
+      name: texts.anApplication,
+      title: titleOf(texts.anApplication),
+      crumbs,
+      back,
+      backText: texts.application,
+      inputs: fields.confirmation === undefined ? [] : [input],
+    }
   const { id, name, secretTimes } = await getApplication(request)
   const isThisSite = id === clientId
-  const { label, hint } = texts.confirmation
-  const input = { name: 'confirmation', label, hint: hint(toOneLine(name)), required: true, code: true }
   return {
     name: name || texts.anApplication,
     title: titleOf(name || texts.anApplication),
@@ -32,7 +40,7 @@ export async function loadConfirmation(
     backText: name || texts.application,
     isThisSite,
     secretTimes,
-    inputs: isThisSite ? [input] : [],
+    inputs: isThisSite ? [{ ...input, hint: hint(toOneLine(name)) }] : [],
   }
 }
 

@@ -42,9 +42,9 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
     page: '/applications/new',
     template: 'applications/form',
     notInDraft: ['groupNames'],
-    async data(request, { fields, errors, signInHref }) {
+    async data(request, { fields, errors, hasNoVisitor }) {
       // The client cannot read the groups from the API without a session.
-      const { groups, apiTime, problem: groupsProblem } = signInHref ? {} : await loadGroups(request.visitor)
+      const { groups, apiTime, problem: groupsProblem } = hasNoVisitor ? {} : await loadGroups(request.visitor)
       const makesGroup = groups ? groups.length === 0 : Boolean(fields.groupName)
       const choices = groups && toChoices(groups)
       const groupNames = choices ? toGroupNames(choices) : fields.groupNames

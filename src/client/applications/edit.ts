@@ -98,13 +98,13 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
   }
 
   /** Returns the data of the page: a form with the stored values, a refused form, or the choices after a conflict. */
-  async function fillForm(request: FastifyRequest, { fields, problem, signInHref }: Omit<FormPage, 'formToken'>) {
+  async function fillForm(request: FastifyRequest, { fields, problem, hasNoVisitor }: Omit<FormPage, 'formToken'>) {
     if (problem instanceof EditConflict) return showChoices(request, fields, problem)
     if (Object.keys(fields).length === 0) return { fields: toFormFields(await getApplication(request)) }
     if (!fields.choosing) return { fields }
     // The page does not show the choices if it shows a link for signing in, or a problem other than a conflict. So
     // the choices are removed, and the next submission is compared with the stored values again.
-    if (problem || signInHref) return { fields: withoutChoices(fields) }
+    if (problem || hasNoVisitor) return { fields: withoutChoices(fields) }
     // The fields are a draft: the visitor filled in the page with the choices, and then had to sign in again.
     const stored = await getApplication(request)
     const differences = readChoices(fields, stored)

@@ -57,8 +57,11 @@ export function mayWithholdCookies(request: FastifyRequest): boolean {
  * start again on the home page.
  */
 function renderNothingDone(reply: FastifyReply, home: string): Promise<string> {
-  const { sessionEnded, signIn } = reply.request.texts.signIn
-  return reply.code(401).message({ ...sessionEnded, nextStep: loginLink(home, signIn) })
+  const { web, signIn } = reply.request.texts
+  const { sessionEnded, nothingDone } = web.form
+  return reply
+    .code(401)
+    .message({ title: sessionEnded, message: nothingDone, nextStep: loginLink(home, signIn.signIn) })
 }
 
 /** Answers a visitor who has just signed in, but has no session. Another login would lead to this page again. */

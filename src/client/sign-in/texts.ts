@@ -9,7 +9,6 @@ export const signInTexts = {
   goBack: 'Go back',
   /** The message in a JSON answer to a script. */
   signInRequired: 'Sign in again.',
-  sessionEnded: { title: 'Your session has ended', message: 'Nothing was done. Sign in and try again.' },
   couldNotStaySignedIn: {
     title: 'You could not stay signed in',
     /** The message if the platform refused the new session. */

@@ -1,8 +1,10 @@
 // Two functions that set the visitor of a request: `protect` requires a session, and `recognise` does not.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { PublicError } from '../errors.ts'
 import { callContext } from '../operations/request-log.ts'
 import { dropBody, hasBodyOtherThanForm } from '../web/bodies.ts'
 import { setCookies } from '../web/cookies.ts'
+import { prefersJson } from '../web/error-pages.ts'
 import { renderContinuePage } from '../web/pages.ts'
 import { localPath } from '../web/security.ts'
 import { SignInRequired } from './api.ts'
@@ -37,7 +39,13 @@ export function createVisitorHooks({ portal, sessions, visitors, home }: Visitor
       return askToSignIn(request, reply, { portal, home })
     })
     scope.addHook('preHandler', async (request, reply) => {
-      const loaded = await sessions.load(request.cookies, callContext(request))
+      const { form } = request.routeOptions.config
+      const loaded = await sessions.load(request.cookies, callContext(request)).catch(async error => {
+        if (!form || !(error instanceof PublicError) || prefersJson(request)) throw error
+        // The session may still be valid. If the visitor sends the form again later, the client can renew the session.
+        await reply.send(await form.showAgain(request, reply, error))
+      })
+      if (!loaded) return reply
       applyLoadedSession(loaded, request)
       if (!loaded.session) return askToSignIn(request, reply, { portal, home })
       // If `event` is set, the client has tried to renew the session.

@@ -34,9 +34,10 @@ export type FormPage = {
   hasDraft?: boolean
   /**
    * The address of a link for signing in. It is set if the session has ended and the draft does not fit into a cookie.
-   * In this case, `request.visitor` does not exist.
    */
   signInHref?: string
+  /** True if `request.visitor` does not exist, because the session has ended or could not be renewed. */
+  hasNoVisitor?: boolean
 }
 
 export type FormDefinition = {
@@ -119,6 +120,11 @@ export type Form = {
    * If the draft is long, the form is shown again with the draft and a link for signing in.
    */
   keepDraft: (request: FastifyRequest, reply: FastifyReply, nextStep: NextStep) => Promise<string>
+  /**
+   * Answers a POST whose session could not be renewed because of a temporary problem. Does not call the API. The form is
+   * shown again with the problem and with everything that the visitor typed.
+   */
+  showAgain: (request: FastifyRequest, reply: FastifyReply, problem: PublicError) => Promise<string>
 }
 
 declare module 'fastify' {
@@ -220,14 +226,7 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
           return await work(request, reply, { fields, token, once, showAgainWith })
         } catch (error) {
           if (!isShownInForm(error)) throw error
-          logError(request, error)
-          reply.code(error.statusCode)
-          if (error.retryAfterSeconds) reply.header('retry-after', error.retryAfterSeconds)
-          return renderForm(request, reply, {
-            formToken: tokenAfter(error, formToken),
-            fields: shownFields,
-            problem: error,
-          })
+          return refuse(request, reply, error, { formToken: tokenAfter(error, formToken), fields: shownFields })
         }
       },
 
@@ -246,10 +245,27 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
         const hasOwner = sessionOwner !== undefined && !isOwnerRandom
         if (hasOwner && handovers.leave(reply, { path, sessionOwner, value: toDraft(fields) }, 'lax'))
           return reply.message({ title: texts.sessionEnded, message: texts.draftKept, nextStep })
-        return renderForm(request, reply, { formToken, fields, signInHref: nextStep.href })
+        return renderForm(request, reply, { formToken, fields, signInHref: nextStep.href, hasNoVisitor: true })
+      },
+
+      async showAgain(request, reply, problem) {
+        const { formToken = '', ...fields } = textFields(request.body)
+        return refuse(request, reply, problem, { formToken, fields, hasNoVisitor: true })
       },
     }
     form.route.config.form = form
+
+    function refuse(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      problem: PublicError,
+      page: Partial<FormPage> & Pick<FormPage, 'fields'>,
+    ): Promise<string> {
+      logError(request, problem)
+      reply.code(problem.statusCode)
+      if (problem.retryAfterSeconds) reply.header('retry-after', problem.retryAfterSeconds)
+      return renderForm(request, reply, { ...page, problem })
+    }
 
     async function renderForm(
       request: FastifyRequest,
@@ -258,19 +274,19 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
     ): Promise<string> {
       const { texts } = request
       const errors = given.problem instanceof FieldError ? given.problem.fieldsIn(texts) : {}
-      const withoutToken = { action: form.pathOf(request), errors, ...given }
-      const addToken = (seen?: string) => ({
-        ...withoutToken,
-        formToken: given.formToken ?? createToken(request.visitor, seen),
-      })
+      const page = { action: form.pathOf(request), errors, ...given }
+      const tokenWith = (seen?: string) => given.formToken ?? createToken(request.visitor, seen)
       // If the session has ended, the title of the page says so, but the heading is still the heading of the form.
-      const withTitle = (page: Record<string, unknown> & { title: string }) =>
+      const sayIfSessionEnded = (page: Record<string, unknown> & { title: string }) =>
         given.signInHref
           ? { ...page, title: texts.web.form.sessionEnded, heading: page.heading ?? (page.title || undefined) }
           : page
       try {
-        const { seen, ...more } = await data(request, withoutToken)
-        return await reply.page(template, withTitle({ title: '', ...addToken(seen), ...more }))
+        const { seen, ...more } = await data(request, page)
+        return await reply.page(
+          template,
+          sayIfSessionEnded({ title: '', ...page, formToken: tokenWith(seen), ...more }),
+        )
       } catch (error) {
         // If `signInHref` is set, the form itself says that the session has ended.
         const statusesWithOwnPage = given.signInHref ? [404] : [401, 404]
@@ -286,8 +302,9 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
         logError(request, new PublicError('form_not_shown', 500, 'A form could not be shown.', { cause: error }))
         return reply.page(
           'form',
-          withTitle({
-            ...addToken(),
+          sayIfSessionEnded({
+            ...page,
+            formToken: tokenWith(),
             title: texts.web.form.plainTitle,
             // This page must send the form to the address of this request, because that address accepts the form.
             // `data` may have set another `action`.

@@ -2,6 +2,8 @@
 // general.
 
 import t, { type Test } from 'tap'
+import { applicationsTexts } from '../../../src/client/applications/texts.ts'
+import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
 import { webTexts } from '../../../src/client/web/texts.ts'
 import { beginLogin, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
@@ -257,3 +259,65 @@ t.test(
     t.ok(setCookieLine(answer, '__Host-session'))
   },
 )
+
+t.test(
+  'PG-14: if the session cannot be renewed because of a problem of the portal, the form for a new application keeps its text',
+  async t => {
+    const { browser, platform, form, changes } = await openFormAndWait(t, '/applications/new', '/applications')
+    platform.answer('POST /api/exchangeToken', { status: 500, body: {} })
+    const page = await browser.post('/applications', { ...form, ...long, groupNames: 'group-1=Tide watchers' })
+    t.equal(page.statusCode, 502)
+    t.match(textOf(page, 'problem'), upstreamTexts.portal.failed)
+    const { groupNames: _, ...shown } = readForm(page, '/applications')
+    t.hasStrict(shown, long)
+    t.match(textOf(page), 'Tide watchers', 'the page must show the name of the chosen group')
+    t.notMatch(textOf(page), applicationsTexts.form.hints.groupChosen)
+    t.same(changes(), [])
+
+    platform.answer('POST /api/exchangeToken', giveTokens({}))
+    t.equal((await browser.post('/applications', readForm(page, '/applications'))).statusCode, 303)
+    t.same(changes(), ['POST /apps/v1'])
+  },
+)
+
+t.test(
+  'PG-14: if the session cannot be renewed because of a problem of the portal, the form for changes keeps its text',
+  async t => {
+    const path = '/applications/app-1/edit'
+    const { browser, platform, form, changes } = await openFormAndWait(t, path, path)
+    platform.answer('POST /api/exchangeToken', { status: 500, body: {} })
+    platform.answer('PUT /apps/v1/app-1', { body: applicationRecord('app-1') })
+    const changed = { ...form, name: 'Tides', redirectUris: 'https://typed.test/back' }
+    const page = await browser.post(path, changed)
+    t.equal(page.statusCode, 502)
+    t.same(readForm(page, path), changed)
+    t.same(changes(), [])
+
+    platform.answer('POST /api/exchangeToken', giveTokens({}))
+    t.equal((await browser.post(path, readForm(page, path))).statusCode, 303)
+    t.same(changes(), ['PUT /apps/v1/app-1'])
+  },
+)
+
+for (const [action, call] of [
+  ['secret', 'POST /apps/v1/app-1/refreshSecret'],
+  ['delete', 'DELETE /apps/v1/app-1'],
+] as const) {
+  const path = `/applications/app-1/${action}`
+  t.test(
+    `PG-14: if the session cannot be renewed because of a problem of the portal, the page ${action} can be sent again later`,
+    async t => {
+      const { browser, platform, form, changes } = await openFormAndWait(t, path, path)
+      platform.answer('POST /api/exchangeToken', { status: 500, body: {} })
+      const page = await browser.post(path, form)
+      t.equal(page.statusCode, 502)
+      t.match(textOf(page, 'problem'), upstreamTexts.portal.failed)
+      t.notMatch(page.body, 'undefined')
+      t.same(changes(), [])
+
+      platform.answer('POST /api/exchangeToken', giveTokens({}))
+      t.ok((await browser.post(path, readForm(page, path))).statusCode < 400)
+      t.same(changes(), [call])
+    },
+  )
+}

@@ -5,6 +5,7 @@ import { applicationsTexts } from '../../../src/client/applications/texts.ts'
 import { webTexts } from '../../../src/client/web/texts.ts'
 import { clientId, signIn, TestClock } from '../support/build-test-client.ts'
 import { faultOf, readForm, textOf } from '../support/read-form.ts'
+import { giveTokens } from '../support/scripted-platform.ts'
 import { applicationRecord } from './support/application-record.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
 import { rememberingApi } from './support/remembering-api.ts'
@@ -19,7 +20,7 @@ async function start(t: Test, name = 'Reference  client') {
   api.records.set('app-1', applicationRecord('app-1'))
   const test = await buildApplicationsClient(t, { clock, scripts: api.scripts })
   await signIn(test.browser)
-  return { ...test, api }
+  return { ...test, clock, api }
 }
 
 t.test('only this site’s own application is marked in the list and on its page', async t => {
@@ -36,7 +37,7 @@ for (const [action, call, words] of [
   const path = `${here}/${action}`
 
   t.test(`the ${action} page of this site’s own application says what will happen, and asks for the name`, async t => {
-    const { browser, platform } = await start(t)
+    const { browser, platform, clock } = await start(t)
     const page = await browser.get(path)
     t.match(textOf(page), `${applicationsTexts.secret.thisSite} ${words}`)
     t.match(textOf(page), applicationsTexts.confirmation.hint('Reference client'))
@@ -54,7 +55,14 @@ for (const [action, call, words] of [
       t.equal(readForm(refused, path).confirmation, 'confirmation' in typed ? typed.confirmation : '')
     }
     t.equal(platform.received(call).length, 0)
-    const done = await browser.post(path, { ...form, confirmation: ' Reference client ' })
+    clock.advance(3601)
+    platform.answer('POST /api/exchangeToken', { status: 500, body: {} })
+    const failed = await browser.post(path, { ...form, confirmation: ' Reference client ' })
+    t.equal(failed.statusCode, 502)
+    t.equal(readForm(failed, path).confirmation, ' Reference client ', 'PG-14: the page must keep the typed name')
+    t.equal(platform.received(call).length, 0)
+    platform.answer('POST /api/exchangeToken', giveTokens({}))
+    const done = await browser.post(path, readForm(failed, path))
     t.equal(done.statusCode, 303)
     t.equal(platform.received(call).length, 1)
     if (action === 'secret') t.match(textOf(await browser.get(here)), applicationsTexts.credentials.ofThisSite)

@@ -4,6 +4,7 @@
 import t, { type Test } from 'tap'
 import { FieldError, PublicError } from '../../../src/client/errors.ts'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
+import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
 import { webTexts } from '../../../src/client/web/texts.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
@@ -47,7 +48,7 @@ t.test(
     const { browser, form, signInAgain, sent } = await openFormAndWait(t)
     const page = await browser.post('/note', { ...form, note })
     t.equal(page.statusCode, 401)
-    t.match(textOf(page), signInTexts.sessionEnded.title)
+    t.match(textOf(page), webTexts.form.sessionEnded)
     t.match(textOf(page), webTexts.form.draftKept)
     t.match(setCookieLine(page, '__Host-handover'), /; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/)
     t.same(sent(), [])
@@ -116,7 +117,7 @@ t.test(
     const { browser, form, signInAgain, sent } = await openFormAndWait(t)
     const page = await browser.post('/note', { formToken: form.formToken! })
     t.equal(page.statusCode, 401)
-    t.match(textOf(page), signInTexts.sessionEnded.message)
+    t.match(textOf(page), webTexts.form.nothingDone)
     t.equal(setCookieLine(page, '__Host-handover'), undefined)
     t.equal(await signInAgain(page), '/note')
     t.same(sent(), [])
@@ -244,7 +245,7 @@ for (const [what, text] of [
       const { browser, form } = await endWhileHandled(t)
       const page = await browser.post('/note', { ...form, note: text })
       t.equal(page.statusCode, 401)
-      t.match(page.body, signInTexts.sessionEnded.title)
+      t.match(page.body, webTexts.form.sessionEnded)
       t.notMatch(page.body, /Signed in as|visitor-1|Sign out|You are signed in until/)
     },
   )
@@ -300,7 +301,7 @@ for (const [when, open] of Object.entries({
       const earlier = sent().length
       const page = await browser.post('/note', { ...form, note: long })
       t.equal(page.statusCode, 401)
-      t.match(page.body, `<title>${signInTexts.sessionEnded.title} · Small product</title>`)
+      t.match(page.body, `<title>${webTexts.form.sessionEnded} · Small product</title>`)
       t.equal(readForm(page, '/note').note, long)
       t.match(page.body, /<a class="button" href="\/login\?returnTo=%2Fnote" target="_blank" rel="noopener">/)
       const failures = log.map(line => JSON.parse(line)).filter(({ event }) => event === 'form_not_shown')
@@ -376,7 +377,7 @@ for (const [what, text] of [
       const { browser, form, log } = await endWhileHandled(t, asking)
       const page = await browser.post('/note', { ...form, note: text })
       t.equal(page.statusCode, 401)
-      t.match(page.body, `<title>${signInTexts.sessionEnded.title} · Small product</title>`)
+      t.match(page.body, `<title>${webTexts.form.sessionEnded} · Small product</title>`)
       t.notMatch(page.body, /Signed in as|Sign out|Too odd/)
       t.ok(linksOf(page).includes('/login?returnTo=%2Fnote'))
       t.equal(setCookieLine(page, '__Host-handover') === undefined, text === long)
@@ -411,7 +412,7 @@ t.test(
     const page = await browser.post('/note', { ...form, note: long })
     t.equal(page.statusCode, 401)
     t.equal(readForm(page, '/note').note, long)
-    t.match(page.body, `<title>${signInTexts.sessionEnded.title} · Small product</title>`)
+    t.match(page.body, `<title>${webTexts.form.sessionEnded} · Small product</title>`)
   },
 )
 
@@ -437,7 +438,7 @@ for (const [when, open] of Object.entries({
       const { browser, platform, signInAgain } = await open(t)
       const page = await browser.post('/plain')
       t.equal(page.statusCode, 401)
-      t.match(textOf(page), `${signInTexts.sessionEnded.title} ${signInTexts.sessionEnded.message}`)
+      t.match(textOf(page), `${webTexts.form.sessionEnded} ${webTexts.form.nothingDone}`)
       t.notMatch(page.body, /Signed in as/)
       t.equal(
         await signInAgain(page),
@@ -466,5 +467,49 @@ t.test(
     const list = await browser.get('/page', { site: 'same-origin', headers: { accept: 'application/json' } })
     t.equal(list.statusCode, 401)
     t.same(sent(), [])
+  },
+)
+
+t.test(
+  'PG-14: if the session cannot be renewed because the portal is too busy, the client shows the form again with the typed text, and the visitor can send it later',
+  async t => {
+    const { browser, platform, clock, form, sent, log } = await openForm(t)
+    clock.advance(3601)
+    platform.answer('POST /api/exchangeToken', { status: 503, headers: { 'retry-after': '1' }, body: {} })
+    const page = await browser.post('/note', { ...form, note: long })
+    t.equal(page.statusCode, 503)
+    t.equal(page.headers['retry-after'], '1')
+    t.match(textOf(page, 'problem'), upstreamTexts.portal.busy(1))
+    t.equal(readForm(page, '/note').note, long)
+    t.same(sent(), [])
+    t.match(log.join(''), '"event":"portal_busy"')
+    const answer = await browser.post('/note', { ...form, note }, { headers: { accept: 'application/json' } })
+    t.match(answer.json(), { error: { code: 'portal_busy' } }, 'a script must get JSON')
+
+    platform.answer('POST /api/exchangeToken', giveTokens({}))
+    t.equal((await browser.post('/note', readForm(page, '/note'))).statusCode, 303)
+    t.same(sent(), [long])
+  },
+)
+
+t.test(
+  'PG-14: if the session cannot be renewed and the page of the form needs a visitor, the client shows a simple form with the typed text',
+  async t => {
+    const { browser, platform, clock, form, sent } = await openForm(t, greeting)
+    clock.advance(3601)
+    platform.answer('POST /api/exchangeToken', { status: 500, body: {} })
+    const page = await browser.post('/note', { ...form, note })
+    t.equal(page.statusCode, 502)
+    t.match(textOf(page, 'problem'), upstreamTexts.portal.failed)
+    t.equal(readForm(page, '/note').note, note)
+
+    const empty = await browser.post('/note', { formToken: form.formToken! })
+    t.equal(empty.statusCode, 502)
+    t.match(textOf(empty), upstreamTexts.portal.failed)
+    t.ok(linksOf(empty).includes('/note'), 'if nothing was typed, the page must link to the form')
+
+    platform.answer('POST /api/exchangeToken', giveTokens({}))
+    t.equal((await browser.post('/note', readForm(page, '/note'))).statusCode, 303)
+    t.same(sent(), [note])
   },
 )

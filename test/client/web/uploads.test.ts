@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import fastifyMultipart from '@fastify/multipart'
 import t, { type Test } from 'tap'
-import { signInTexts } from '../../../src/client/sign-in/texts.ts'
 import { webTexts } from '../../../src/client/web/texts.ts'
 import { openSocket } from '../../support/raw-socket.ts'
 import { buildTestClient, publicUrl, signIn } from '../support/build-test-client.ts'
@@ -128,7 +127,7 @@ t.test('if a visitor without a session sends a form within the limit, the page s
     headers: { origin: publicUrl, 'content-type': 'multipart/form-data; boundary=x' },
   })
   t.equal(upload.statusCode, 401)
-  t.match(textOf(upload), signInTexts.sessionEnded.message)
+  t.match(textOf(upload), webTexts.form.nothingDone)
 })
 
 t.test(
