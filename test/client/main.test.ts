@@ -4,8 +4,10 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import { fastify } from 'fastify'
 import t, { type Test } from 'tap'
 import { clientSettings } from '../../src/client/config.ts'
+import { listen } from '../../src/client/operations/listen.ts'
 import { productSettings } from '../../src/client/settings.ts'
 import { productMain } from './support/spawn-client.ts'
 
@@ -105,6 +107,16 @@ for (const HOST of ['no-such-host.invalid', '192.0.2.1', 'no host']) {
     }
   })
 }
+
+t.test('if an onReady hook fails, the client reports the error of the hook, and does not blame HOST', async t => {
+  const app = fastify()
+  t.teardown(() => app.close())
+  const problem = Object.assign(new Error('the database does not answer'), { code: 'ECONNREFUSED' })
+  app.addHook('onReady', async () => {
+    throw problem
+  })
+  await t.rejects(listen(app, '127.0.0.1', 0), problem)
+})
 
 t.test('UP-10: the log warns once about internal addresses without https', async t => {
   const { child, output } = start(t, { HOST: '127.0.0.1', API_INTERNAL_URL: 'http://api:4001', LOG_LEVEL: 'info' })

@@ -7,10 +7,13 @@ import type { FastifyInstance } from 'fastify'
 import { ConfigError } from '../config.ts'
 
 /**
- * Throws ConfigError. After an error, close the client, because the client may already be listening on some addresses.
+ * Throws ConfigError if the client cannot listen. Throws the error of an onReady hook unchanged. After an error, close
+ * the client, because the client may already be listening on some addresses.
  */
 export async function listen(app: FastifyInstance, host: string, port: number): Promise<void> {
   const listenAlso = prepareListeners(app)
+  // If an onReady hook fails, its error is not about HOST or PORT, so it is thrown unchanged.
+  await app.ready()
   let taken: number | undefined
   for (const address of await addressesOf(host)) {
     try {
