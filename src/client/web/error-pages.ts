@@ -1,4 +1,5 @@
-// Answers every error with a page for a visitor or with JSON for a script, and writes one line to the log.
+// Answers every error with a page for a visitor or with JSON for a script, and writes one line to the log. Requests that
+// Node's HTTP parser refuses get plain text, and no line in the log.
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -50,7 +51,7 @@ export function createErrorHandler({ name, home, texts, renderMessage, signInAga
       const signInLink = isServerError ? signInAgain(request, requestTexts, returnTo) : undefined
       // After a failed login, the button of the page leads to the login, and then to the page that the visitor wanted.
       // The small link below the button must lead to the same address.
-      const isLoginLink = nextStep.href.startsWith('/login?')
+      const isLoginLink = /^\/login(\?|$)/.test(nextStep.href)
       const page = renderMessage(request, {
         title: publicError.titleIn(requestTexts) ?? titles[statusCode] ?? otherTitle,
         message,

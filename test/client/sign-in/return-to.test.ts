@@ -121,13 +121,20 @@ t.test(
     const { browser, platform } = await buildTestClient(t)
     await signIn(browser)
     platform.answer('POST /api/exchangeToken', { status: 500, body: {} })
-    const started = await beginLogin(browser, '/note')
-    // The portal is on the same site, so the browser sends the Strict cookies with the callback.
-    const page = await browser.get(callbackUrl(started), { site: 'same-site' })
-    t.equal(page.statusCode, 502)
-    t.match(page.body, webTexts.page.signOut)
-    for (const href of linksOf(page).filter(href => href.startsWith('/login'))) t.equal(href, '/login?returnTo=%2Fnote')
-    t.notMatch(page.body, 'Code0123456789')
+    for (const [wanted, login] of [
+      ['/note', '/login?returnTo=%2Fnote'],
+      // A login without `returnTo` leads to the home page.
+      [undefined, '/login'],
+    ]) {
+      const started = await beginLogin(browser, wanted)
+      // The portal is on the same site, so the browser sends the Strict cookies with the callback.
+      const page = await browser.get(callbackUrl(started), { site: 'same-site' })
+      t.equal(page.statusCode, 502)
+      t.match(page.body, webTexts.page.signOut)
+      const logins = linksOf(page).filter(href => href.startsWith('/login'))
+      t.same(new Set(logins), new Set([login]))
+      t.notMatch(page.body, 'Code0123456789')
+    }
   },
 )
 
