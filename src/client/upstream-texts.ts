@@ -1,7 +1,10 @@
 // The messages for visitors if a call to the login portal or the application API fails.
 
 /** `seconds` is the time in the header Retry-After. It is undefined if the answer has no such header. */
-const soon = (seconds?: number) => (seconds ? `in ${seconds} seconds` : 'soon')
+function soon(seconds?: number): string {
+  if (!seconds) return 'soon'
+  return seconds === 1 ? 'in 1 second' : `in ${seconds} seconds`
+}
 
 export const upstreamTexts = {
   /**
