@@ -32,7 +32,8 @@ export const newSecret: FastifyPluginAsync<ApplicationsOptions> = async (app, { 
         const path = `${apiPathOf(request)}/refreshSecret`
         const { clientSecret } = await request.visitor.api.post(path, undefined, newSecretSchema)
         logEvent(request, 'client_secret_renewed', { application: id })
-        return { name: application.name, isNew: false, clientId: id, clientSecret, appAccessTokens: [] }
+        const name = application.name || request.texts.applications.anApplication
+        return { name, isNew: false, clientId: id, clientSecret, appAccessTokens: [] }
       })
       return sendCredentials(config, request, reply, id, credentials)
     }),

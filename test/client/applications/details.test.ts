@@ -297,6 +297,12 @@ t.test('the title of every page of an application contains the name of the appli
     applicationsTexts.secret.title(applicationsTexts.anApplication),
     applicationsTexts.remove.title(applicationsTexts.anApplication),
   ])
+  const form = readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret')
+  await browser.post('/applications/app-1/secret', form)
+  t.match(
+    textOf(await browser.get('/applications/app-1')),
+    applicationsTexts.credentials.newSecret(applicationsTexts.anApplication),
+  )
 })
 
 t.test(
