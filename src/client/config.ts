@@ -104,7 +104,8 @@ function readClientSettings(reader: SettingsReader, environment: Environment) {
 
   const port = integer('PORT', 65535)
   const publicUrl = address('PUBLIC_URL', `http://localhost:${port}`, { allowPath: false })
-  // The portal accepts only the origin of a registered redirect URI (rule cancel-url-own).
+  // The portal accepts only the origin of a registered redirect URI (rule cancel-url-own). If PUBLIC_URL is wrong,
+  // `unknown.invalid` prevents a second problem about CANCEL_URL.
   const cancelUrl = address('CANCEL_URL', `${publicUrl || 'https://unknown.invalid'}/cancelled`)
   if (publicUrl && cancelUrl && new URL(cancelUrl).origin !== new URL(publicUrl).origin)
     problem('CANCEL_URL must have the same origin as PUBLIC_URL. Otherwise the portal refuses every login.')

@@ -35,7 +35,7 @@ export class ExpiringMap<V> {
     return ageMs >= 0 && ageMs < lifetimeMs
   }
 
-  /** Removes expired entries, oldest first. If the map is still full, also removes the oldest entry. */
+  /** Removes the oldest entries, as long as they are expired or the map is full. */
   #makeRoom(): void {
     for (const [key, entry] of this.#entries) {
       if (this.#isLive(entry) && this.#entries.size < maxEntries) break

@@ -47,12 +47,11 @@ export type Group = {
 
 /** Whether an item of a list has an id that fits into an address. An item without such an id cannot have a page. */
 export function hasApplicationId(item: unknown): item is { '@id': string } {
-  return isRecord(item) && isApplicationId(textOf(item['@id']))
+  return isRecord(item) && applicationId.test(textOf(item['@id']))
 }
 
-export function isApplicationId(id: string): boolean {
-  return /^[\w-]{1,100}$/.test(id)
-}
+/** An id that fits into an address. */
+export const applicationId = /^[\w-]{1,100}$/
 
 export function readApplication(record: { '@id': string; [name: string]: unknown }): Application {
   const { '@id': id, data, metadata, inLinks, client } = record
@@ -104,14 +103,8 @@ export function byNewest(a: Application, b: Application): number {
   return (b.createdAt?.getTime() ?? 0) - (a.createdAt?.getTime() ?? 0)
 }
 
-/**
- * A faulty answer can contain a hundred thousand records without data. To save memory, all these records share this
- * frozen object.
- */
-const emptyObject: Record<string, unknown> = Object.freeze({})
-
 function objectOf(value: unknown): Record<string, unknown> {
-  return isRecord(value) ? value : emptyObject
+  return isRecord(value) ? value : {}
 }
 
 function listOf(value: unknown): unknown[] {

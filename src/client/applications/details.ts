@@ -48,7 +48,7 @@ export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOp
       name,
       application,
       groupName: groupNames.get(groupKey),
-      redirectUris: application.client?.redirectUris.split(',').filter(uri => uri.trim()),
+      redirectUris: textsIn(application.client?.redirectUris),
       isThisSite: application.id === config.clientId,
       isWebUrl,
       notice,
@@ -58,6 +58,14 @@ export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOp
       guideUrl: `${config.apiUrl}/apps/v1/docs`,
     })
   }
+}
+
+/** Returns the texts between the commas of a list. */
+function textsIn(list = ''): string[] {
+  return list
+    .split(',')
+    .map(text => text.trim())
+    .filter(Boolean)
 }
 
 /**

@@ -6,7 +6,7 @@
 // - `choosing`: a hidden field. On the page with the choices (choose.eta), its value is `yes`. On other pages, it is
 //   empty;
 // - `keep-name`, `keep-description` and so on: the choices, `typed` or `stored`.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { PublicError } from '../errors.ts'
 import type { FormFields } from '../web/forms.ts'
 import type { Application } from './application.ts'
@@ -53,7 +53,7 @@ export class EditConflict extends PublicError {
  */
 export function toHiddenFields(stored: Application): { etag: string; seen: string } {
   const values = editableFields(stored)
-  return { etag: stored.etag ?? '', seen: names.map(name => hash(values[name])).join(',') }
+  return { etag: stored.etag ?? '', seen: names.map(name => shortHash(values[name])).join(',') }
 }
 
 /**
@@ -132,10 +132,10 @@ function editableFields({ client, ...application }: Application): EditableFields
 }
 
 function isSeen({ seen = '' }: FormFields, name: Name, value: string): boolean {
-  return seen.split(',')[names.indexOf(name)] === hash(value)
+  return seen.split(',')[names.indexOf(name)] === shortHash(value)
 }
 
 /** If the API does not return the field, the hash is an empty string. */
-function hash(value: string | undefined): string {
-  return value === undefined ? '' : createHash('sha256').update(value).digest('base64url').slice(0, 8)
+function shortHash(value: string | undefined): string {
+  return value === undefined ? '' : hash('sha256', value, 'base64url').slice(0, 8)
 }

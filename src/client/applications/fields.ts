@@ -1,6 +1,7 @@
 // The fields of an application: checks the values of the form, and makes the data for the API. The labels are in
 // texts.ts.
 import { FieldError } from '../errors.ts'
+import { isLoopback } from '../read-settings.ts'
 import type { Sentence, Texts } from '../texts.ts'
 import type { applicationsTexts } from './texts.ts'
 
@@ -137,8 +138,10 @@ export function fieldsToCreate({ groupName: _, ...fields }: TypedFields): Applic
 export function fieldsToUpdate(typed: TypedFields, isClientKnown: boolean): Partial<ApplicationFields> {
   const { groupId: _, ...all } = fieldsToCreate(typed)
   if (isClientKnown) return all
-  const unknown = ['defaultRedirectUri', 'scopes', 'defaultScopes']
-  return Object.fromEntries(Object.entries(all).filter(([name]) => typed[name as FieldName] || !unknown.includes(name)))
+  const keptIfEmpty = ['defaultRedirectUri', 'scopes', 'defaultScopes']
+  return Object.fromEntries(
+    Object.entries(all).filter(([name]) => typed[name as FieldName] || !keptIfEmpty.includes(name)),
+  )
 }
 
 /** Whether the API accepts this value as the address of a web page. Pages link only to such addresses. */
@@ -163,11 +166,7 @@ const redirectUriRules: RedirectUriRule[] = [
   { broken: 'character', isBroken: uri => /[*\\]/.test(uri) },
   { broken: 'password', isBroken: (_, url) => Boolean(url.username || url.password) },
   { broken: 'host', isBroken: (_, url) => !hasPlainHost(url) },
-  {
-    broken: 'insecure',
-    isBroken: (_, { protocol, hostname }) =>
-      protocol === 'http:' && !/^(localhost|\[::1\]|127(\.\d{1,3}){3})$/.test(hostname),
-  },
+  { broken: 'insecure', isBroken: (_, url) => url.protocol === 'http:' && !isLoopback(url) },
 ]
 
 /**

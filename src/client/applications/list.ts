@@ -40,6 +40,7 @@ export const list: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOptio
         applications: found.sort(orders[order](request.texts.lang)).slice((current - 1) * pageSize, current * pageSize),
         clientId: config.clientId,
         search,
+        maxSearchLength,
         order,
         found: found.length,
         total: all.length,

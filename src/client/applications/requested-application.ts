@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import { type NextStep, PublicError } from '../errors.ts'
 import type { Texts } from '../texts.ts'
-import { type Application, isApplicationId, readApplication, readTimes } from './application.ts'
+import { type Application, applicationId, readApplication, readTimes } from './application.ts'
 import { applicationSchema } from './schemas.ts'
 
 export function listLink({ applications }: Texts): NextStep {
@@ -39,6 +39,6 @@ export function apiPathOf(request: FastifyRequest): string {
  */
 export function idOf({ params, texts }: FastifyRequest): string {
   const { id } = params as { id?: unknown }
-  if (typeof id === 'string' && isApplicationId(id)) return id
+  if (typeof id === 'string' && applicationId.test(id)) return id
   throw noSuchApplication(texts)
 }

@@ -3,9 +3,9 @@
 // A field is required only if a page cannot work without it. For all other fields, if a value is missing or has the
 // wrong type, application.ts uses an empty value instead. So a faulty record in a list does not hide the other records.
 import type { JSONSchema } from 'json-schema-to-ts'
+import { applicationId } from './application.ts'
 
-/** An id that fits into an address. */
-const id = { type: 'string', pattern: '^[\\w-]{1,100}$' } as const
+const id = { type: 'string', pattern: applicationId.source } as const
 
 /** The answer to a GET or a PUT of one application. */
 export const applicationSchema = {

@@ -9,7 +9,7 @@ import { backgroundContext, type RequestContext, type Upstream } from '../upstre
 import { type Api, createApi, SignInRequired } from './api.ts'
 import { hashUserId } from './login.ts'
 import { LoginError } from './protocol/login-error.ts'
-import { type Portal, RefreshRefused, readSubject, type Tokens } from './protocol/portal.ts'
+import { type Portal, RefreshRefused, type RenewedTokens, readSubject, type Tokens } from './protocol/portal.ts'
 import type { Sessions } from './session/session.ts'
 
 /** The values that the product stores for one visitor. Each renewal replaces all three values. */
@@ -70,8 +70,7 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
     const context = backgroundContext(randomUUID())
     try {
       const tokens = await sessions.renewTokens(refreshToken, context)
-      // If the answer contains no new refresh token, the old refresh token stays valid (RFC 6749 6).
-      return { outcome: 'renewed', ...withExpiry({ ...tokens, refreshToken: tokens.refreshToken ?? refreshToken }) }
+      return { outcome: 'renewed', ...withExpiry(tokens) }
     } catch (error) {
       if (error instanceof RefreshRefused) {
         app.log.info({ event: 'connection_ended', reqId: context.requestId, cause: error.message })
@@ -84,7 +83,7 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
     }
   }
 
-  function withExpiry(tokens: Tokens & { refreshToken: string }): ConnectionTokens {
+  function withExpiry(tokens: RenewedTokens): ConnectionTokens {
     const { accessToken, refreshToken, expiresIn } = tokens
     return { accessToken, refreshToken, expiresAt: new Date(clock().getTime() + expiresIn * 1000) }
   }

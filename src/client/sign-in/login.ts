@@ -56,7 +56,15 @@ export function hashUserId(userId: string): string {
   return hash('sha256', userId, 'base64url').slice(0, 16)
 }
 
-export function createLogin({ portal, loginCookies, sessions, clock, home, ...hooks }: LoginOptions) {
+export function createLogin({
+  portal,
+  loginCookies,
+  sessions,
+  clock,
+  home,
+  runSignInHooks,
+  keepConnection,
+}: LoginOptions) {
   /**
    * The running exchange of each login, keyed by the login's `state`. After the exchange, the value is `finished` for
    * ten minutes. A code works only once, so the client uses this map to recognise a repeated callback request.
@@ -139,7 +147,7 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
       logAsOwner(request, session.owner)
       logEvent(request, 'login_succeeded')
       countLogin(request, 'login_succeeded')
-      await hooks.runSignInHooks(request, reply, session, cookies)
+      await runSignInHooks(request, reply, session, cookies)
 
       return await renderContinuePage(reply, login.returnTo)
     } catch (error) {
@@ -188,7 +196,7 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
    */
   async function exchangeAndConnect(callback: Callback, login: PendingLogin, request: FastifyRequest): Promise<Tokens> {
     const tokens = await portal.exchangeCode(callback, login.codeVerifier, callContext(request))
-    if (login.connectsFor) await hooks.keepConnection(request, tokens, login.connectsFor)
+    if (login.connectsFor) await keepConnection(request, tokens, login.connectsFor)
     return tokens
   }
 

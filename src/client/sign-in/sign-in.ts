@@ -49,7 +49,7 @@ export type SignIn = {
    * already refuses the visitor's tokens. Afterwards, `request.visitor` throws an error.
    */
   endSession: (request: FastifyRequest) => void
-  /** Whether the visitor has signed out, and has not yet chosen to sign in again. */
+  /** Whether the visitor has signed out, and has not signed in again. */
   hasSignedOut: (request: FastifyRequest) => boolean
   /** Returns the address of the portal's own sign-out page. Returns undefined if the portal has no such page. */
   findPortalSignOut: (request: FastifyRequest) => Promise<string | undefined>

@@ -1,6 +1,6 @@
 // Serves all files of the `assets` folders. Each address contains a hash of the file's content, so browsers may keep
 // the file for a year.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { extname, join, relative, sep } from 'node:path'
 import type { FastifyInstance } from 'fastify'
@@ -48,8 +48,8 @@ export function serveAssets(app: FastifyInstance, folders: string[], reload: boo
           .header('cache-control', cacheControl)
           .send(reload ? readFileSync(path) : content),
       )
-    const hash = createHash('sha256').update(content).digest('hex').slice(0, 12)
-    const address = `/assets/${name.slice(0, -extension.length)}.${hash}${extension}`
+    const version = hash('sha256', content, 'hex').slice(0, 12)
+    const address = `/assets/${name.slice(0, -extension.length)}.${version}${extension}`
     serveAt(address, reload ? 'no-store' : 'public, max-age=31536000, immutable')
     // Browsers request /favicon.ico if a page does not name an icon.
     if (name === 'icon.svg') serveAt('/favicon.ico', 'public, max-age=86400')

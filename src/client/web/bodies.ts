@@ -25,9 +25,9 @@ export function hasBodyOtherThanForm(request: FastifyRequest): boolean {
 }
 
 /**
- * Call this function before you answer a request without using its body. For at most one second, the function reads and
- * drops the rest of the body. If the server closed the connection immediately, the sender would get a TCP reset, and
- * might never see the response.
+ * Call this function before you answer a request without using its body. After the answer, Node itself reads and drops
+ * the rest of the body. If the body has not ended one second later, this function closes the connection. If the server
+ * closed the connection at once, the sender would get a TCP reset, and might never see the response.
  */
 export function dropBody({ raw: request }: FastifyRequest, reply: FastifyReply): void {
   reply.raw.once('finish', () => {

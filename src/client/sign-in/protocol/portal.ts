@@ -30,6 +30,8 @@ export type Tokens = {
   refreshToken: string | undefined
 }
 
+export type RenewedTokens = Tokens & { refreshToken: string }
+
 /** Thrown if the portal will always refuse this refresh token. The message is written to the log. */
 export class RefreshRefused extends Error {}
 
@@ -99,7 +101,7 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
    * Gets new tokens with a refresh token (RFC 6749 6). Throws RefreshRefused if the portal will always refuse this
    * refresh token. Throws LoginError or PublicError if only this attempt failed.
    */
-  async function refresh(refreshToken: string, context: RequestContext): Promise<Tokens> {
+  async function refresh(refreshToken: string, context: RequestContext): Promise<RenewedTokens> {
     const fields = { grant_type: 'refresh_token', refresh_token: refreshToken }
     const answer = await post('/api/exchangeToken', fields, context)
     const error = oauthError(answer)

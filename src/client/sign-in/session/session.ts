@@ -6,7 +6,7 @@ import type { RequestContext } from '../../upstream.ts'
 import { afterSetting, type Cookie, type Cookies, expire } from '../../web/cookies.ts'
 import type { Sealer } from '../../web/seal.ts'
 import { LoginError } from '../protocol/login-error.ts'
-import { type Portal, RefreshRefused, readSubject, type Tokens } from '../protocol/portal.ts'
+import { type Portal, RefreshRefused, type RenewedTokens, readSubject, type Tokens } from '../protocol/portal.ts'
 import type { SessionData, VisitorInfo } from '../visitor.ts'
 import {
   expireOtherRefreshCookies,
@@ -28,7 +28,10 @@ export type Sessions = ReturnType<typeof createSessions>
 export type LoadedSession = {
   session: Session | undefined
   cookies: Cookie[]
-  /** What has happened to the session, for the log. */
+  /**
+   * What has happened to the session, for the log. If `session` is set, `session_ended` means that the session ends when
+   * its access token expires, because the portal has refused the refresh token.
+   */
   event?: 'session_renewed' | 'session_ended' | 'session_unreadable' | 'session_not_renewed'
   /** The owner of the session, for the log. `owner` is set even if the session has ended. */
   owner?: string
@@ -50,7 +53,7 @@ const rememberEndMs = 60_000
 type Log = { warn: (entry: object) => void }
 
 export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date, log: Log) {
-  const renewals = new ExpiringMap<Promise<Tokens>>(clock)
+  const renewals = new ExpiringMap<Promise<RenewedTokens>>(clock)
   /** The tokens of visitors who have just signed out. */
   const signOuts = new ExpiringMap<true>(clock)
   /** The refresh tokens that a renewal has just replaced. */
@@ -108,14 +111,13 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
    * Gets new tokens. Two callers with the same refresh token share one renewal. Throws the same errors as
    * `portal.refresh`, and also throws RefreshRefused if the visitor has signed out in the meantime.
    */
-  async function renewTokens(refreshToken: string, context: RequestContext): Promise<Tokens> {
+  async function renewTokens(refreshToken: string, context: RequestContext): Promise<RenewedTokens> {
     const tokens = await shareWork(renewals, refreshToken, shareRenewalMs, async () => {
       const renewed = await portal.refresh(refreshToken, context)
       // If the visitor has signed out during the renewal, the sign-out has revoked only the old tokens. So the new
       // tokens are revoked here. If this revocation fails, the new tokens stay valid until they expire, but nobody has
       // them.
-      if (signOuts.get(refreshToken))
-        await portal.revoke(renewed.refreshToken ?? renewed.accessToken, context).catch(() => undefined)
+      if (signOuts.get(refreshToken)) await portal.revoke(renewed.refreshToken, context).catch(() => undefined)
       if (renewed.refreshToken !== refreshToken) replaced.set(refreshToken, true, rememberEndMs)
       return renewed
     })
