@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
+import { isLoginRequest } from '../../grants/login-request.ts'
 import { issueTokens } from '../../grants/tokens.ts'
 import { answer, object, text } from '../../http/describe.ts'
 import { sessionCookieName } from '../../portal/session.ts'
@@ -80,7 +81,11 @@ export function signInCall(services: SignInServices, explain: (requestId: string
 /** Returns the path and the query of the address. Throws LabError 422 if the address does not begin a login. */
 function readStart({ addresses }: SignInServices, url: string): string {
   const start = URL.canParse(url) ? new URL(url) : undefined
-  if (start?.origin !== addresses.portalUrl || start.pathname !== '/')
+  const isLogin =
+    start?.origin === addresses.portalUrl &&
+    start.pathname === '/' &&
+    isLoginRequest(Object.fromEntries(start.searchParams))
+  if (!isLogin)
     throw new LabError(422, { url: [`This must be an address that begins a login: ${addresses.portalUrl}/?…`] })
   return `/${start.search}`
 }
