@@ -227,3 +227,14 @@ t.test('the documented default of each setting is its real default', async t => 
   const [all, none] = [readConfig(filled), readConfig({})]
   t.strictSame({ ...all, databaseUrl: all.databaseUrl.reveal() }, { ...none, databaseUrl: none.databaseUrl.reveal() })
 })
+
+t.test('if a seeded value is too long for the portal, the sandbox does not start', async t => {
+  const longest = {
+    SEED_CLIENT_SECRET: 'x'.repeat(2048),
+    SEED_USER_EMAIL: `${'x'.repeat(242)}@example.org`,
+    SEED_USER_PASSWORD: '😀'.repeat(1000),
+  }
+  t.strictSame(problemsOf({ ...seed, ...longest }), [])
+  for (const [name, value] of Object.entries(longest))
+    t.match(problemsOf({ ...seed, [name]: `x${value}` }), [new RegExp(`^${name} must have at most`)], name)
+})
