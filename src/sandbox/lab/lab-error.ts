@@ -77,7 +77,9 @@ function toLabError(error: unknown): LabError {
 
 // Ajv checks each call against its schema. The functions below turn Ajv's errors into messages about the call.
 
-const mostUnknown = 10
+/** An answer names at most this many unknown fields or parameters, and shows only the beginning of a long name. */
+export const mostUnknown = 10
+export const longestShownName = 100
 
 /** Returns every problem at once. `place` is the part of the request that was checked. */
 export function messagesOf(errors: ErrorObject[], place: string | undefined): FieldMessages {
@@ -101,7 +103,7 @@ function inAddress({ keyword, instancePath, params, parentSchema = {} }: ErrorOb
       keyword === 'type' ? 'Send this parameter only once.' : `This must be ${inWords(parentSchema)}.`,
     ]
   return [
-    params.additionalProperty.slice(0, 100),
+    params.additionalProperty.slice(0, longestShownName),
     `There is no such parameter. ${describeParameters(Object.keys(parentSchema.properties))}`,
   ]
 }
@@ -118,7 +120,7 @@ function inBody({ keyword, instancePath, params, parentSchema = {} }: ErrorObjec
   const nameOf = (own: string) => (path ? `${path}.${own}` : own)
   if (keyword === 'additionalProperties')
     return [
-      nameOf(params.additionalProperty.slice(0, 100)),
+      nameOf(params.additionalProperty.slice(0, longestShownName)),
       `There is no such field. The fields are ${Object.keys(parentSchema.properties).join(', ')}.`,
     ]
   if (keyword === 'required') {
