@@ -79,7 +79,7 @@ export const settings = [
     name: 'LAB_TOKEN',
     default: '',
     about:
-      'A bearer token of 22 characters or more. Every call to the laboratory must send this token. Required if PORTAL_URL or LAB_HOST is not loopback. Also as LAB_TOKEN_FILE.',
+      'A bearer token of 22 characters or more. Every call to the laboratory must send this token. Required if PORTAL_URL, LAB_HOST or an address in LAB_URL is not loopback. Also as LAB_TOKEN_FILE.',
   },
   { name: 'PRESTOP_DELAY', default: '0', about: 'How many seconds the sandbox still accepts requests after SIGTERM.' },
   { name: 'LOG_LEVEL', default: 'info', about: 'trace, debug, info, warn, error, fatal or silent.' },
@@ -298,11 +298,11 @@ function readLab(env: Environment, problems: string[]): LabConfig | undefined {
   } else {
     // A token is required if other machines can reach the laboratory. Without a token, anybody could send the header
     // `Host: localhost`, read the links that reset passwords, and get tokens.
+    const isElsewhere = (url: string) => URL.canParse(url) && !isLoopback(new URL(url).hostname)
     const reachable = [
       ...(isLoopback(host) || host === '::1' ? [] : ['LAB_HOST']),
-      ...(env.PORTAL_URL && URL.canParse(env.PORTAL_URL) && !isLoopback(new URL(env.PORTAL_URL).hostname)
-        ? ['PORTAL_URL']
-        : []),
+      ...(urls.some(isElsewhere) ? ['LAB_URL'] : []),
+      ...(isElsewhere(env.PORTAL_URL ?? '') ? ['PORTAL_URL'] : []),
     ]
     if (reachable.length > 0)
       problems.push(
