@@ -66,7 +66,7 @@ export function loginCalls({
           after: {
             type: 'string',
             pattern: '^\\d{0,15}$',
-            title: `a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`,
+            title: 'a whole number of at most 15 digits',
             description: 'The `cursor` of an earlier answer. Returns only logins with newer steps.',
           },
           wait: {
