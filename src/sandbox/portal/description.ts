@@ -33,7 +33,7 @@ export function portalCallsPage({ portalUrl, apiUrl, labUrl }: Addresses) {
       },
       {
         name: 'CODE',
-        is: 'The code from the address that the browser comes back to. A code works only once, and only for 60 seconds.',
+        is: 'The code from the address that the browser comes back to. A code works only once, and only for a short time.',
       },
       { name: 'STATE, CODE_VERIFIER', is: 'Random values that your application makes for each login.' },
       { name: 'CODE_CHALLENGE', is: 'The SHA-256 hash of CODE_VERIFIER, in base64url.' },
