@@ -85,6 +85,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
     const { fields } = readAccountForm(services, request, 'answer invitation')
     const userId = visitorOf(request).id
     const { groupId = '', answer } = fields
+    if (answer !== 'accept' && answer !== 'decline') throw new Refusal('field-missing', { field: 'answer' })
     const isAccepted = answer === 'accept'
     const received = await listInvitationsOf(store.read, userId, invitationsOnPage)
     const groupName = received.find(invitation => invitation.groupId === groupId)?.groupName
