@@ -174,8 +174,8 @@ export function loginCalls({
   }
 
   /**
-   * Resolves in three cases: one of the requested logins has a new step, the time has passed, or the caller has closed
-   * the connection.
+   * Resolves in four cases: one of the requested logins has a new step, the time has passed, the caller has closed the
+   * connection, or the laboratory stops.
    */
   async function somethingNew(
     request: FastifyRequest,
