@@ -44,7 +44,7 @@ export const tokenKinds: Kinds = {
       [`${member}`]: value,
     })),
     options: { member, value: anyJson('The value.') },
-    presets: Object.fromEntries(members.flatMap(presetsOf)),
+    presets: Object.fromEntries(members.flatMap(presetsForMember)),
   },
   'member-missing': {
     ...change('One JSON member is missing.', (tokens, { member }) => {
@@ -124,7 +124,7 @@ export const tokenKinds: Kinds = {
   },
 }
 
-function presetsOf(member: string): [string, Preset][] {
+function presetsForMember(member: string): [string, Preset][] {
   const name = hyphens(member)
   return [
     [name, { does: `${member} has the value that you give.`, fixed: { member } }],

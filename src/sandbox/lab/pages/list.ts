@@ -17,7 +17,7 @@ import type { Hide } from '../record/hide.ts'
 import type { RecordedLogin } from '../record/recorded.ts'
 import { labPageHeaders } from '../security-headers.ts'
 import { formatAge } from './age.ts'
-import { textOf } from './live-stream.ts'
+import { cursorText } from './live-stream.ts'
 import { markOf } from './mark.ts'
 import { offeredClients } from './offered-clients.ts'
 import { createSearches } from './searches.ts'
@@ -41,7 +41,7 @@ export function listRoutes({ hide, namesOf, ...reader }: ListSources) {
       const query = readLoginQuery(given)
       const search = given.search === undefined ? undefined : { id: given.search, found: searches.find(given.search) }
       const now = clock()
-      const live = { after: textOf(logins.cursor()) }
+      const live = { after: cursorText(logins.cursor()) }
       const all = logins.list({})
       const found = all.filter(
         login => (!search || search.found?.has(login.id) === true) && isFoundBy(query, login, now),

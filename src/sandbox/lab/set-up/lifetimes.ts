@@ -5,7 +5,7 @@ import { answer, object } from '../../http/describe.ts'
 import { isMadeApplication } from '../../store/for-lab/marks.ts'
 import { familyLifetimeMs, longestTokenSeconds } from '../../store/grants.ts'
 import { isId } from '../../values/is-id.ts'
-import { idInPath, refuse } from '../call-schemas.ts'
+import { idInPath, refusalAnswers } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
 import { type SetUpServices, setUpCall } from './set-up.ts'
 
@@ -49,7 +49,7 @@ export function lifetimesCall({ store, lifetimes }: Pick<SetUpServices, 'store' 
         'The lifetimes apply to codes and tokens that the client gets after this call, until the sandbox stops.',
       params: idInPath,
       body: lifetimesBody,
-      response: { 200: answer('The lifetimes that apply now.', 'Lifetimes'), ...refuse(404, 413, 415) },
+      response: { 200: answer('The lifetimes that apply now.', 'Lifetimes'), ...refusalAnswers(404, 413, 415) },
     },
     async handler(request: LifetimesRequest) {
       const { id } = request.params

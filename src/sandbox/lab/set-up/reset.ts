@@ -6,7 +6,7 @@ import { answer, object } from '../../http/describe.ts'
 import { forgetAllFailures } from '../../store/failures.ts'
 import { removeMade } from '../../store/for-lab/remove-made.ts'
 import { resetSeeded } from '../../store/for-lab/reset-seeded.ts'
-import { refuse } from '../call-schemas.ts'
+import { refusalAnswers } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
 import { type SetUpServices, setUpCall, suiteProperty } from './set-up.ts'
 
@@ -58,7 +58,7 @@ export function resetCall(
         'Removes the users, groups and applications of the suite, with all tokens and consents of these users. Also removes all groups and applications that these users made. ' +
         'Records of other suites stay. If somebody outside the suite made an application in one of these groups, the application and the group stay, and another member becomes the creator of the group.',
       body: resetBody,
-      response: { 200: answer('How many records were removed.', 'Reset'), ...refuse(413, 415) },
+      response: { 200: answer('How many records were removed.', 'Reset'), ...refusalAnswers(413, 415) },
     },
     async handler(request: FastifyRequest<{ Body: FromSchema<typeof resetBody> }>) {
       const { suite, seeds = false, all = false } = request.body

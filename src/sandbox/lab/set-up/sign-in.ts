@@ -14,7 +14,7 @@ import { createPortalSession, deletePortalSession } from '../../store/portal-ses
 import { signUserToken, userTokenLifetime } from '../../tokens/access-token.ts'
 import { hashToken, makeAlphanumericToken, makeSecret } from '../../tokens/opaque-token.ts'
 import { isId } from '../../values/is-id.ts'
-import { refuse, storableText } from '../call-schemas.ts'
+import { refusalAnswers, storableText } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
 import { findPerson, personProperties } from './find-person.ts'
 import { type SetUpServices, setUpCall } from './set-up.ts'
@@ -61,7 +61,7 @@ export function signInCall(services: SignInServices, explain: (requestId: string
       body: signInBody,
       response: {
         200: answer('Tokens, or the address that the portal redirects to.', 'SignedIn'),
-        ...refuse(404, 413, 415),
+        ...refusalAnswers(404, 413, 415),
       },
     },
     async handler(request: FastifyRequest<{ Body: FromSchema<typeof signInBody> }>) {
