@@ -31,7 +31,8 @@ export function answerInLabDialect(scope: FastifyInstance): void {
   scope.setErrorHandler((error, request, reply) => {
     const { statusCode, explanation } = toLabError(error)
     if (statusCode === 503) reply.header('retry-after', retryAfterUnavailableSeconds)
-    if (statusCode >= 500) request.log.error({ code: 'lab-failed', cause: (error as Error).message }, 'the laboratory')
+    if (statusCode >= 500)
+      request.log.error({ code: 'lab-failed', cause: (error as Error).message }, 'a request to the laboratory failed')
     // Send a separate header for each scheme. Chromium reads only the first scheme of a header. With one header for
     // both schemes, Chromium would not ask for the password.
     if (statusCode === 401) reply.header('www-authenticate', ['Bearer realm="lab"', 'Basic realm="lab"'])

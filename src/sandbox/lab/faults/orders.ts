@@ -4,7 +4,7 @@ import { LabError } from '../lab-error.ts'
 import type { StepFault } from '../record/recorded.ts'
 import type { When } from './kind.ts'
 import type { Place } from './places.ts'
-import { type FaultOrder, type Order, readOrder } from './read-order.ts'
+import { type Order, readOrder } from './read-order.ts'
 
 export const waitMinutes = 10
 const mostWaiting = 200
@@ -70,7 +70,7 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
 
   return {
     /** Throws LabError 422, which names every wrong field, or LabError 429 if too many faults are waiting. */
-    order(body: FaultOrder | unknown): OrderedFault {
+    order(body: unknown): OrderedFault {
       const order = readOrder(body)
       if (waiting().length >= mostWaiting)
         throw new LabError(429, `${mostWaiting} faults are waiting already. Remove some of them first.`)
