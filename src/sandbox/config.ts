@@ -4,6 +4,7 @@ import { isNetwork } from './http/trusted-proxies.ts'
 import { longestPassword } from './people/passwords.ts'
 import { longestTokenSeconds } from './store/grants.ts'
 import { longestEmail } from './store/users.ts'
+import { isId } from './values/is-id.ts'
 import { isLoopback, isRedirectUri } from './values/redirect-uri.ts'
 import { Secret } from './values/secret.ts'
 import { isLonger, longestText } from './values/text-length.ts'
@@ -319,8 +320,7 @@ function readSeed(env: Environment, problems: string[]): Seed | undefined {
   for (const name of missing) problems.push(`${name} is missing; set all of the SEED_ settings, or none`)
   if (missing.length > 0) return undefined
   const redirectUris = (env.SEED_REDIRECT_URIS ?? '').split(',').map(uri => uri.trim())
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(env.SEED_CLIENT_ID ?? ''))
-    problems.push('SEED_CLIENT_ID must be 1 to 64 letters, digits, - or _')
+  if (!isId(env.SEED_CLIENT_ID)) problems.push('SEED_CLIENT_ID must be 1 to 64 letters, digits, - or _')
   // The id cannot be `docs`: GET /apps/v1/docs is the documentation, so nobody could read the application with this id.
   if (env.SEED_CLIENT_ID === 'docs') problems.push('SEED_CLIENT_ID cannot be docs; choose another id')
   const clientSecret = env.SEED_CLIENT_SECRET ?? ''

@@ -1,6 +1,6 @@
 // The calls of /lab/v1/faults: they order, list and remove faults, and return the catalogue.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { answer, listOf, object, only, ref, type Schema, text } from '../../http/describe.ts'
+import { answer, count, listOf, object, only, ref, type Schema, text } from '../../http/describe.ts'
 import { clientIdInQuery, idInPath, queryOf, refusalAnswers } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
 import { catalogue, describeFault } from './catalogue.ts'
@@ -140,7 +140,6 @@ export function faultCalls(faults: OrderedFaults) {
   }
 }
 
-const count = { type: 'integer', minimum: 0 }
 const time = { type: 'string', format: 'date-time' }
 const anyFields = { type: 'object', additionalProperties: true }
 

@@ -1,6 +1,6 @@
 // Faults in the redirect that sends the browser back to the client.
 import { randomBytes } from 'node:crypto'
-import { type Answer, type Kind, type Kinds, type Options, oneOf, type Preset, textUpTo } from './kind.ts'
+import { type Answer, hyphens, type Kind, type Kinds, type Options, oneOf, type Preset, textUpTo } from './kind.ts'
 
 type Change = (query: URLSearchParams, options: Record<string, unknown>) => void
 
@@ -82,10 +82,6 @@ function presetsFor(names: string[], ending: string, does: (name: string) => str
 /** Returns the option `name`, which selects one of the parameters. */
 function nameOf(names: string[]): Options {
   return { name: oneOf(names, { about: 'The parameter.' }) }
-}
-
-function hyphens(name: string): string {
-  return name.replaceAll('_', '-')
 }
 
 /**

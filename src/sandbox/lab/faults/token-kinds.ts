@@ -1,6 +1,6 @@
 // Faults in a token response: a missing member, or a member with a wrong value.
 import { randomBytes } from 'node:crypto'
-import { anyJson, type Kind, type Kinds, oneOf, opaqueForms, type Preset, wholeNumberFrom } from './kind.ts'
+import { anyJson, hyphens, type Kind, type Kinds, oneOf, opaqueForms, type Preset, wholeNumberFrom } from './kind.ts'
 
 type Tokens = Record<string, unknown>
 
@@ -133,10 +133,6 @@ function presetsForMember(member: string): [string, Preset][] {
       { does: `${member} is ${JSON.stringify(value)}.`, fixed: { member, value } },
     ]),
   ]
-}
-
-function hyphens(name: string): string {
-  return name.replaceAll('_', '-')
 }
 
 function change(does: string, to: (tokens: Tokens, options: Record<string, unknown>) => Tokens): Kind {

@@ -126,6 +126,7 @@ export function faultPage({ logins, orderedFaults, namesOf }: Sources) {
           href: `${addressOf({ ...view, place: name, words: '' })}`,
         })),
         found: found.length,
+        mostFound,
         isCut: shown.length < found.length,
         groups: placeNames
           .map(name => ({

@@ -1,7 +1,7 @@
 // PUT /lab/v1/applications/{id}/lifetimes: sets how long new codes and tokens of one client are valid.
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
-import { answer, object } from '../../http/describe.ts'
+import { answer, count, object } from '../../http/describe.ts'
 import { isMadeApplication } from '../../store/for-lab/marks.ts'
 import { familyLifetimeMs, longestTokenSeconds } from '../../store/grants.ts'
 import { isId } from '../../values/is-id.ts'
@@ -29,8 +29,6 @@ export const lifetimesBody = {
     codeSeconds: { type: 'integer', minimum: 1, maximum: 600 },
   },
 } as const satisfies JSONSchema
-
-const count = { type: 'integer', minimum: 0 }
 
 /** The schema of the answer, under its name in the OpenAPI document. */
 export const lifetimesSchemas = {

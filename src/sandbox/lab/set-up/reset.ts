@@ -2,7 +2,7 @@
 // the seeds. Other records stay.
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
-import { answer, object } from '../../http/describe.ts'
+import { answer, count, object } from '../../http/describe.ts'
 import { forgetAllFailures } from '../../store/failures.ts'
 import { removeMade } from '../../store/for-lab/remove-made.ts'
 import { resetSeeded } from '../../store/for-lab/reset-seeded.ts'
@@ -31,8 +31,6 @@ const resetBody = {
     },
   },
 } as const satisfies JSONSchema
-
-const count = { type: 'integer', minimum: 0 }
 
 /** The schema of the answer, under its name in the OpenAPI document. */
 export const resetSchemas = {

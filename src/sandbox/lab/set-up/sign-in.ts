@@ -5,7 +5,7 @@ import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { isLoginRequest } from '../../grants/login-request.ts'
 import { issueTokens } from '../../grants/tokens.ts'
-import { answer, object, text } from '../../http/describe.ts'
+import { answer, count, object, text } from '../../http/describe.ts'
 import { sessionCookieName } from '../../portal/session.ts'
 import { type Application, findApplication } from '../../store/applications.ts'
 import { rememberConsent } from '../../store/consents.ts'
@@ -34,8 +34,6 @@ const signInBody = {
     }),
   },
 } as const satisfies JSONSchema
-
-const count = { type: 'integer', minimum: 0 }
 
 /** The schema of the answer, under its name in the OpenAPI document. */
 export const signedInSchemas = {
