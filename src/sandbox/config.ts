@@ -1,9 +1,13 @@
 // Reads the sandbox's settings from the environment, and names every problem at once.
 import { readFileSync } from 'node:fs'
 import { isNetwork } from './http/trusted-proxies.ts'
+import { longestPassword } from './people/passwords.ts'
 import { longestTokenSeconds } from './store/grants.ts'
+import { longestEmail } from './store/users.ts'
+import { isId } from './values/is-id.ts'
 import { isLoopback, isRedirectUri } from './values/redirect-uri.ts'
 import { Secret } from './values/secret.ts'
+import { isLonger, longestText } from './values/text-length.ts'
 
 /**
  * All settings, in the order of `.env.sandbox.example`. Every setting is optional. A setting with an empty default is
@@ -37,14 +41,14 @@ export const settings = [
   {
     name: 'SEED_CLIENT_SECRET',
     default: '',
-    about: 'The secret of the first client, 22 characters or more. Also as SEED_CLIENT_SECRET_FILE.',
+    about: 'The secret of the first client, 22 to 2,048 characters. Also as SEED_CLIENT_SECRET_FILE.',
   },
   { name: 'SEED_REDIRECT_URIS', default: '', about: 'The redirect URIs of the first client, comma-separated.' },
   { name: 'SEED_USER_EMAIL', default: '', about: 'The e-mail address of the first user, who owns the client.' },
   {
     name: 'SEED_USER_PASSWORD',
     default: '',
-    about: 'The password of the first user, 8 characters or more. Also as SEED_USER_PASSWORD_FILE.',
+    about: 'The password of the first user, 8 to 1,000 characters. Also as SEED_USER_PASSWORD_FILE.',
   },
   {
     name: 'TRUSTED_PROXIES',
@@ -76,7 +80,7 @@ export const settings = [
     name: 'LAB_TOKEN',
     default: '',
     about:
-      'A bearer token of 22 characters or more. Every call to the laboratory must send this token. Required if PORTAL_URL or LAB_HOST is not loopback. Also as LAB_TOKEN_FILE.',
+      'A bearer token of 22 characters or more. Every call to the laboratory must send this token. Required if PORTAL_URL, LAB_HOST or an address in LAB_URL is not loopback. Also as LAB_TOKEN_FILE.',
   },
   { name: 'PRESTOP_DELAY', default: '0', about: 'How many seconds the sandbox still accepts requests after SIGTERM.' },
   { name: 'LOG_LEVEL', default: 'info', about: 'trace, debug, info, warn, error, fatal or silent.' },
@@ -295,11 +299,11 @@ function readLab(env: Environment, problems: string[]): LabConfig | undefined {
   } else {
     // A token is required if other machines can reach the laboratory. Without a token, anybody could send the header
     // `Host: localhost`, read the links that reset passwords, and get tokens.
+    const isElsewhere = (url: string) => URL.canParse(url) && !isLoopback(new URL(url).hostname)
     const reachable = [
       ...(isLoopback(host) || host === '::1' ? [] : ['LAB_HOST']),
-      ...(env.PORTAL_URL && URL.canParse(env.PORTAL_URL) && !isLoopback(new URL(env.PORTAL_URL).hostname)
-        ? ['PORTAL_URL']
-        : []),
+      ...(urls.some(isElsewhere) ? ['LAB_URL'] : []),
+      ...(isElsewhere(env.PORTAL_URL ?? '') ? ['PORTAL_URL'] : []),
     ]
     if (reachable.length > 0)
       problems.push(
@@ -316,25 +320,32 @@ function readSeed(env: Environment, problems: string[]): Seed | undefined {
   for (const name of missing) problems.push(`${name} is missing; set all of the SEED_ settings, or none`)
   if (missing.length > 0) return undefined
   const redirectUris = (env.SEED_REDIRECT_URIS ?? '').split(',').map(uri => uri.trim())
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(env.SEED_CLIENT_ID ?? ''))
-    problems.push('SEED_CLIENT_ID must be 1 to 64 letters, digits, - or _')
+  if (!isId(env.SEED_CLIENT_ID)) problems.push('SEED_CLIENT_ID must be 1 to 64 letters, digits, - or _')
   // The id cannot be `docs`: GET /apps/v1/docs is the documentation, so nobody could read the application with this id.
   if (env.SEED_CLIENT_ID === 'docs') problems.push('SEED_CLIENT_ID cannot be docs; choose another id')
-  if ((env.SEED_CLIENT_SECRET ?? '').length < 22)
-    problems.push('SEED_CLIENT_SECRET must have at least 22 characters (128 random bits)')
+  const clientSecret = env.SEED_CLIENT_SECRET ?? ''
+  const userEmail = env.SEED_USER_EMAIL ?? ''
+  const userPassword = env.SEED_USER_PASSWORD ?? ''
+  // The portal refuses values that are too long, so nobody could sign in, and the client could not exchange a code.
+  if (clientSecret.length < 22) problems.push('SEED_CLIENT_SECRET must have at least 22 characters (128 random bits)')
+  if (clientSecret.length > longestText) problems.push(`SEED_CLIENT_SECRET must have at most ${longestText} characters`)
   for (const name of ['SEED_CLIENT_SECRET', 'SEED_USER_PASSWORD'])
     if (placeholder.test(env[name] ?? '')) problems.push(`${name} looks like a placeholder; set your own value`)
   if (!redirectUris.every(isRedirectUri))
     problems.push(
       'SEED_REDIRECT_URIS must be a comma-separated list. Each redirect URI must use https, or http on a loopback address',
     )
-  if (!(env.SEED_USER_EMAIL ?? '').includes('@')) problems.push('SEED_USER_EMAIL must be an e-mail address')
-  if ((env.SEED_USER_PASSWORD ?? '').length < 8) problems.push('SEED_USER_PASSWORD must have at least 8 characters')
+  if (!userEmail.includes('@')) problems.push('SEED_USER_EMAIL must be an e-mail address')
+  if (userEmail.trim().length > longestEmail)
+    problems.push(`SEED_USER_EMAIL must have at most ${longestEmail} characters`)
+  if (userPassword.length < 8) problems.push('SEED_USER_PASSWORD must have at least 8 characters')
+  if (isLonger(userPassword, longestPassword))
+    problems.push(`SEED_USER_PASSWORD must have at most ${longestPassword} characters`)
   return {
     clientId: env.SEED_CLIENT_ID ?? '',
-    clientSecret: new Secret(env.SEED_CLIENT_SECRET ?? ''),
+    clientSecret: new Secret(clientSecret),
     redirectUris,
-    userEmail: env.SEED_USER_EMAIL ?? '',
-    userPassword: new Secret(env.SEED_USER_PASSWORD ?? ''),
+    userEmail,
+    userPassword: new Secret(userPassword),
   }
 }

@@ -75,15 +75,16 @@ export async function onFreePorts<T>(config: SandboxConfig, start: (config: Sand
 
 async function choosePorts(config: SandboxConfig): Promise<SandboxConfig> {
   const { lab } = config
-  const found = await Promise.all([
+  const results = await Promise.allSettled([
     holdPort(config.host, config.portalPort),
     holdPort(config.host, config.apiPort),
     lab && holdPort(lab.host, lab.port),
-  ]).catch(error => {
-    throw new CannotListen(config, error)
-  })
+  ])
+  const found = results.map(result => (result.status === 'fulfilled' ? result.value : undefined))
   // Keep each port open until all ports are chosen. Otherwise the same port could be chosen twice.
   await Promise.all(found.map(held => held?.release()))
+  const failure = results.find(result => result.status === 'rejected')
+  if (failure) throw new CannotListen(config, failure.reason)
   const [portalPort, apiPort, labPort] = found.map(held => held?.port) as [number, number, number]
   return {
     ...config,

@@ -185,10 +185,11 @@ t.test(
       urls: ['http://127.0.0.1:4002'],
       token: undefined,
     })
-    t.match(readConfig({ LAB_PORT: '1', LAB_HOST: '::1', LAB_URL: 'https://a.test, http://localhost:1' }).lab, {
-      host: '::1',
-      urls: ['https://a.test', 'http://localhost:1'],
-    })
+    const LAB_TOKEN = 'a-token-that-is-long-enough'
+    t.match(
+      readConfig({ LAB_PORT: '1', LAB_HOST: '::1', LAB_URL: 'https://a.test, http://localhost:1', LAB_TOKEN }).lab,
+      { host: '::1', urls: ['https://a.test', 'http://localhost:1'] },
+    )
     t.match(problemsOf({ LAB_PORT: '4002', LAB_URL: 'http://a.test' }), [/^LAB_URL must be/])
     t.match(problemsOf({ LAB_PORT: '0x1' }), [/^LAB_PORT must be/])
     t.end()
@@ -208,6 +209,10 @@ t.test('laboratory-token: LAB_TOKEN can be left out only if both the laboratory 
   t.match(problemsOf({ ...settings, LAB_TOKEN: 'short' }), [/^LAB_TOKEN must have/])
   t.equal(readConfig({ ...settings, LAB_TOKEN: 'a-token-that-is-long-enough' }).lab?.token?.reveal().length, 27)
   t.match(readConfig({ LAB_PORT: '4002', PORTAL_URL: 'http://localhost:4000' }).lab, { token: undefined })
+  const behindProxy = { LAB_PORT: '4002', LAB_URL: 'http://127.0.0.1:4002, https://lab.example.test' }
+  t.match(problemsOf(behindProxy), [/^LAB_TOKEN is missing: LAB_URL is not loopback/])
+  t.match(readConfig({ ...behindProxy, LAB_TOKEN: 'a-token-that-is-long-enough' }).lab, { token: Object })
+  t.match(readConfig({ LAB_PORT: '4002', LAB_URL: 'https://localhost:4443, https://[::1]' }).lab, { token: undefined })
   t.end()
 })
 
@@ -226,4 +231,15 @@ t.test('the documented default of each setting is its real default', async t => 
   t.equal(told.API_URL?.replace('API_PORT', told.API_PORT ?? ''), filled.API_URL)
   const [all, none] = [readConfig(filled), readConfig({})]
   t.strictSame({ ...all, databaseUrl: all.databaseUrl.reveal() }, { ...none, databaseUrl: none.databaseUrl.reveal() })
+})
+
+t.test('if a seeded value is too long for the portal, the sandbox does not start', async t => {
+  const longest = {
+    SEED_CLIENT_SECRET: 'x'.repeat(2048),
+    SEED_USER_EMAIL: `${'x'.repeat(242)}@example.org`,
+    SEED_USER_PASSWORD: '😀'.repeat(1000),
+  }
+  t.strictSame(problemsOf({ ...seed, ...longest }), [])
+  for (const [name, value] of Object.entries(longest))
+    t.match(problemsOf({ ...seed, [name]: `x${value}` }), [new RegExp(`^${name} must have at most`)], name)
 })

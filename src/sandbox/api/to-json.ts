@@ -22,7 +22,9 @@ export function writeCollection<T>(portions: AsyncIterable<T[]>, toJson: (item: 
 }
 
 async function* writePieces<T>(portions: AsyncIterable<T[]>, toJson: (item: T) => object): AsyncGenerator<string> {
-  const [start = '', end] = JSON.stringify(toCollection([])).split(/(?<=\[)(?=\])/)
+  // ItemList is the last field, so the text ends with `]}`.
+  const empty = JSON.stringify(toCollection([]))
+  const [start, end] = [empty.slice(0, -2), empty.slice(-2)]
   // Send the start of the list with the first portion: if reading that portion fails, the API can still answer with an
   // error.
   let before = start

@@ -36,13 +36,13 @@ export interface CreatedApplication {
 
 /**
  * Creates the application with its client, its first secret and its access tokens. If the function throws, nothing is
- * created. The callback `also` runs in the same transaction. Throws Refusal.
+ * created. `inSameTransaction` runs in the same transaction. Throws Refusal.
  */
 export async function createApplication(
   services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
   data: NewApplication,
   maker: Maker,
-  also?: (db: Db, id: string) => Promise<unknown>,
+  inSameTransaction?: (db: Db, id: string) => Promise<unknown>,
 ): Promise<CreatedApplication> {
   const { groupId } = data
   const { userId } = maker
@@ -67,7 +67,7 @@ export async function createApplication(
     if (!(await isMember(db, groupId, userId))) throw new Refusal('not-allowed', { field: 'groupId' })
     await requireRoomForApplication(db, groupId, sizeOfFields(unsaved))
     const application = await insertApplication(db, unsaved)
-    await also?.(db, id)
+    await inSameTransaction?.(db, id)
     await addFirstSecret(db, id, hashToken(clientSecret), { maker, now })
     const expiresAt = new Date(now.getTime() + appTokenLifetime * 1000)
     await insertAppAccessTokens(db, { ids: tokens.map(token => token.id), applicationId: id, now, expiresAt })

@@ -57,8 +57,8 @@ async function register(store: Store, config: SandboxConfig, userId: string, dat
   const clock = () => new Date()
   const groupId =
     (await findOwnGroup(store.read, userId)) ?? (await makeGroup({ store, clock }, { name: 'Developers', userId })).id
-  const parts = { addresses: config, store, keyRing: await openKeyRing(store, clock), clock }
-  return createApplication(parts, { ...data, groupId }, { userId, clientId: null })
+  const services = { addresses: config, store, keyRing: await openKeyRing(store, clock), clock }
+  return createApplication(services, { ...data, groupId }, { userId, clientId: null })
 }
 
 /**

@@ -15,8 +15,8 @@ export const applySeeds = defineCommand({ usage, failure: 'Nothing was seeded' }
   const { values } = parseArgs({ args, options: { force: { type: 'boolean', default: false } } })
   const { seed } = config
   if (!seed) throw new NothingDone('There is nothing to seed. Set the SEED_ settings, for example in .env.sandbox.')
-  const parts = { passwords: createPasswords(), clock: () => new Date(), isForced: values.force }
-  const { applied, refused, outdated } = await onStore(config, store => seedStore(store, seed, parts))
+  const options = { passwords: createPasswords(), clock: () => new Date(), isForced: values.force }
+  const { applied, refused, outdated } = await onStore(config, store => seedStore(store, seed, options))
   const news = applied.length > 0 ? `Applied: ${applied.join(', ')}.` : 'Nothing had to be applied.'
   if (refused.length > 0) throw new NothingDone([...refused, news].join('\n'))
   return outdated.length > 0

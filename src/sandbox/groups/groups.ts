@@ -23,12 +23,12 @@ const dayMs = 86_400_000
 
 /**
  * Makes a group, and adds its creator as a member. If a group with this `id` already exists, the form was sent twice,
- * and the function does not make a second group. The callback `also` runs in the same transaction. Throws Refusal.
+ * and the function does not make a second group. `inSameTransaction` runs in the same transaction. Throws Refusal.
  */
 export async function makeGroup(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   { name, userId, id = randomUUID() }: { name: string; userId: string; id?: string },
-  also?: (db: Db, id: string) => Promise<unknown>,
+  inSameTransaction?: (db: Db, id: string) => Promise<unknown>,
 ): Promise<Group> {
   return store.transaction(async db => {
     await lockUser(db, userId)
@@ -36,7 +36,7 @@ export async function makeGroup(
     if (present) return present
     await requireRoomForGroup(db, userId)
     const group = await createGroup(db, name, userId, clock(), id)
-    await also?.(db, id)
+    await inSameTransaction?.(db, id)
     return group
   })
 }

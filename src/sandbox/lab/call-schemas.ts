@@ -52,7 +52,7 @@ const refusals = {
 }
 
 /** Describes the error answers that every call can get, and also the error answers with the given statuses. */
-export function refuse(...statuses: (keyof typeof refusals)[]) {
+export function refusalAnswers(...statuses: (keyof typeof refusals)[]) {
   return Object.fromEntries(
     [400, 401, 403, 422, ...statuses, 500, 503].map(status => [status, refusals[status as 400]]),
   )

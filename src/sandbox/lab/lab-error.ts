@@ -31,7 +31,8 @@ export function answerInLabDialect(scope: FastifyInstance): void {
   scope.setErrorHandler((error, request, reply) => {
     const { statusCode, explanation } = toLabError(error)
     if (statusCode === 503) reply.header('retry-after', retryAfterUnavailableSeconds)
-    if (statusCode >= 500) request.log.error({ code: 'lab-failed', cause: (error as Error).message }, 'the laboratory')
+    if (statusCode >= 500)
+      request.log.error({ code: 'lab-failed', cause: (error as Error).message }, 'a request to the laboratory failed')
     // Send a separate header for each scheme. Chromium reads only the first scheme of a header. With one header for
     // both schemes, Chromium would not ask for the password.
     if (statusCode === 401) reply.header('www-authenticate', ['Bearer realm="lab"', 'Basic realm="lab"'])
@@ -77,7 +78,9 @@ function toLabError(error: unknown): LabError {
 
 // Ajv checks each call against its schema. The functions below turn Ajv's errors into messages about the call.
 
-const mostUnknown = 10
+/** An answer names at most this many unknown fields or parameters, and shows only the beginning of a long name. */
+export const mostUnknown = 10
+export const longestShownName = 100
 
 /** Returns every problem at once. `place` is the part of the request that was checked. */
 export function messagesOf(errors: ErrorObject[], place: string | undefined): FieldMessages {
@@ -101,7 +104,7 @@ function inAddress({ keyword, instancePath, params, parentSchema = {} }: ErrorOb
       keyword === 'type' ? 'Send this parameter only once.' : `This must be ${inWords(parentSchema)}.`,
     ]
   return [
-    params.additionalProperty.slice(0, 100),
+    params.additionalProperty.slice(0, longestShownName),
     `There is no such parameter. ${describeParameters(Object.keys(parentSchema.properties))}`,
   ]
 }
@@ -118,7 +121,7 @@ function inBody({ keyword, instancePath, params, parentSchema = {} }: ErrorObjec
   const nameOf = (own: string) => (path ? `${path}.${own}` : own)
   if (keyword === 'additionalProperties')
     return [
-      nameOf(params.additionalProperty.slice(0, 100)),
+      nameOf(params.additionalProperty.slice(0, longestShownName)),
       `There is no such field. The fields are ${Object.keys(parentSchema.properties).join(', ')}.`,
     ]
   if (keyword === 'required') {

@@ -2,6 +2,7 @@
 // description.
 import type { Description } from '../http/describe.ts'
 import type { Addresses } from '../services.ts'
+import { describePortal } from './metadata.ts'
 
 const description =
   'To sign a person in, an application sends the browser to GET /. The browser comes back with a code, and the server of ' +
@@ -33,7 +34,7 @@ export function portalCallsPage({ portalUrl, apiUrl, labUrl }: Addresses) {
       },
       {
         name: 'CODE',
-        is: 'The code from the address that the browser comes back to. A code works only once, and only for 60 seconds.',
+        is: 'The code from the address that the browser comes back to. A code works only once, and only for a short time.',
       },
       { name: 'STATE, CODE_VERIFIER', is: 'Random values that your application makes for each login.' },
       { name: 'CODE_CHALLENGE', is: 'The SHA-256 hash of CODE_VERIFIER, in base64url.' },
@@ -59,18 +60,7 @@ export function portalCallsPage({ portalUrl, apiUrl, labUrl }: Addresses) {
       firstName: 'Ada',
       lastName: 'Lovelace',
       redirectUrl: 'http://localhost:3000/exchangeToken?code=…&state=af0ifjsldkj',
-      issuer: portalUrl,
-      authorization_endpoint: `${portalUrl}/`,
-      token_endpoint: `${portalUrl}/api/exchangeToken`,
-      revocation_endpoint: `${portalUrl}/api/revokeToken`,
-      end_session_endpoint: `${portalUrl}/sign-out`,
-      jwks_uri: `${portalUrl}/.well-known/jwks.json`,
-      response_types_supported: ['code'],
-      response_modes_supported: ['query'],
-      grant_types_supported: ['authorization_code', 'refresh_token'],
-      token_endpoint_auth_methods_supported: ['client_secret_post'],
-      revocation_endpoint_auth_methods_supported: ['client_secret_post'],
-      code_challenge_methods_supported: ['S256'],
+      ...describePortal(portalUrl),
       kty: 'EC',
       crv: 'P-256',
       x: 'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU',

@@ -21,7 +21,8 @@ export function metadataRoutes({ addresses, keyRing }: Pick<Services, 'addresses
   return { describe, listKeys }
 }
 
-function describePortal(portalUrl: string) {
+/** Returns the portal's metadata (RFC 8414). */
+export function describePortal(portalUrl: string) {
   return {
     issuer: portalUrl,
     authorization_endpoint: `${portalUrl}/`,

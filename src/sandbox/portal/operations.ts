@@ -6,11 +6,10 @@ import { consentRequest, revocationRequest, scriptLogin, tokenRequest } from './
 
 const retryAfter = { 'Retry-After': { type: 'integer', description: 'Seconds.' } }
 
-/** Returns the error answers of a call. Their bodies have the given schema. */
+/** Returns the error answers that all calls have in common. Their bodies have the given schema. */
 function refusalsIn(schema: string) {
   return {
     400: answer('A field is missing, was sent twice, or has a wrong value, or the body cannot be read.', schema),
-    401: answer('The client, the code or the refresh token is not valid.', schema),
     403: answer('The call is from a page of another site.', schema),
     413: answer('The body is larger than 32 KiB.', schema),
     415: answer('The body is neither a form nor JSON.', schema),
@@ -26,10 +25,13 @@ function refusalsIn(schema: string) {
   }
 }
 
-const ofOAuth = refusalsIn('OAuthError')
-// The calls for scripts never answer 401. The status 401 means that a client secret, a code or a refresh token is
-// wrong, and scripts send none of these three.
-const { 401: _, ...ofScripts } = {
+const ofOAuth = {
+  ...refusalsIn('OAuthError'),
+  401: answer('The client, the code or the refresh token is not valid.', 'OAuthError'),
+}
+
+// The calls for scripts send no client secret, no code and no refresh token, so they never answer 401.
+const ofScripts = {
   ...refusalsIn('Message'),
   403: answer(
     'The e-mail address or the password is incorrect, the person has not allowed the application, or the call is from a page of another site.',

@@ -29,7 +29,7 @@ export const tokenRequest = {
     grant_type: { type: 'string', enum: ['authorization_code', 'refresh_token'] },
     code: {
       type: 'string',
-      description: 'The code from the redirect. A code works only once, and only for 60 seconds.',
+      description: 'The code from the redirect. A code works only once, and only for a short time.',
     },
     refresh_token: {
       type: 'string',

@@ -5,15 +5,7 @@ import { isPresent } from './present-applications.ts'
 import type { Db } from './schema.ts'
 
 export async function hasConsent(db: Db, userId: string, applicationId: string): Promise<boolean> {
-  const row = await db
-    .selectFrom('consents')
-    .innerJoin('applications', 'applications.id', 'consents.application_id')
-    .select('consents.created_at')
-    .where('consents.user_id', '=', userId)
-    .where('consents.application_id', '=', applicationId)
-    .where(isPresent)
-    .executeTakeFirst()
-  return row !== undefined
+  return (await findAllowedName(db, userId, applicationId)) !== undefined
 }
 
 /**

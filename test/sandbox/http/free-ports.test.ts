@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import { readConfig } from '../../../src/sandbox/config.ts'
 import { CannotListen, onFreePorts } from '../../../src/sandbox/start.ts'
@@ -80,3 +81,17 @@ t.test(
     )
   },
 )
+
+t.test('if no port can be opened at a host, the search for free ports keeps no other port open', async t => {
+  // 192.0.2.1 is reserved for documentation, so no machine has this address.
+  const script = `
+    import { readConfig } from './src/sandbox/config.ts'
+    import { onFreePorts } from './src/sandbox/start.ts'
+    const config = readConfig({ HOST: '192.0.2.1', PORTAL_PORT: '0', API_PORT: '0', LAB_PORT: '0' })
+    await onFreePorts(config, async () => {}).catch(error => console.log(error.message))`
+  const { NODE_OPTIONS: _, ...env } = process.env
+  const args = ['--input-type=module', '--eval', script]
+  const run = spawnSync(process.execPath, args, { encoding: 'utf8', env, timeout: 20_000 })
+  t.match(run.stdout, /^cannot listen on HOST/, run.stderr)
+  t.equal(run.status, 0, 'the process ends, because nothing is open')
+})

@@ -54,7 +54,7 @@ t.test(
       ['people', { email: 'nobody' }, { email: [/e-mail address like/] }],
       ['people', { firstName: 'A\0' }, { firstName: [/a string/] }],
       ['people', [], { body: [/a JSON object/] }],
-      ['people', { suite: 'a b' }, { suite: [/such as my-tests-1/] }],
+      ['people', { suite: 'a b' }, { suite: [/letters, digits, dots, hyphens or underscores, such as my-tests-1/] }],
       ['groups', {}, { members: [/missing.*a list of 1 to 20/] }],
       ['groups', { members: ['a', 5] }, { 'members[1]': [/a string/] }],
       ['applications', {}, { redirectUri: [/at least one redirect URI/] }],

@@ -53,16 +53,16 @@ t.test('the diagram of a login shows the status, the content and the duration of
     step('exchange', {}, { status: 401, reason: 'code-unknown' }),
     step('exchange', {}, { status: 0, fault: { id: '1', name: 'exchange-reset', acted: 'before' } }),
   )
-  t.match(code!.answer, { mark: '✓', status: '303', words: /to the client, with a code/, afterMs: 7 })
+  t.match(code!.answer, { symbol: '✓', status: '303', words: /to the client, with a code/, afterMs: 7 })
   t.match(error!.answer, { words: /to the client, with an error/ })
   t.match(tokens!.answer, { status: '200', words: 'Issues tokens' })
-  t.match(refused!.answer, { mark: '✗', status: '401', words: 'Unauthorized' })
-  t.match(cut!.answer, { mark: '⚡', status: 'no answer', words: '' })
+  t.match(refused!.answer, { symbol: '✗', status: '401', words: 'Unauthorized' })
+  t.match(cut!.answer, { symbol: '⚡', status: 'no answer', words: '' })
 })
 
 t.test('in the diagram of a login, a request without an answer is marked as failed', async t => {
   const [start] = rowsOf(step('authorize', {}, { status: 0 }))
-  t.match(start!.answer, { mark: '✗', status: 'no answer', words: '' })
+  t.match(start!.answer, { symbol: '✗', status: 'no answer', words: '' })
 })
 
 t.test('the diagram of a login shows the time from the answer of one step to the request of the next step', async t => {

@@ -404,3 +404,31 @@ t.test(
     }
   },
 )
+
+t.test(
+  'if an order has many unknown fields or options, the answer names ten of them, and shortens long names',
+  async t => {
+    const { call } = await buildFaultLab(t)
+    const many = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`name-${index}-${'x'.repeat(200)}`, 1]))
+    const namesOf = async (body: object) =>
+      Object.keys((await call('POST', '/lab/v1/faults', body)).json().error.message)
+    const expected = Object.keys(many)
+      .slice(0, 10)
+      .map(name => name.slice(0, 100))
+    t.strictSame(await namesOf({ fault: 'exchange-503', ...many }), expected)
+    t.strictSame(
+      await namesOf({ fault: 'exchange-503', options: many }),
+      expected.map(name => `options.${name}`),
+    )
+  },
+)
+
+t.test('a dropped fault ended at the time that its order announced, even if nobody looked at this time', async t => {
+  const { order, show, call, sandbox } = await buildFaultLab(t)
+  const { id, dropsAt } = (await order('exchange-503', own)) as { id: string; dropsAt?: string }
+  sandbox.passTime(15 * 60_000)
+  t.match(await show(id), { status: 'dropped', overAt: dropsAt })
+  await order('exchange-503', own)
+  sandbox.passTime(20 * 60_000)
+  t.same((await call('GET', '/lab/v1/faults')).json(), { faults: [] }, 'both faults ended ten minutes ago or earlier')
+})

@@ -424,3 +424,12 @@ t.test('the laboratory accepts a fault form only if its own page has sent the fo
     for (const headers of strangers) t.equal(await send(url, headers), 403, `${url} ${JSON.stringify(headers)}`)
   t.same(await ordered(), [])
 })
+
+t.test('the filter on the page of faults offers the selected client, even after faults for 100 others', async t => {
+  const { get, call } = await openFaultPage(t)
+  for (let count = 0; count < 100; count += 1)
+    await call('POST', '/lab/v1/faults', { fault: 'list-503', clientId: `app-${count}` })
+  const { body } = await get('/faults?clientId=another')
+  t.match(body, '<option value="another" selected>another</option>')
+  t.notMatch(body, '<option value="app-99"', 'the filter offers at most 100 clients')
+})

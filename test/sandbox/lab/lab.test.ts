@@ -221,6 +221,7 @@ t.test(
       ['wait=31', { wait: [/0 to 30/] }],
       ['wait=soon', { wait: [/0 to 30/] }],
       ['after=-1', { after: [/whole number/] }],
+      ['after=9007199254740991', { after: [/whole number of at most 15 digits/] }],
       ['state=a&state=b', { state: [/once/] }],
       ['client=app-1', { client: [/clientId, state, after, wait/] }],
     ]

@@ -308,3 +308,8 @@ t.test('the laboratory accepts a search only if its own page has sent the form',
   )
   t.match((await send({ text: '' })).headers, { location: '/' })
 })
+
+t.test('the filter of the list of logins offers the selected client, even before its first login', async t => {
+  const { get } = await openList(t)
+  t.match((await get('/?clientId=another')).body, '<option value="another" selected>another</option>')
+})

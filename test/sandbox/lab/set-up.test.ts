@@ -163,8 +163,10 @@ for (const database of await openDatabases(t)) {
       t.match([unregistered.statusCode, unregistered.json()], [422, { error: { message: { url: [/redirect/i] } } }])
       const { logins } = (await lab('GET', `logins?clientId=${clientId}`)).json()
       t.equal(logins.length, 3)
-      const elsewhere = await lab('POST', 'sign-in', { userId: person.userId, url: 'http://localhost:1/?a=b' })
-      t.match(elsewhere.json(), { error: { status: 422, message: { url: [/http:\/\/127\.0\.0\.1:4000/] } } })
+      for (const url of ['http://localhost:1/?a=b', `${portalUrl}/account`, `${portalUrl}/`, `${portalUrl}/?a=b`]) {
+        const elsewhere = await lab('POST', 'sign-in', { userId: person.userId, url })
+        t.match(elsewhere.json(), { error: { status: 422, message: { url: [/http:\/\/127\.0\.0\.1:4000/] } } }, url)
+      }
     },
   )
 

@@ -499,3 +499,15 @@ t.test('the log names a refused call once, however many calls follow', async t =
   const verdicts = sandbox.logLines.filter(line => line.includes('"lab-verdict"'))
   t.equal(verdicts.length, 1)
 })
+
+t.test(
+  'if a request with a wrong redirect URI was refused for another reason, the verdict names this reason',
+  async t => {
+    const { authorize, withCode, exchange } = steps()
+    const twice = login(authorize(refused('field-repeated', { checks: uriCheck(undefined) })))
+    t.match(verdict(twice).sentence, /^Refused at step 1: .*more than once/)
+    const again = exchange(refused('code-used', { checks: uriCheck(`${registered}/`) }))
+    const sentence = /Refused at step 3: The code was already used at step 2\.$/
+    t.match(verdict(login(withCode(), exchange(), again)).sentence, sentence)
+  },
+)

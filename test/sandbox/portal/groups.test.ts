@@ -441,3 +441,12 @@ for (const database of databases) {
     },
   )
 }
+
+t.test('an answer to an invitation must say whether the visitor accepts; otherwise the invitation stays', async t => {
+  const { maker, friend, friendId, path } = await openTwoPages(await buildTestSandbox(t))
+  await change(maker, path, { change: 'invite', userId: friendId })
+  const page = await friend.get(groupsPath)
+  for (const fields of [{}, { answer: 'yes' }] as Record<string, string>[])
+    t.equal((await submitForm(friend, page, invitationsPath, fields)).statusCode, 400)
+  t.equal((await submitForm(friend, page, invitationsPath, { answer: 'accept' })).statusCode, 303)
+})

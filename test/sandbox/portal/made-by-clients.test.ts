@@ -168,7 +168,7 @@ for (const database of await openDatabases(t)) {
       const question = `${removePath}?applicationId=${ended.id}&clientId=${seeded.clientId}`
       t.match(page.body, question.replaceAll('&', '&amp;'))
       const asked = await browser.get(question)
-      t.match(asked.body, '<h1>Revoke the secrets of “<bdi')
+      t.match(asked.body, '<h1>Revoke the secret of “<bdi')
       t.equal(
         await isSecretOf(sandbox, ended.id, second),
         true,

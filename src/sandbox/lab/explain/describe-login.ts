@@ -1,5 +1,5 @@
 // Describes a login as JSON: what happened at each step, why a step was refused, and the notices about the client.
-import { listOf, object, only, ref, type Schema, text } from '../../http/describe.ts'
+import { count, listOf, object, only, ref, type Schema, text } from '../../http/describe.ts'
 import type { Guidance } from '../../observe/reasons.ts'
 import type { Logins } from '../record/logins.ts'
 import { type RecordedLogin, type RecordedStep, schemes } from '../record/recorded.ts'
@@ -94,7 +94,6 @@ function describeGuidance({ found, why, fix, reference }: Guidance) {
 }
 
 const time = { type: 'string', format: 'date-time' }
-const count = { type: 'integer', minimum: 0 }
 const textOrNull = { type: ['string', 'null'] }
 const values = {
   type: 'object',

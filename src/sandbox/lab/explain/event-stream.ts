@@ -1,6 +1,6 @@
 // GET /lab/v1/events: sends each step as a server-sent event when the step is recorded.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { clientIdInQuery, queryOf, refuse } from '../call-schemas.ts'
+import { clientIdInQuery, queryOf, refusalAnswers } from '../call-schemas.ts'
 import { createEventStreams } from '../event-streams.ts'
 import { describeStep, describeSummary, type LoginReader } from './describe-login.ts'
 
@@ -38,7 +38,7 @@ export function eventStream(reader: LoginReader) {
               'number. The call that lists logins accepts this number as `after`.',
             content: { 'text/event-stream': { schema: { type: 'string' } } },
           },
-          ...refuse(),
+          ...refusalAnswers(),
         },
       },
       async handler(request: FastifyRequest, reply: FastifyReply) {

@@ -30,8 +30,14 @@ function clientIdIn({ request }: RecordedStep): Value | undefined {
   return firstOf(request.body, 'client_id') ?? firstOf(request.query, 'client_id')
 }
 
-/** Explains a redirect_uri or cancel_url that differs from the expected address. */
+const addressReasons = ['redirect-uri-unregistered', 'redirect-uri-differs', 'cancel-url-foreign', 'field-missing']
+
+/**
+ * Explains a redirect_uri or cancel_url that differs from the expected address. Returns undefined if the request was
+ * refused for another reason, such as a used code.
+ */
 function addressFound({ reason, checks }: RecordedStep): { found: string; fix: string } | undefined {
+  if (reason === undefined || !addressReasons.includes(reason)) return undefined
   const failed = checks.find(({ name, passed }) => !passed && (name === 'redirect_uri' || name === 'cancel_url'))
   if (failed === undefined || typeof failed.expected !== 'string') return undefined
   const { name, expected, received } = failed

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
 import { answer } from '../../http/describe.ts'
-import { clientIdInQuery, idInPath, queryOf, refuse, storableText } from '../call-schemas.ts'
+import { clientIdInQuery, idInPath, queryOf, refusalAnswers, storableText } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
 import type { Hide } from '../record/hide.ts'
 import type { Logins } from '../record/logins.ts'
@@ -66,7 +66,7 @@ export function loginCalls({
           after: {
             type: 'string',
             pattern: '^\\d{0,15}$',
-            title: `a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`,
+            title: 'a whole number of at most 15 digits',
             description: 'The `cursor` of an earlier answer. Returns only logins with newer steps.',
           },
           wait: {
@@ -79,7 +79,7 @@ export function loginCalls({
           ...loginQueryParameters,
           page,
         }),
-        response: { 200: answer('The newest login comes first.', 'LoginList'), ...refuse() },
+        response: { 200: answer('The newest login comes first.', 'LoginList'), ...refusalAnswers() },
       },
       async handler(request: FastifyRequest) {
         const given = givenIn(request)
@@ -107,7 +107,7 @@ export function loginCalls({
           'Send the text in the body, because a secret must not be in an address. The laboratory keeps only hashes of secrets, and compares the hashes.',
         querystring: queryOf({ ...clientIdInQuery, ...loginQueryParameters, page }),
         body: searchBody,
-        response: { 200: answer('The newest login comes first.', 'LoginList'), ...refuse(413, 415) },
+        response: { 200: answer('The newest login comes first.', 'LoginList'), ...refusalAnswers(413, 415) },
       },
       async handler(request: FastifyRequest<{ Body: FromSchema<typeof searchBody> }>) {
         const given = givenIn(request)
@@ -124,7 +124,7 @@ export function loginCalls({
           'Show what happened in one login: its steps, the reasons of refusals, and the notices about the client',
         params: idInPath,
         querystring: queryOf(),
-        response: { 200: answer('The login with its steps.', 'Login'), ...refuse(404) },
+        response: { 200: answer('The login with its steps.', 'Login'), ...refusalAnswers(404) },
       },
       handler: async (request: FastifyRequest) => describeLogin(requireLogin(request), reader),
     },
@@ -136,7 +136,7 @@ export function loginCalls({
         summary: 'Show one login as HAR 1.2',
         params: idInPath,
         querystring: queryOf(),
-        response: { 200: answer('The login.', 'Har'), ...refuse(404) },
+        response: { 200: answer('The login.', 'Har'), ...refusalAnswers(404) },
       },
       handler: async (request: FastifyRequest) => toHar(requireLogin(request), addresses),
     },
@@ -174,8 +174,8 @@ export function loginCalls({
   }
 
   /**
-   * Resolves in three cases: one of the requested logins has a new step, the time has passed, or the caller has closed
-   * the connection.
+   * Resolves in four cases: one of the requested logins has a new step, the time has passed, the caller has closed the
+   * connection, or the laboratory stops.
    */
   async function somethingNew(
     request: FastifyRequest,

@@ -1,5 +1,5 @@
 // The outcome of a login. The outcome depends only on the steps of the login and the current time.
-import { gaveTokens, type RecordedLogin, type RecordedStep } from '../record/recorded.ts'
+import { endOf, gaveTokens, type RecordedLogin, type RecordedStep } from '../record/recorded.ts'
 
 export const outcomes = [
   'under way',
@@ -73,10 +73,6 @@ export function isDeclined({ kind, reason }: RecordedStep): boolean {
 /** Whether the browser was sent back to the client with a code. */
 export function hasCode({ response }: RecordedStep): boolean {
   return response.location.code !== undefined
-}
-
-function endOf({ at, durationMs }: RecordedStep): number {
-  return at.getTime() + durationMs
 }
 
 /** Describes the status in a few words. */

@@ -10,28 +10,28 @@ export function trackConnections() {
   return {
     open(request: FastifyRequest, reply: FastifyReply): Connection {
       const { socket } = request.raw
-      const over = new AbortController()
-      const limit = setTimeout(() => over.abort(), longestSeconds * 1000).unref()
+      const ending = new AbortController()
+      const limit = setTimeout(() => ending.abort(), longestSeconds * 1000).unref()
       let isClosed = false
-      open.add(over)
+      open.add(ending)
       reply.raw.once('close', () => {
         isClosed = true
         clearTimeout(limit)
-        open.delete(over)
-        over.abort()
+        open.delete(ending)
+        ending.abort()
       })
       return {
         wait(seconds) {
           // Without this line, the listener would close a silent connection before some faults end.
           socket.setTimeout(0)
-          return pause(seconds * 1000, undefined, { signal: over.signal }).catch(() => {})
+          return pause(seconds * 1000, undefined, { signal: ending.signal }).catch(() => {})
         },
-        isOpen: () => !over.signal.aborted,
+        isOpen: () => !ending.signal.aborted,
         isLeft: () => isClosed,
         write: bytes => new Promise(resolve => socket.write(bytes, () => resolve())),
         reset: () => void socket.resetAndDestroy(),
         resetAtEnd() {
-          over.signal.addEventListener('abort', () => {
+          ending.signal.addEventListener('abort', () => {
             if (!isClosed) socket.resetAndDestroy()
           })
         },
@@ -40,7 +40,7 @@ export function trackConnections() {
 
     /** Ends all faults, so that the sandbox can stop without delay. */
     endAll(): void {
-      for (const over of open) over.abort()
+      for (const ending of open) ending.abort()
     },
   }
 }

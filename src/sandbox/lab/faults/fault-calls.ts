@@ -1,7 +1,7 @@
 // The calls of /lab/v1/faults: they order, list and remove faults, and return the catalogue.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { answer, listOf, object, only, ref, type Schema, text } from '../../http/describe.ts'
-import { clientIdInQuery, idInPath, queryOf, refuse } from '../call-schemas.ts'
+import { answer, count, listOf, object, only, ref, type Schema, text } from '../../http/describe.ts'
+import { clientIdInQuery, idInPath, queryOf, refusalAnswers } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
 import { catalogue, describeFault } from './catalogue.ts'
 import { describeOrdered, type OrderedFault, type OrderedFaults, waitMinutes } from './orders.ts'
@@ -23,7 +23,10 @@ export function faultCalls(faults: OrderedFaults) {
           'expires after ten minutes without a matching request.',
         querystring: queryOf(),
         body: orderBody,
-        response: { 201: answer('The fault waits for a matching request.', 'OrderedFault'), ...refuse(413, 415, 429) },
+        response: {
+          201: answer('The fault waits for a matching request.', 'OrderedFault'),
+          ...refusalAnswers(413, 415, 429),
+        },
       },
       bodyLimit: longestOrder,
       // readOrder checks the body, because it knows the faults and their options.
@@ -43,7 +46,7 @@ export function faultCalls(faults: OrderedFaults) {
         querystring: queryOf(clientIdInQuery),
         response: {
           200: answer('The waiting faults, and the faults that ended in the last ten minutes.', 'OrderedFaults'),
-          ...refuse(),
+          ...refusalAnswers(),
         },
       },
       async handler(request: FastifyRequest) {
@@ -60,7 +63,10 @@ export function faultCalls(faults: OrderedFaults) {
         summary: 'Show a fault that you have ordered',
         params: idInPath,
         querystring: queryOf(),
-        response: { 200: answer('The fault, and how many times it has happened.', 'OrderedFault'), ...refuse(404) },
+        response: {
+          200: answer('The fault, and how many times it has happened.', 'OrderedFault'),
+          ...refusalAnswers(404),
+        },
       },
       handler: async (request: FastifyRequest) => describeOrdered(requireFault(request)),
     },
@@ -72,7 +78,7 @@ export function faultCalls(faults: OrderedFaults) {
         summary: 'Remove a fault that you have ordered',
         params: idInPath,
         querystring: queryOf(),
-        response: { 204: { type: 'null', description: 'The fault was removed.' }, ...refuse(404, 415) },
+        response: { 204: { type: 'null', description: 'The fault was removed.' }, ...refusalAnswers(404, 415) },
       },
       async handler(request: FastifyRequest, reply: FastifyReply) {
         const { id } = requireFault(request)
@@ -89,7 +95,7 @@ export function faultCalls(faults: OrderedFaults) {
         description:
           'If several test suites share a sandbox, send the id of your client. The call then does not remove the faults of other suites.',
         querystring: queryOf(clientIdInQuery),
-        response: { 200: answer('How many faults were removed.', 'RemovedFaults'), ...refuse(415) },
+        response: { 200: answer('How many faults were removed.', 'RemovedFaults'), ...refusalAnswers(415) },
       },
       async handler(request: FastifyRequest) {
         const { clientId } = request.query as { clientId?: string }
@@ -109,7 +115,10 @@ export function faultCalls(faults: OrderedFaults) {
         querystring: queryOf({
           place: { type: 'string', description: 'Returns only faults at this place.', examples: ['exchange'] },
         }),
-        response: { 200: answer('All faults, or all faults at the given place.', 'FaultCatalogue'), ...refuse() },
+        response: {
+          200: answer('All faults, or all faults at the given place.', 'FaultCatalogue'),
+          ...refusalAnswers(),
+        },
       },
       async handler(request: FastifyRequest) {
         const { place } = request.query as { place?: string }
@@ -131,7 +140,6 @@ export function faultCalls(faults: OrderedFaults) {
   }
 }
 
-const count = { type: 'integer', minimum: 0 }
 const time = { type: 'string', format: 'date-time' }
 const anyFields = { type: 'object', additionalProperties: true }
 

@@ -30,11 +30,14 @@ const keepSession = 'The client keeps the session and the refresh token, and off
  * After a fault of these kinds, the client cannot use the answer, and cannot know whether the renewal was carried out.
  * The advice for a renewal therefore also says that the client keeps the session.
  */
-const unusable = new Set([
-  ...['cut', 'drip', 'half', 'empty', 'html', 'not-an-object', 'gzip', 'gzip-bomb', 'endless-body', 'endless-header'],
-  ...['slow-header', 'large'],
-  ...['member', 'member-missing', 'state-other', 'tokens-with-status'],
-])
+const unusable = new Set(
+  `
+    cut drip half empty html not-an-object gzip gzip-bomb endless-body endless-header slow-header large
+    member member-missing state-other tokens-with-status
+  `
+    .trim()
+    .split(/\s+/),
+)
 
 /**
  * Advice for a request without a usable answer. The platform may have carried out the request, even if the answer is

@@ -178,6 +178,11 @@ function requiredWithoutDefault<Words extends { default?: unknown }>(words: Word
   return { ...words, ...(words.default === undefined && { isRequired: true as const }) }
 }
 
+/** Writes the name of a field as a part of the name of a fault: `expires_in` becomes `expires-in`. */
+export function hyphens(name: string): string {
+  return name.replaceAll('_', '-')
+}
+
 /** Makes a JSON answer. */
 export function json(status: number, value: unknown, headers: Record<string, string> = {}): Answer {
   return {

@@ -4,7 +4,7 @@ import { LabError } from '../lab-error.ts'
 import type { StepFault } from '../record/recorded.ts'
 import type { When } from './kind.ts'
 import type { Place } from './places.ts'
-import { type FaultOrder, type Order, readOrder } from './read-order.ts'
+import { type Order, readOrder } from './read-order.ts'
 
 export const waitMinutes = 10
 const mostWaiting = 200
@@ -47,30 +47,30 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
   let all: OrderedFault[] = []
 
   /**
-   * Removes old faults. There is no timer: this function runs when somebody reads the list, or when a request looks for
-   * a fault.
+   * Drops and removes old faults. There is no timer: this function runs when somebody reads the list, or when a request
+   * looks for a fault.
    */
   function dropOld(): OrderedFault[] {
     const now = clock()
     const isOld = ({ since }: OrderedFault) => now.getTime() - since.getTime() >= waitMs
+    for (const one of all) if (one.status === 'waiting' && isOld(one)) end(one, 'dropped', dropTimeOf(one))
     all = all.filter(one => one.status === 'waiting' || !isOld(one))
-    for (const one of all) if (one.status === 'waiting' && isOld(one)) end(one, 'dropped')
     const ended = all.filter(({ status }) => status !== 'waiting')
     const tooMany = new Set(ended.slice(0, Math.max(0, ended.length - mostRemembered)))
     if (tooMany.size > 0) all = all.filter(one => !tooMany.has(one))
     return all
   }
 
-  function end(one: OrderedFault, status: 'used up' | 'dropped'): void {
+  function end(one: OrderedFault, status: 'used up' | 'dropped', at: Date): void {
     one.status = status
-    one.since = clock()
+    one.since = at
   }
 
   const waiting = () => dropOld().filter(({ status }) => status === 'waiting')
 
   return {
     /** Throws LabError 422, which names every wrong field, or LabError 429 if too many faults are waiting. */
-    order(body: FaultOrder | unknown): OrderedFault {
+    order(body: unknown): OrderedFault {
       const order = readOrder(body)
       if (waiting().length >= mostWaiting)
         throw new LabError(429, `${mostWaiting} faults are waiting already. Remove some of them first.`)
@@ -123,13 +123,18 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
         else {
           one.consumed++
           one.requestIds = [...one.requestIds, requestId].slice(-20)
-          if (one.consumed === one.times) end(one, 'used up')
+          if (one.consumed === one.times) end(one, 'used up', clock())
           return one
         }
       }
       return undefined
     },
   }
+}
+
+/** Returns the time at which a waiting fault is dropped if no further request matches. */
+function dropTimeOf({ since }: Pick<OrderedFault, 'since'>): Date {
+  return new Date(since.getTime() + waitMs)
 }
 
 /** Describes the fault as the laboratory records it in the step of the affected request. */
@@ -160,7 +165,7 @@ export function describeOrdered({ id, fault, clientId, state, skip, times, optio
     consumed,
     requestIds,
     orderedAt,
-    ...(status === 'waiting' ? { dropsAt: new Date(since.getTime() + waitMs) } : { overAt: since }),
+    ...(status === 'waiting' ? { dropsAt: dropTimeOf({ since }) } : { overAt: since }),
     ...(status === 'dropped' && { message: `Dropped: no request matched for ${waitMinutes} minutes.` }),
   }
 }

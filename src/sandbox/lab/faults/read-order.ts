@@ -1,6 +1,6 @@
 // Reads the order of a fault: the name of the fault, the client, the login, the number of times and the options.
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
-import { type FieldMessages, LabError } from '../lab-error.ts'
+import { type FieldMessages, LabError, longestShownName, mostUnknown } from '../lab-error.ts'
 import { catalogue, type Fault, kindsAt, nearestNames, presetsOf } from './catalogue.ts'
 import { longestBody } from './kind.ts'
 import { type Place, places } from './places.ts'
@@ -93,7 +93,7 @@ export function readOrder(body: unknown): Order {
     })
   const problems: FieldMessages = {}
   const { clientId, state, skip = 0, times = 1, options = {} } = body as Record<string, unknown>
-  for (const name of Object.keys(body).filter(name => !fields.includes(name)))
+  for (const name of unknownNames(body, fields))
     problems[name] = [`There is no such field. The fields are ${fields.join(', ')}.`]
   const fault = findFault(body, problems)
   for (const [field, value] of Object.entries({ clientId, state }))
@@ -163,6 +163,12 @@ function isCount(value: unknown, least: number): boolean {
   return Number.isInteger(value) && (value as number) >= least && (value as number) <= mostTimes
 }
 
+/** Returns at most ten names, and shortens long names. Otherwise, the answer could be larger than the order. */
+function unknownNames(given: object, known: string[]): string[] {
+  const unknown = Object.keys(given).filter(name => !known.includes(name))
+  return unknown.slice(0, mostUnknown).map(name => name.slice(0, longestShownName))
+}
+
 /**
  * Returns the options that the name of the fault sets, the options in the order, and the defaults of all other options.
  */
@@ -172,7 +178,7 @@ function readOptions({ options, fixed }: Fault, given: unknown, problems: FieldM
     return {}
   }
   const names = Object.keys(options)
-  for (const name of Object.keys(given).filter(name => !Object.hasOwn(options, name)))
+  for (const name of unknownNames(given, names))
     problems[`options.${name}`] = [
       `There is no such option. ${names.length > 0 ? `The options of this fault are ${names.join(', ')}.` : 'This fault has no options.'}`,
     ]

@@ -1,6 +1,6 @@
 // Faults in the redirect that sends the browser back to the client.
 import { randomBytes } from 'node:crypto'
-import { type Answer, type Kind, type Kinds, type Options, oneOf, type Preset, textUpTo } from './kind.ts'
+import { type Answer, hyphens, type Kind, type Kinds, type Options, oneOf, type Preset, textUpTo } from './kind.ts'
 
 type Change = (query: URLSearchParams, options: Record<string, unknown>) => void
 
@@ -26,22 +26,25 @@ const replaceable = parameters.filter(name => name !== 'redirect_uri')
 export const redirectKinds: Kinds = {
   'parameter-missing': {
     ...change('A parameter is missing.', (query, { name }) => query.delete(String(name))),
-    ...about(parameters, 'missing', name => `${name} is missing.`),
+    options: nameOf(parameters),
+    presets: presetsFor(parameters, 'missing', name => `${name} is missing.`),
   },
   'parameter-other': {
     ...change('A parameter has a wrong value.', (query, { name }) =>
       query.set(`${name}`, name === 'iss' ? 'https://portal.example' : random()),
     ),
-    ...about(replaceable, 'other', name => `${name} has a wrong value.`),
+    options: nameOf(replaceable),
+    presets: presetsFor(replaceable, 'other', name => `${name} has a wrong value.`),
   },
   'parameter-twice': {
     ...change('A parameter appears twice, with two values.', (query, { name }) => query.append(`${name}`, random())),
-    ...about(['code', 'state'], 'twice', name => `${name} appears twice, with two values.`),
+    options: nameOf(['code', 'state']),
+    presets: presetsFor(['code', 'state'], 'twice', name => `${name} appears twice, with two values.`),
   },
   'parameter-empty': {
     ...change('A parameter is empty.', (query, { name }) => query.set(`${name}`, '')),
-    ...about(['code'], 'empty', name => `${name} is empty.`),
     options: nameOf(parameters),
+    presets: presetsFor(['code'], 'empty', name => `${name} is empty.`),
   },
   error: {
     ...change('The redirect contains an error instead of the code.', (query, { error, description }) => {
@@ -71,21 +74,14 @@ export const redirectKinds: Kinds = {
   },
 }
 
-/** Returns the option `name`, which selects one of the parameters, and a preset for each parameter. */
-function about(names: string[], ending: string, does: (name: string) => string) {
-  const presets: [string, Preset][] = names.map(name => [
-    `${hyphens(name)}-${ending}`,
-    { does: does(name), fixed: { name } },
-  ])
-  return { options: nameOf(names), presets: Object.fromEntries(presets) }
+/** Returns a preset for each of these parameters. */
+function presetsFor(names: string[], ending: string, does: (name: string) => string): Record<string, Preset> {
+  return Object.fromEntries(names.map(name => [`${hyphens(name)}-${ending}`, { does: does(name), fixed: { name } }]))
 }
 
+/** Returns the option `name`, which selects one of the parameters. */
 function nameOf(names: string[]): Options {
   return { name: oneOf(names, { about: 'The parameter.' }) }
-}
-
-function hyphens(name: string): string {
-  return name.replaceAll('_', '-')
 }
 
 /**

@@ -1,6 +1,6 @@
 // Faults in a token response: a missing member, or a member with a wrong value.
 import { randomBytes } from 'node:crypto'
-import { anyJson, type Kind, type Kinds, oneOf, opaqueForms, type Preset, wholeNumberFrom } from './kind.ts'
+import { anyJson, hyphens, type Kind, type Kinds, oneOf, opaqueForms, type Preset, wholeNumberFrom } from './kind.ts'
 
 type Tokens = Record<string, unknown>
 
@@ -44,7 +44,7 @@ export const tokenKinds: Kinds = {
       [`${member}`]: value,
     })),
     options: { member, value: anyJson('The value.') },
-    presets: Object.fromEntries(members.flatMap(presetsOf)),
+    presets: Object.fromEntries(members.flatMap(presetsForMember)),
   },
   'member-missing': {
     ...change('One JSON member is missing.', (tokens, { member }) => {
@@ -124,7 +124,7 @@ export const tokenKinds: Kinds = {
   },
 }
 
-function presetsOf(member: string): [string, Preset][] {
+function presetsForMember(member: string): [string, Preset][] {
   const name = hyphens(member)
   return [
     [name, { does: `${member} has the value that you give.`, fixed: { member } }],
@@ -133,10 +133,6 @@ function presetsOf(member: string): [string, Preset][] {
       { does: `${member} is ${JSON.stringify(value)}.`, fixed: { member, value } },
     ]),
   ]
-}
-
-function hyphens(name: string): string {
-  return name.replaceAll('_', '-')
 }
 
 function change(does: string, to: (tokens: Tokens, options: Record<string, unknown>) => Tokens): Kind {

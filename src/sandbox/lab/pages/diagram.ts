@@ -74,20 +74,20 @@ function requestOf(step: RecordedStep): Message {
   return { from: senderOf(step), to: listener, words: kind === 'api' ? `${request.method} ${route}` : kindWords[kind] }
 }
 
-function answerOf(step: RecordedStep): Message & { mark: string; status: string; afterMs: number } {
+function answerOf(step: RecordedStep): Message & { symbol: string; status: string; afterMs: number } {
   const { status } = step.response
   return {
     from: step.listener,
     to: senderOf(step),
-    mark: markOf(step),
+    symbol: symbolOf(step),
     status: status === 0 ? 'no answer' : String(status),
     words: answerWords(step),
     afterMs: step.durationMs,
   }
 }
 
-/** Returns the mark of an answer. A refused request gets the mark ✗, whether or not a fault affected it. */
-function markOf({ reason, fault, response }: RecordedStep): string {
+/** Returns the symbol of an answer. A refused request gets the symbol ✗, whether or not a fault affected it. */
+function symbolOf({ reason, fault, response }: RecordedStep): string {
   if (reason) return '✗'
   if (fault) return '⚡'
   return response.status === 0 ? '✗' : '✓'

@@ -9,10 +9,10 @@ import { type FieldMessages, LabError } from '../lab-error.ts'
 import type { Logins } from '../record/logins.ts'
 import { labPageHeaders } from '../security-headers.ts'
 import { fieldsOf, readForm, type Sent } from './fault-fields.ts'
+import { offeredClients } from './offered-clients.ts'
 
-/** How many faults a search lists, and how many clients the page offers. */
+/** How many faults a search lists. */
 const mostFound = 100
-const mostClients = 100
 const longestSearch = 200
 
 interface Sources {
@@ -107,11 +107,7 @@ export function faultPage({ logins, orderedFaults, namesOf }: Sources) {
     const all = [...catalogue.values()]
     const found = words === '' ? all.filter(fault => fault.place === place) : search(all, words)
     const ordered = orderedFaults.list().filter(shownTo(view))
-    const known = [...logins.list({}), ...orderedFaults.list()].flatMap(({ clientId }) => clientId ?? [])
-    const clientIds = [...new Set([...known.slice(0, 1000), ...(view.clientId ? [view.clientId] : [])])].slice(
-      0,
-      mostClients,
-    )
+    const clientIds = offeredClients(view.clientId, [...logins.list({}), ...orderedFaults.list()])
     const names = await namesOf(clientIds)
     const shown = words === '' ? found : found.slice(0, mostFound)
     return reply
@@ -130,6 +126,7 @@ export function faultPage({ logins, orderedFaults, namesOf }: Sources) {
           href: `${addressOf({ ...view, place: name, words: '' })}`,
         })),
         found: found.length,
+        mostFound,
         isCut: shown.length < found.length,
         groups: placeNames
           .map(name => ({

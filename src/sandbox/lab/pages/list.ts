@@ -17,14 +17,13 @@ import type { Hide } from '../record/hide.ts'
 import type { RecordedLogin } from '../record/recorded.ts'
 import { labPageHeaders } from '../security-headers.ts'
 import { formatAge } from './age.ts'
-import { textOf } from './live-stream.ts'
+import { cursorText } from './live-stream.ts'
 import { markOf } from './mark.ts'
+import { offeredClients } from './offered-clients.ts'
 import { createSearches } from './searches.ts'
 
 /** The maximum number of logins on a page. The same limit applies to the requests without a client. */
 const mostListed = 50
-/** How many clients the filter offers. */
-const mostClients = 100
 const longestSearch = 8192
 
 interface ListSources extends LoginReader {
@@ -42,7 +41,7 @@ export function listRoutes({ hide, namesOf, ...reader }: ListSources) {
       const query = readLoginQuery(given)
       const search = given.search === undefined ? undefined : { id: given.search, found: searches.find(given.search) }
       const now = clock()
-      const live = { after: textOf(logins.cursor()) }
+      const live = { after: cursorText(logins.cursor()) }
       const all = logins.list({})
       const found = all.filter(
         login => (!search || search.found?.has(login.id) === true) && isFoundBy(query, login, now),
@@ -52,8 +51,8 @@ export function listRoutes({ hide, namesOf, ...reader }: ListSources) {
       const pages = Math.max(1, Math.ceil(ofClients.length / mostListed))
       const page = Math.min(readPage(given.page), pages)
       const shown = ofClients.slice((page - 1) * mostListed, page * mostListed).map(notice)
-      const clientIds = [...new Set(all.flatMap(login => login.clientId ?? []))].slice(0, mostClients)
-      const names = await namesOf([...clientIds, ...(query.clientId === undefined ? [] : [query.clientId])])
+      const clientIds = offeredClients(query.clientId, all)
+      const names = await namesOf(clientIds)
       const addressOf = (changes: Record<string, string | undefined>) =>
         addressFor({ ...query, search: given.search }, changes)
       // `clientId` does not count as a filter, because developers open the page of their client before its first login.

@@ -28,7 +28,7 @@ export function liveStream(logins: Logins) {
     if (!events.writable || events.writableNeedDrain) return
     const changes = logins.changesSince(cursor)
     streams.open.set(events, changes.cursor)
-    events.write(`event: changes\ndata: ${JSON.stringify({ ...changes, cursor: textOf(changes.cursor) })}\n\n`)
+    events.write(`event: changes\ndata: ${JSON.stringify({ ...changes, cursor: cursorText(changes.cursor) })}\n\n`)
   }
 
   return {
@@ -50,7 +50,7 @@ export function liveStream(logins: Logins) {
 }
 
 /** Turns a cursor into the text that a page stores. */
-export function textOf({ steps, logins }: Cursor): string {
+export function cursorText({ steps, logins }: Cursor): string {
   return `${steps}.${logins}`
 }
 

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { answer, listOf, object, type Schema, text } from '../../http/describe.ts'
 import type { Mail, Mailbox } from '../../people/mail.ts'
-import { queryOf, refuse } from '../call-schemas.ts'
+import { queryOf, refusalAnswers } from '../call-schemas.ts'
 import { labPageHeaders } from '../security-headers.ts'
 
 interface DeliveredMail extends Mail {
@@ -66,7 +66,7 @@ export function mailboxRoutes(mailbox: KeptMail) {
         operationId: 'listMail',
         summary: 'List the newest thousand messages that the portal would have sent',
         querystring: queryOf({ to: { type: 'string', description: 'Returns only messages to this e-mail address.' } }),
-        response: { 200: answer('The newest message comes first.', 'MailList'), ...refuse() },
+        response: { 200: answer('The newest message comes first.', 'MailList'), ...refusalAnswers() },
       },
       async handler(request: FastifyRequest) {
         const { to } = request.query as { to?: string }

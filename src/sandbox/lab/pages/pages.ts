@@ -5,7 +5,7 @@ import type { NamesOf } from '../explain/find-logins.ts'
 import { countNotices } from '../explain/notices/group.ts'
 import { labPageHeaders } from '../security-headers.ts'
 import { diagramOf } from './diagram.ts'
-import { textOf } from './live-stream.ts'
+import { cursorText } from './live-stream.ts'
 import { markOf } from './mark.ts'
 import { markDifference, nearestOf } from './marked-value.ts'
 
@@ -37,7 +37,7 @@ export function pageRoutes({ namesOf, ...reader }: PageSources) {
       const noticed = describeNotices(login, logins)
       const name = clientId && (await namesOf([clientId])).get(clientId)
       return reply.viewAsync('lab/login', {
-        live: { after: textOf(logins.cursor()), loginId: login.id },
+        live: { after: cursorText(logins.cursor()), loginId: login.id },
         title: clientId ? `Login of ${name ?? clientId}` : 'A request without a client ID',
         name,
         markDifference,

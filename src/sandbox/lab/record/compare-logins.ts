@@ -64,7 +64,7 @@ interface SignIn {
 
 export function createLoginComparison() {
   /** The compared values of each login, such as its state. `counts` says how many logins have each value. */
-  const marksOfLogin = new Map<string, Set<string>>()
+  const keysOfLogin = new Map<string, Set<string>>()
   const counts = new Map<string, number>()
   /**
    * All sign-ins. The key names the client and the user. `newest` contains the two newest sign-ins. If `newest` is
@@ -86,12 +86,12 @@ export function createLoginComparison() {
     ofSession?.byLogin.delete(id)
     if (ofSession?.byLogin.size === 0) completed.delete(session)
     else if (ofSession) ofSession.inTime = undefined
-    for (const mark of marksOfLogin.get(id) ?? []) {
-      const count = (counts.get(mark) ?? 0) - 1
-      if (count > 0) counts.set(mark, count)
-      else counts.delete(mark)
+    for (const key of keysOfLogin.get(id) ?? []) {
+      const count = (counts.get(key) ?? 0) - 1
+      if (count > 0) counts.set(key, count)
+      else counts.delete(key)
     }
-    marksOfLogin.delete(id)
+    keysOfLogin.delete(id)
     const user = userOfLogin.get(id)
     if (user === undefined) return
     userOfLogin.delete(id)
@@ -112,7 +112,7 @@ export function createLoginComparison() {
     const session = portalSessionOf(login)
     const exchange = stepsOf(login, 'exchange').find(gaveTokens)
     if (session === undefined || exchange === undefined) return
-    const key = markOf(login, 'session', session)
+    const key = keyOf(login, 'session', session)
     sessionOfLogin.set(login.id, key)
     const ofSession = completed.get(key) ?? { byLogin: new Map<string, Completed>() }
     ofSession.byLogin.set(login.id, { login, at: exchange.at.getTime() })
@@ -155,9 +155,9 @@ export function createLoginComparison() {
     update(login: Login): void {
       forget(login)
       if (login.clientId === undefined) return
-      const marks = marksOf(login)
-      marksOfLogin.set(login.id, marks)
-      for (const mark of marks) counts.set(mark, (counts.get(mark) ?? 0) + 1)
+      const keys = keysOf(login)
+      keysOfLogin.set(login.id, keys)
+      for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1)
       addToSession(login)
       const signIn = firstSignIn(login)
       const user = userIn(login, signIn?.about.userId)
@@ -170,10 +170,9 @@ export function createLoginComparison() {
     },
 
     othersOf(login: Login): OtherLogins {
-      const own = marksOfLogin.get(login.id)
-      const count = (kind: string, value: string) => counts.get(markOf(login, kind, value)) ?? 0
-      const others = (kind: string, value: string) =>
-        count(kind, value) - (own?.has(markOf(login, kind, value)) ? 1 : 0)
+      const own = keysOfLogin.get(login.id)
+      const count = (kind: string, value: string) => counts.get(keyOf(login, kind, value)) ?? 0
+      const others = (kind: string, value: string) => count(kind, value) - (own?.has(keyOf(login, kind, value)) ? 1 : 0)
       const isExchanged = stepsOf(login, 'exchange').length > 0
       /** Counts the other logins that may have the value only because the browser sent a request again. */
       const sentAgain = (kind: string, value: string) => {
@@ -207,23 +206,23 @@ function isUsed({ steps, leftOut }: Login): boolean {
   return leftOut > 0 || steps.some(({ kind, fault }) => fault !== undefined || uses.includes(kind))
 }
 
-function marksOf(login: Login): Set<string> {
-  const marks = new Set<string>()
+function keysOf(login: Login): Set<string> {
+  const keys = new Set<string>()
   const session = portalSessionOf(login)
   const isExchanged = stepsOf(login, 'exchange').length > 0
   const add = (kind: string, value: string) => {
-    marks.add(markOf(login, kind, value))
+    keys.add(keyOf(login, kind, value))
     if (session === undefined) return
-    marks.add(markOf(login, `${kind} in`, `${value} ${session}`))
-    if (isExchanged) marks.add(markOf(login, `exchanged ${kind} in`, `${value} ${session}`))
+    keys.add(keyOf(login, `${kind} in`, `${value} ${session}`))
+    if (isExchanged) keys.add(keyOf(login, `exchanged ${kind} in`, `${value} ${session}`))
   }
   for (const step of stepsOf(login, 'authorize')) {
     const [state, challenge] = [stateOf(step), challengeOf(step)]
     if (state) add('state', state.hash)
-    if (state?.beginning) marks.add(markOf(login, 'beginning', state.beginning))
+    if (state?.beginning) keys.add(keyOf(login, 'beginning', state.beginning))
     if (challenge !== undefined) add('challenge', challenge)
   }
-  return marks
+  return keys
 }
 
 function portalSessionOf({ steps }: Login): string | undefined {
@@ -233,9 +232,9 @@ function portalSessionOf({ steps }: Login): string | undefined {
 /** Returns the key of this user in this portal session. Undefined if the user or the session is unknown. */
 function userIn(login: Login, userId: string | undefined): string | undefined {
   const session = portalSessionOf(login)
-  return userId === undefined || session === undefined ? undefined : markOf(login, 'user', `${userId} ${session}`)
+  return userId === undefined || session === undefined ? undefined : keyOf(login, 'user', `${userId} ${session}`)
 }
 
-function markOf({ clientId }: Login, kind: string, value: string): string {
+function keyOf({ clientId }: Login, kind: string, value: string): string {
   return `${kind} ${clientId} ${value}`
 }

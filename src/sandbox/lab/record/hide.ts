@@ -10,27 +10,20 @@ import type { Hidden, HiddenState, Value, Values } from './recorded.ts'
  * misspell the name of a secret.
  */
 const readableNames = new Set(
-  [
-    ...['grant_type', 'response_type', 'client_id', 'redirect_uri', 'cancel_url', 'scope', 'code_challenge_method'],
-    ...['token_type', 'token_type_hint', 'expires_in', 'error', 'error_description', 'error_uri', 'iss', 'subject'],
-    ...['issuer', 'status', 'message', 'decision', 'type', '@type', 'context', '@context', '@id', 'groupId', 'name'],
-    ...['description', 'webPageUrl', 'iconUrl', 'privacyPolicyUrl', 'redirectUris', 'defaultRedirectUri', 'scopes'],
-    ...['defaultScopes', 'clientId', 'userId', 'page'],
-    ...['accept', 'accept-encoding', 'accept-language', 'allow', 'cache-control', 'connection', 'content-length'],
-    ...[
-      'content-type',
-      'content-encoding',
-      'etag',
-      'host',
-      'if-match',
-      'origin',
-      'referer',
-      'retry-after',
-      'sec-fetch-dest',
-      'sec-fetch-mode',
-    ],
-    ...['sec-fetch-site', 'user-agent', 'www-authenticate', 'x-request-id', 'date'],
-  ].map(name => name.toLowerCase()),
+  `
+    grant_type response_type client_id redirect_uri cancel_url scope code_challenge_method
+    token_type token_type_hint expires_in
+    error error_description error_uri iss subject issuer status message
+    decision page clientId userId groupId
+    type @type context @context @id
+    name description webPageUrl iconUrl privacyPolicyUrl redirectUris defaultRedirectUri scopes defaultScopes
+    accept accept-encoding accept-language allow cache-control connection
+    content-length content-type content-encoding date etag host if-match origin referer retry-after
+    sec-fetch-dest sec-fetch-mode sec-fetch-site user-agent www-authenticate x-request-id
+  `
+    .trim()
+    .toLowerCase()
+    .split(/\s+/),
 )
 
 /**

@@ -119,6 +119,11 @@ export function identityOf(value: Value | undefined): string | undefined {
   return typeof value === 'object' ? value.hash : value
 }
 
+/** Returns the time at which the sandbox had answered the request, in milliseconds. */
+export function endOf({ at, durationMs }: RecordedStep): number {
+  return at.getTime() + durationMs
+}
+
 /** Returns the login's steps of these kinds. */
 export function stepsOf({ steps }: Pick<RecordedLogin, 'steps'>, ...kinds: RecordedStep['kind'][]): RecordedStep[] {
   return steps.filter(({ kind }) => kinds.includes(kind))

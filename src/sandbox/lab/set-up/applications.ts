@@ -10,7 +10,7 @@ import { clientSettings } from '../../seed/client-settings.ts'
 import { type MadePerson, markAsMade } from '../../store/for-lab/marks.ts'
 import type { Db } from '../../store/schema.ts'
 import { findOwnGroup } from '../../store/seeds.ts'
-import { refuse, storableText } from '../call-schemas.ts'
+import { refusalAnswers, storableText } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
 import { findPerson, personProperties } from './find-person.ts'
 import { lifetimesBody } from './lifetimes.ts'
@@ -79,7 +79,7 @@ export function applicationCall(services: ApplicationServices) {
       summary: 'Make an application with its client',
       description: 'If the call does not name a user, it also makes a user, who then owns the application.',
       body: applicationBody,
-      response: { 201: answer('Everything that the client needs.', 'NewClient'), ...refuse(404, 413, 415) },
+      response: { 201: answer('Everything that the client needs.', 'NewClient'), ...refusalAnswers(404, 413, 415) },
     },
     async handler(request: FastifyRequest<{ Body: ApplicationBody }>, reply: FastifyReply) {
       const { body } = request
@@ -115,7 +115,7 @@ export function applicationCall(services: ApplicationServices) {
   }
 }
 
-/** Throws LabError 422 or ApiError 422 if a field is wrong. */
+/** Throws LabError or InvalidFields if a field is wrong. */
 function readFields({ redirectUri, redirectUris = [], name = 'Test client' }: ApplicationBody) {
   const uris = redirectUri === undefined ? redirectUris : [redirectUri, ...redirectUris]
   if (uris.length === 0) throw new LabError(422, { redirectUri: ['Name at least one redirect URI.'] })

@@ -13,7 +13,7 @@ import {
 } from '../../store/for-lab/expire.ts'
 import { generationOf, grantIdOf, readAccessToken } from '../../tokens/access-token.ts'
 import { hashToken } from '../../tokens/opaque-token.ts'
-import { refuse, storableText } from '../call-schemas.ts'
+import { refusalAnswers, storableText } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
 import { findPerson, personProperties } from './find-person.ts'
 import { type SetUpServices, setUpCall } from './set-up.ts'
@@ -60,7 +60,7 @@ export function expireCall(services: ExpireServices) {
       body: expireBody,
       response: {
         200: answer('How many tokens, codes or sessions have expired.', 'Expired'),
-        ...refuse(404, 413, 415),
+        ...refusalAnswers(404, 413, 415),
       },
     },
     async handler({ body }: FastifyRequest<{ Body: ExpireBody }>) {

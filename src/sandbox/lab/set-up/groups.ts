@@ -8,7 +8,7 @@ import { markAsMade } from '../../store/for-lab/marks.ts'
 import { createGroup } from '../../store/groups.ts'
 import { addMember } from '../../store/memberships.ts'
 import { lockUser } from '../../store/users.ts'
-import { refuse, storableText } from '../call-schemas.ts'
+import { refusalAnswers, storableText } from '../call-schemas.ts'
 import { findPerson } from './find-person.ts'
 import { inLabWords, type SetUpServices, setUpCall, suiteProperty } from './set-up.ts'
 
@@ -39,7 +39,7 @@ export function groupCall({ store, clock }: Pick<SetUpServices, 'store' | 'clock
       operationId: 'makeGroup',
       summary: 'Make a group with its members',
       body: groupBody,
-      response: { 201: answer('The group.', 'Group'), ...refuse(404, 413, 415) },
+      response: { 201: answer('The group.', 'Group'), ...refusalAnswers(404, 413, 415) },
     },
     async handler(request: FastifyRequest<{ Body: FromSchema<typeof groupBody> }>, reply: FastifyReply) {
       const { body } = request

@@ -1,11 +1,11 @@
 // PUT /lab/v1/applications/{id}/lifetimes: sets how long new codes and tokens of one client are valid.
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
-import { answer, object } from '../../http/describe.ts'
+import { answer, count, object } from '../../http/describe.ts'
 import { isMadeApplication } from '../../store/for-lab/marks.ts'
 import { familyLifetimeMs, longestTokenSeconds } from '../../store/grants.ts'
 import { isId } from '../../values/is-id.ts'
-import { idInPath, refuse } from '../call-schemas.ts'
+import { idInPath, refusalAnswers } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
 import { type SetUpServices, setUpCall } from './set-up.ts'
 
@@ -30,8 +30,6 @@ export const lifetimesBody = {
   },
 } as const satisfies JSONSchema
 
-const count = { type: 'integer', minimum: 0 }
-
 /** The schema of the answer, under its name in the OpenAPI document. */
 export const lifetimesSchemas = {
   Lifetimes: object({ accessTokenSeconds: count, refreshTokenSeconds: count, codeSeconds: count }),
@@ -49,7 +47,7 @@ export function lifetimesCall({ store, lifetimes }: Pick<SetUpServices, 'store' 
         'The lifetimes apply to codes and tokens that the client gets after this call, until the sandbox stops.',
       params: idInPath,
       body: lifetimesBody,
-      response: { 200: answer('The lifetimes that apply now.', 'Lifetimes'), ...refuse(404, 413, 415) },
+      response: { 200: answer('The lifetimes that apply now.', 'Lifetimes'), ...refusalAnswers(404, 413, 415) },
     },
     async handler(request: LifetimesRequest) {
       const { id } = request.params

@@ -8,7 +8,7 @@ import { findPersonProblems } from '../../people/rules.ts'
 import { forgetFailures } from '../../store/failures.ts'
 import { markAsMade } from '../../store/for-lab/marks.ts'
 import { createUser, normaliseEmail } from '../../store/users.ts'
-import { refuse, storableText } from '../call-schemas.ts'
+import { refusalAnswers, storableText } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
 import { type SetUpServices, setUpCall, suiteProperty } from './set-up.ts'
 
@@ -59,7 +59,7 @@ export function personCall(services: PersonServices) {
       summary: 'Make a user who can sign in',
       description: 'The laboratory makes up values for fields that are left out.',
       body: personBody,
-      response: { 201: answer('The user, with the password.', 'Person'), ...refuse(413, 415) },
+      response: { 201: answer('The user, with the password.', 'Person'), ...refusalAnswers(413, 415) },
     },
     handler: async (request: FastifyRequest<{ Body: PersonBody }>, reply: FastifyReply) =>
       reply.status(201).send(await makePerson(services, request.body)),

@@ -2,11 +2,11 @@
 // the seeds. Other records stay.
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
-import { answer, object } from '../../http/describe.ts'
+import { answer, count, object } from '../../http/describe.ts'
 import { forgetAllFailures } from '../../store/failures.ts'
 import { removeMade } from '../../store/for-lab/remove-made.ts'
 import { resetSeeded } from '../../store/for-lab/reset-seeded.ts'
-import { refuse } from '../call-schemas.ts'
+import { refusalAnswers } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
 import { type SetUpServices, setUpCall, suiteProperty } from './set-up.ts'
 
@@ -32,8 +32,6 @@ const resetBody = {
   },
 } as const satisfies JSONSchema
 
-const count = { type: 'integer', minimum: 0 }
-
 /** The schema of the answer, under its name in the OpenAPI document. */
 export const resetSchemas = {
   Reset: object({ removed: object({ people: count, groups: count, applications: count }) }),
@@ -58,7 +56,7 @@ export function resetCall(
         'Removes the users, groups and applications of the suite, with all tokens and consents of these users. Also removes all groups and applications that these users made. ' +
         'Records of other suites stay. If somebody outside the suite made an application in one of these groups, the application and the group stay, and another member becomes the creator of the group.',
       body: resetBody,
-      response: { 200: answer('How many records were removed.', 'Reset'), ...refuse(413, 415) },
+      response: { 200: answer('How many records were removed.', 'Reset'), ...refusalAnswers(413, 415) },
     },
     async handler(request: FastifyRequest<{ Body: FromSchema<typeof resetBody> }>) {
       const { suite, seeds = false, all = false } = request.body

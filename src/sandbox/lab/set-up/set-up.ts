@@ -27,6 +27,7 @@ export const suiteProperty = {
   type: 'string',
   maxLength: 64,
   pattern: '^[A-Za-z0-9._-]{0,64}$',
+  title: 'a string of 0 to 64 letters, digits, dots, hyphens or underscores, such as my-tests-1',
   examples: ['my-tests-1'],
   description:
     'The name of the test suite. If you send this name to /lab/v1/reset, the call removes only the records that were made for this suite.',

@@ -3,8 +3,9 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
+import { isLoginRequest } from '../../grants/login-request.ts'
 import { issueTokens } from '../../grants/tokens.ts'
-import { answer, object, text } from '../../http/describe.ts'
+import { answer, count, object, text } from '../../http/describe.ts'
 import { sessionCookieName } from '../../portal/session.ts'
 import { type Application, findApplication } from '../../store/applications.ts'
 import { rememberConsent } from '../../store/consents.ts'
@@ -13,7 +14,7 @@ import { createPortalSession, deletePortalSession } from '../../store/portal-ses
 import { signUserToken, userTokenLifetime } from '../../tokens/access-token.ts'
 import { hashToken, makeAlphanumericToken, makeSecret } from '../../tokens/opaque-token.ts'
 import { isId } from '../../values/is-id.ts'
-import { refuse, storableText } from '../call-schemas.ts'
+import { refusalAnswers, storableText } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
 import { findPerson, personProperties } from './find-person.ts'
 import { type SetUpServices, setUpCall } from './set-up.ts'
@@ -33,8 +34,6 @@ const signInBody = {
     }),
   },
 } as const satisfies JSONSchema
-
-const count = { type: 'integer', minimum: 0 }
 
 /** The schema of the answer, under its name in the OpenAPI document. */
 export const signedInSchemas = {
@@ -60,7 +59,7 @@ export function signInCall(services: SignInServices, explain: (requestId: string
       body: signInBody,
       response: {
         200: answer('Tokens, or the address that the portal redirects to.', 'SignedIn'),
-        ...refuse(404, 413, 415),
+        ...refusalAnswers(404, 413, 415),
       },
     },
     async handler(request: FastifyRequest<{ Body: FromSchema<typeof signInBody> }>) {
@@ -80,7 +79,11 @@ export function signInCall(services: SignInServices, explain: (requestId: string
 /** Returns the path and the query of the address. Throws LabError 422 if the address does not begin a login. */
 function readStart({ addresses }: SignInServices, url: string): string {
   const start = URL.canParse(url) ? new URL(url) : undefined
-  if (start?.origin !== addresses.portalUrl || start.pathname !== '/')
+  const isLogin =
+    start?.origin === addresses.portalUrl &&
+    start.pathname === '/' &&
+    isLoginRequest(Object.fromEntries(start.searchParams))
+  if (!isLogin)
     throw new LabError(422, { url: [`This must be an address that begins a login: ${addresses.portalUrl}/?…`] })
   return `/${start.search}`
 }

@@ -45,7 +45,7 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
     const { id, fields } = readAccountForm(services, request, 'make token')
     const { id: userId, proof } = visitorOf(request)
     const name = (fields.name ?? '').trim()
-    const nameProblem = findNameProblem(name)
+    const nameProblem = findTokenNameProblem(name)
     if (nameProblem !== undefined) return showList(reply.status(422), { name, nameProblem })
     const groups = await listGroupsOf(store.read, userId)
     const { accessToken, expiresAt } = await makePortalToken(services, { id, userId, proof, tokenName: name })
@@ -118,7 +118,7 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
   return { show, make, askToRevokeOne, askToRevokeAll, revoke }
 }
 
-function findNameProblem(name: string): string | undefined {
+function findTokenNameProblem(name: string): string | undefined {
   if (isLonger(name, longestName)) return `Use ${longestName} characters or fewer.`
   return /\p{Cc}/u.test(name) || !isStorableText(name) ? 'Use only letters, numbers and symbols.' : undefined
 }

@@ -98,7 +98,7 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'addresses' |
     // to this address without the ids.
     if (!made) return reply.redirect(madePath, 303)
     return showAccountPage(reply, 'account/remove-made', {
-      title: made.what === 'application' ? `Remove ${made.applicationName}?` : 'Revoke these secrets?',
+      title: made.what === 'application' ? `Remove ${made.applicationName}?` : 'Revoke this secret?',
       width: 'narrow',
       made,
       formToken: makeAccountForm(services, request, 'remove'),

@@ -76,7 +76,8 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
     const { id, fields } = readAccountForm(services, request, 'create group')
     const userId = visitorOf(request).id
     const name = (fields.name ?? '').trim()
-    const nameProblem = findNameProblem(name) ?? (await findProblem(() => makeGroup(services, { name, userId, id })))
+    const nameProblem =
+      findGroupNameProblem(name) ?? (await findProblem(() => makeGroup(services, { name, userId, id })))
     if (nameProblem !== undefined) return showList(reply.status(422), { name, nameProblem })
     return redirectWithNotice(services, reply, { path: listPath, userId, notice: { about: 'joined', groupId: id } })
   }
@@ -85,6 +86,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
     const { fields } = readAccountForm(services, request, 'answer invitation')
     const userId = visitorOf(request).id
     const { groupId = '', answer } = fields
+    if (answer !== 'accept' && answer !== 'decline') throw new Refusal('field-missing', { field: 'answer' })
     const isAccepted = answer === 'accept'
     const received = await listInvitationsOf(store.read, userId, invitationsOnPage)
     const groupName = received.find(invitation => invitation.groupId === groupId)?.groupName
@@ -165,7 +167,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
       }
       case 'rename': {
         const name = (fields.name ?? '').trim()
-        const nameProblem = findNameProblem(name)
+        const nameProblem = findGroupNameProblem(name)
         if (nameProblem !== undefined) return showGroup(reply.status(422), groupId, { name, nameProblem })
         await renameGroup(services, { groupId, name, callerId })
         log('renamed')
@@ -281,7 +283,7 @@ async function findProblem(work: () => Promise<unknown>, isDone: Reason[] = []):
   }
 }
 
-function findNameProblem(name: string): string | undefined {
+function findGroupNameProblem(name: string): string | undefined {
   if (name === '') return 'Enter a name for the group.'
   if ([...name].length > longestName) return `Use ${longestName} characters or fewer.`
   return /\p{Cc}/u.test(name) ? 'Use only letters, numbers and symbols.' : undefined

@@ -12,7 +12,7 @@ import { signedOutPath } from '../sign-in.ts'
 import { askFirst, makeAccountForm, readAccountForm, showAccountPage, visitorOf } from './account.ts'
 
 const path = '/account'
-/** How many entries each list on this page shows. The other account pages show all entries. */
+/** How many entries each list on this page shows. */
 const mostShown = 5
 
 export function profileRoutes(services: Pick<Services, 'store' | 'keyRing' | 'clock'>) {

@@ -38,14 +38,14 @@ export async function isMadeApplication(db: Db, id: string): Promise<boolean> {
   const row = await selectApplications(db)
     .select('id')
     .where('id', '=', id)
-    .where(isMadeOrSeeded('applications'))
+    .where(
+      sql<boolean>`(
+        applications.suite is not null or
+        exists (select 1 from seeded_clients where seeded_clients.id = applications.id)
+      )`,
+    )
     .executeTakeFirst()
   return row !== undefined
-}
-
-function isMadeOrSeeded(table: 'applications'): RawBuilder<boolean> {
-  const [suite, id] = [sql.ref(`${table}.suite`), sql.ref(`${table}.id`)]
-  return sql`(${suite} is not null or exists (select 1 from seeded_clients where seeded_clients.id = ${id}))`
 }
 
 /**

@@ -1,6 +1,14 @@
 // Notices about what a client does with its tokens, and about the calls that a client makes with its tokens.
 
-import { firstOf, firstSignIn, gaveTokens, identityOf, type RecordedStep, stepsOf } from '../../record/recorded.ts'
+import {
+  endOf,
+  firstOf,
+  firstSignIn,
+  gaveTokens,
+  identityOf,
+  type RecordedStep,
+  stepsOf,
+} from '../../record/recorded.ts'
 import { guidanceOf } from '../guidance.ts'
 import { asFor, isServerCall, type Notice, refusedFor } from './notice.ts'
 
@@ -147,10 +155,6 @@ function isTogether(first: RecordedStep, second: RecordedStep): boolean {
 /** True if the client has probably received no answer with tokens. */
 function isAnswerLost({ response: { status }, fault }: RecordedStep): boolean {
   return status !== 200 || fault !== undefined
-}
-
-function endOf({ at, durationMs }: RecordedStep): number {
-  return at.getTime() + durationMs
 }
 
 function hasBrowserHeaders({ request: { headers } }: RecordedStep): boolean {
