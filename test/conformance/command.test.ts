@@ -194,8 +194,16 @@ t.test('with --list, the command prints all checks and runs none', async t => {
   t.ok(Number(/^(\d+) checks/m.exec(output)?.[1]) >= 120)
 })
 
+const list = `"${process.execPath}" src/conformance/main.ts --list`
+
+t.test('if the output goes to a pipe, the command writes all its output before it ends', async t => {
+  const child = spawn('sh', ['-c', `${list} | cat`], { env: environment })
+  const output = await text(child.stdout)
+  t.equal(output, readFileSync('docs/conformance-checks.md', 'utf8'))
+  t.ok(output.length > 65_536, 'a pipe accepts only a part of the output at once')
+})
+
 t.test('if the reader of the output ends early, the command prints no error', async t => {
-  const list = `"${process.execPath}" src/conformance/main.ts --list`
   const child = spawn('sh', ['-c', `${list} | head -n 1`], { env: environment })
   const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)])
   t.equal(output, '# What the conformance suite checks\n')
