@@ -150,8 +150,8 @@ function nameMixedVisitors(results: Result[]): Result[] {
 }
 
 /**
- * Chooses between the first and the second result of a check. Only a pass replaces a failure. A crash never replaces
- * another result.
+ * Chooses between the first and the second result of a check. Only a pass replaces a failure, and only a failure
+ * replaces a crash.
  */
 function choose(first: Result, second: Result): Result {
   if (isBlamed(second)) return second

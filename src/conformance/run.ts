@@ -108,7 +108,11 @@ export async function run(
     } else {
       onWaiting?.()
       if (!(await waitForClient(() => true)))
-        throw new CannotRun(whySilent() || `No client answered at ${loginUrl} in ${settings.waitMs / 1000} seconds.`)
+        throw new CannotRun(
+          stop?.aborted
+            ? 'The run was stopped.'
+            : whySilent() || `No client answered at ${loginUrl} in ${settings.waitMs / 1000} seconds.`,
+        )
     }
     const parts = { settings, platform, chromium, clientProcess, isAnswering, isAlive, ...(onResult && { onResult }) }
     const runRound = (round: Check[]) => {
