@@ -70,7 +70,7 @@ export async function run(
   // The suite restarts the client about thirty times. With this cache, a client in Node starts in half the time. Other
   // clients ignore the variable.
   const compiled = mkdtempSync(join(tmpdir(), 'conformance-'))
-  const forward = settings.clientAt === undefined ? undefined : await forwardTo(settings.client, settings.clientAt)
+  let forward: Awaited<ReturnType<typeof forwardTo>> | undefined
   let clientProcess: ClientProcess | undefined
   const stopped = new Promise<never>((_, reject) =>
     stop?.addEventListener('abort', () => reject(new CannotRun('The run was stopped.'))),
@@ -78,6 +78,10 @@ export async function run(
   // Prevents an unhandled rejection while no code waits for this promise.
   stopped.catch(() => undefined)
   try {
+    if (settings.clientAt !== undefined)
+      forward = await forwardTo(settings.client, settings.clientAt).catch((error: Error) => {
+        throw new CannotRun(`With --client-at, the suite must listen at ${settings.client}: ${error.message}`)
+      })
     const values = clientSettings(settings, platform)
     onSettings?.(values)
     const loginUrl = settings.client + settings.login

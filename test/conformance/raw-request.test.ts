@@ -34,3 +34,15 @@ t.test('a server that waits for a long body receives the whole body', async t =>
   })
   t.match((await sendRaw(url, { method: 'POST', body })).response, { status: 200, body: 'ok' })
 })
+
+t.test('if a server sends an answer without an end, the suite stops reading it', async t => {
+  const part = Buffer.alloc(1_000_000, 'x')
+  const url = await listen(t, socket => {
+    socket.on('drain', () => socket.write(part))
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n')
+      socket.write(part)
+    })
+  })
+  t.match((await sendRaw(url, { timeoutMs: 5000 })).response, { error: /larger than/, isLost: false })
+})
