@@ -87,10 +87,8 @@ export async function run(
     const loginUrl = settings.client + settings.login
     const { isAnswering, isAlive, whySilent } = askLoginPath(loginUrl)
     const waitForClient = async (isRunning: () => boolean) => {
-      for (
-        const end = performance.now() + settings.waitMs;
-        performance.now() < end && isRunning() && !stop?.aborted;
-      ) {
+      const end = performance.now() + settings.waitMs
+      while (performance.now() < end && isRunning() && !stop?.aborted) {
         if (await isAnswering()) return true
         await wait(25)
       }
@@ -148,17 +146,26 @@ function startChromium(wanted: string, path = '') {
   })
 }
 
+/** The time limit for one answer from the client, in milliseconds. Visitors do not wait longer. */
+const longestAnswerMs = 5000
+
 /**
  * Returns functions that ask the login path of the client for an answer. These functions throw CannotRun if further
  * attempts cannot succeed.
  */
 function askLoginPath(url: string) {
   let isSlow = false
+  /** Returns 502 if there is no answer, as a proxy in front of the client does. */
   const status = async () => {
-    const answered = await statusAt(url, () => {
-      isSlow = true
+    const { response, durationMs } = await sendRaw(url, {
+      timeoutMs: longestAnswerMs,
+      headers: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
     })
-    return answered ?? 502
+    if ('status' in response) return response.status
+    const why = whyNoTls(url, response.error)
+    if (why !== undefined) throw new CannotRun(why)
+    if (durationMs >= longestAnswerMs) isSlow = true
+    return 502
   }
   return {
     /** A status of 502 or more means that the client is not ready yet. */
@@ -174,25 +181,6 @@ function askLoginPath(url: string) {
         ? `The client is too slow: it did not answer ${url} within ${longestAnswerMs / 1000} seconds. Find out what the client waits for, for example a DNS answer or a connection to another server.`
         : '',
   }
-}
-
-/** The time limit for one answer from the client, in milliseconds. Visitors do not wait longer. */
-const longestAnswerMs = 5000
-
-/**
- * Returns the status of the answer, or undefined if there is no answer. Throws CannotRun if further attempts cannot
- * succeed.
- */
-async function statusAt(url: string, onSlow: () => void): Promise<number | undefined> {
-  const { response, durationMs } = await sendRaw(url, {
-    timeoutMs: longestAnswerMs,
-    headers: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
-  })
-  if ('status' in response) return response.status
-  const why = whyNoTls(url, response.error)
-  if (why !== undefined) throw new CannotRun(why)
-  if (durationMs >= longestAnswerMs) onSlow()
-  return undefined
 }
 
 /**
