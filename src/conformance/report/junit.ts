@@ -5,7 +5,7 @@
 import { groups } from '../checks.ts'
 import type { Result } from '../result.ts'
 import { describeRule } from '../rules/rules.ts'
-import { printable } from './printable.ts'
+import { escapeMarkup } from './printable.ts'
 import { type Report, reasonOf, type Standing, standingOf } from './report.ts'
 
 type Kind = 'passed' | 'failure' | 'error' | 'skipped'
@@ -108,10 +108,5 @@ const seconds = (milliseconds: number) => (milliseconds / 1000).toFixed(3)
  * to a terminal.
  */
 function escapeXml(text: string): string {
-  return printable(text)
-    .replace(/[\ufffe\uffff]/g, '\ufffd')
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
+  return escapeMarkup(text).replace(/[\ufffe\uffff]/g, '\ufffd')
 }
