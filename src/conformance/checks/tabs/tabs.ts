@@ -17,7 +17,7 @@ import {
   expiredSession,
   renewalIn,
   requireFaultyExchange,
-  shortLifeValue,
+  shortLifeOrder,
   visitPage,
 } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
@@ -351,7 +351,7 @@ export const tabs: CheckDefinition[] = [
     needs: ['page'],
     async run(context) {
       const { browser, person, other, callback } = await beginSecondLogin(context)
-      await context.order('exchange-expires-in', shortLifeValue)
+      await context.order('exchange-expires-in', shortLifeOrder)
       const { steps: first } = await context.during(() => followCallback(context, browser, callback))
       const isOther = first.some(step => isCall(step) && step.about.userId === other.id)
       await endToken(context, other)
@@ -374,7 +374,7 @@ export const tabs: CheckDefinition[] = [
     needs: ['page'],
     async run(context) {
       const { browser, person, other, callback } = await beginSecondLogin(context)
-      await context.order('exchange-expires-in', shortLifeValue)
+      await context.order('exchange-expires-in', shortLifeOrder)
       // The tab closes before the callback page leads to the next page.
       await followCallback(context, browser, callback, noRedirects)
       await requireFaultyExchange(context)
@@ -818,7 +818,7 @@ export const tabs: CheckDefinition[] = [
       const { browser, person } = await expiredSession(context)
       const second = browser.copy()
       const { page: path, replica } = context.settings
-      await context.order('refresh-expires-in', shortLifeValue)
+      await context.order('refresh-expires-in', shortLifeOrder)
       const renewal = grantedIn(renewalIn(context, await visitPage(context, browser)))
       await context.order('refresh-401', { options: { error: 'invalid_grant' } })
       const { result: late, steps } = await context.during(() =>
