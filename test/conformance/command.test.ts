@@ -242,7 +242,7 @@ t.test(
 
 t.test(
   'if the command gets SIGTERM while it waits for the client, it exits, and the message says that it was stopped',
-  async () => {
+  async t => {
     const client = `http://localhost:${await findFreePort()}`
     const child = spawn(process.execPath, ['src/conformance/main.ts', '--client', client], { env: environment })
     const errors = text(child.stderr)
