@@ -19,9 +19,10 @@ const say = (text: string) => void process.stdout.write(text)
 const isTerminal = Boolean(process.stdout.isTTY)
 // A program that reads the output may end early, for example `head`. The run continues, and its exit code is still
 // correct.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
-})
+for (const stream of [process.stdout, process.stderr])
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+  })
 
 try {
   const settings = readSettings(process.argv.slice(2), process.env)

@@ -210,6 +210,14 @@ t.test('if the reader of the output ends early, the command prints no error', as
   t.equal(errors, '')
 })
 
+t.test('if nobody reads the error output, the exit code is still correct', async t => {
+  const child = spawn(process.execPath, ['src/conformance/main.ts', '--list'], { env: environment })
+  child.stdout.resume()
+  child.stderr.destroy()
+  const [code] = await once(child, 'exit')
+  t.equal(code, 0)
+})
+
 t.test(
   "with --client-at, the suite connects to the given address, for example of a container, instead of the client's public address",
   async t => {
