@@ -64,19 +64,20 @@ export async function attempt(
   const started = performance.now()
   const outcome = await findOutcome(check, context)
   const durationMs = Math.round(performance.now() - started)
-  // If the process has ended, `goneWhy` is the better reason, because it explains why a connection broke.
-  const goneWhy = await watching.end()
-  const unanswered = context.lost()
-  const lost = goneWhy ?? (unanswered && describeLost(unanswered))
+  // `whyGone`: the process has ended or stopped answering. `unanswered`: one request of this check got no answer. If
+  // both are set, `whyGone` is the better reason, because it explains why a connection broke.
+  const whyGone = await watching.end()
+  const unanswered = context.firstUnanswered()
+  const lost = whyGone ?? (unanswered && describeLost(unanswered))
   // If several checks were running, the suite does not know which of them made the client end.
-  const isCause = goneWhy === undefined || isAlone
+  const isCause = whyGone === undefined || isAlone
   const found =
     lost === undefined ? resultOfOutcome(check, outcome, context) : resultOfLoss(check, outcome, context, lost, isCause)
   const printed = isBlamed(found) ? describePrinted(options, context, lost !== undefined) : []
   const evidence = [...found.evidence, ...printed]
   const result = { ...found, reason: hide(found.reason), evidence: evidence.map(hide), durationMs }
-  const isProvenLost = goneWhy !== undefined || (unanswered !== undefined && !standstills.hasStoodStillSince(started))
-  return { result, isProvenLost, ...(goneWhy !== undefined && { gone: 'during' as const }), beside: watching.beside }
+  const isProvenLost = whyGone !== undefined || (unanswered !== undefined && !standstills.hasStoodStillSince(started))
+  return { result, isProvenLost, ...(whyGone !== undefined && { gone: 'during' as const }), beside: watching.beside }
 }
 
 /** The result of a check after which the client still answers. */

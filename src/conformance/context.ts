@@ -429,7 +429,7 @@ export function createContext({
     },
 
     /** Returns the first request of this check that the client or its second instance did not answer. */
-    lost(): HttpExchange | undefined {
+    firstUnanswered(): HttpExchange | undefined {
       return httpExchanges.find(
         exchange => 'error' in exchange.response && exchange.response.isLost && isOfClient(exchange),
       )

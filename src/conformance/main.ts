@@ -19,9 +19,10 @@ const say = (text: string) => void process.stdout.write(text)
 const isTerminal = Boolean(process.stdout.isTTY)
 // A program that reads the output may end early, for example `head`. The run continues, and its exit code is still
 // correct.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
-})
+for (const stream of [process.stdout, process.stderr])
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+  })
 
 try {
   const settings = readSettings(process.argv.slice(2), process.env)
@@ -38,8 +39,11 @@ try {
   process.stderr.write(`The suite could not run:\n${printable(text)}\n`)
   process.exitCode = 2
 }
-// End the process here. Otherwise a connection that a client keeps open would keep this process running.
-if (!process.argv.some(argument => ['--list', '--help', '-h'].includes(argument))) process.exit()
+// End the process here. Otherwise a connection that a client keeps open would keep this process running. Before that,
+// wait until both streams are written, because process.exit() drops the text that a pipe has not accepted yet.
+for (const stream of [process.stdout, process.stderr])
+  await new Promise<void>(resolve => stream.write('', () => resolve()))
+process.exit()
 
 /** Returns the exit code. */
 async function runAndReport(settings: Settings, picked: Check[]): Promise<number> {
@@ -109,7 +113,7 @@ async function runAndReport(settings: Settings, picked: Check[]): Promise<number
 
 /**
  * Resolves when one of three things has happened: the client has restarted, somebody has pressed Enter, or the command
- * must end. Calls `onWatching` as soon as it notices a restart.
+ * must end. Calls `onWatching` when it has begun to watch the client, because it does not notice an earlier restart.
  */
 async function untilNextRound(client: RunningClient, stop: AbortSignal, onWatching: () => void): Promise<void> {
   const done = new AbortController()

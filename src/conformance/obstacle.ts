@@ -42,11 +42,11 @@ export async function findObstacle(parts: ChecksOptions): Promise<Obstacle | und
   const { clientProcess } = parts
   // The client has answered, but may have ended since then.
   const hadEnded = clientProcess?.isRunning() === false
-  const secrets: string[] = []
-  const obstacle = await tryLogin(parts, secrets)
+  const context = createContext({ ...parts, isAlone: true })
+  const obstacle = await tryLogin(context)
   if (clientProcess && !(await parts.isAnswering()) && (await endsSoon(clientProcess))) {
     const when = hadEnded ? 'Soon after its start' : 'During a plain login'
-    const printed = describeOutput(clientProcess.output(), () => secrets)
+    const printed = describeOutput(clientProcess.output(), context.secrets)
     return {
       stage: 'login',
       causes: causes.login,
@@ -60,7 +60,8 @@ export async function findObstacle(parts: ChecksOptions): Promise<Obstacle | und
   }
   // A second login would not show again that visitors share an answer, because the client may still keep this answer.
   if (obstacle?.isProven) return obstacle
-  return obstacle && (await tryLogin({ ...parts, settings: shortenWaits(parts.settings, obstacle) }))
+  const settings = shortenWaits(parts.settings, obstacle)
+  return obstacle && (await tryLogin(createContext({ ...parts, settings, isAlone: true })))
 }
 
 /** How long a process may take to end after its connections have closed. A crash can write a long report. */
@@ -71,16 +72,18 @@ const endingMs = 2000
  * close before the suite sees that the process has ended.
  */
 async function endsSoon(clientProcess: ClientProcess): Promise<boolean> {
-  for (const end = performance.now() + endingMs; clientProcess.isRunning(); await wait(50))
+  const end = performance.now() + endingMs
+  while (clientProcess.isRunning()) {
     if (performance.now() > end) return false
+    await wait(50)
+  }
   // The last output may arrive a moment after the end of the process.
   await wait(100)
   return clientProcess.unexpectedEnds().length > 0
 }
 
-/** `secrets`: receives the secret values of this login. */
-async function tryLogin(parts: ChecksOptions, secrets: string[] = []): Promise<Obstacle | undefined> {
-  const context = createContext({ ...parts, isAlone: true })
+async function tryLogin(context: CheckContext): Promise<Obstacle | undefined> {
+  const { settings } = context
   let stage: Obstacle['stage'] = 'start'
   let shared: Failed | undefined
   try {
@@ -89,21 +92,21 @@ async function tryLogin(parts: ChecksOptions, secrets: string[] = []): Promise<O
     stage = 'portal'
     await context.authorize(start)
     stage = 'login'
-    if (!parts.settings.page) return undefined
+    if (!settings.page) return undefined
     await makeApplication(context, await context.person(), { name: nameOfFirst })
     const visitor = context.browser()
     const page = await context.signIn(visitor)
     if (await context.isSignedIn(visitor)) return undefined
     shared = await findSharedAnswer(context, visitor)
     if (shared) throw shared
-    const behind = await visitor.visit(context.url(parts.settings.page))
-    for (const one of [page, behind]) endIfScripted(one, parts.settings)
+    const behind = await visitor.visit(context.url(settings.page))
+    for (const one of [page, behind]) endIfScripted(one, settings)
     throw new Failed(`Nobody is signed in after a plain login, which ended with ${describePage(page)}.`)
   } catch (error) {
     const isCauseUnclear = error instanceof Undecided
     if (!isCauseUnclear && !(error instanceof Failed)) return undefined
     const evidence = isCauseUnclear || error.evidence.length === 0 ? context.evidence() : error.evidence
-    const isUnanswered = context.lost() !== undefined
+    const isUnanswered = context.firstUnanswered() !== undefined
     return {
       stage,
       causes: isCauseUnclear ? [] : causes[stage],
@@ -115,7 +118,6 @@ async function tryLogin(parts: ChecksOptions, secrets: string[] = []): Promise<O
       isProven: error === shared,
     }
   } finally {
-    secrets.push(...context.secrets())
     await context.end()
   }
 }

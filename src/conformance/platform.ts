@@ -99,9 +99,9 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     clients: [settings.client, ...(settings.replica ? [settings.replica] : [])],
     portalUrl,
     apiUrl,
-    loginPaths: [settings.login.split('?')[0]!, settings.callback],
-    page: settings.page,
-    privatePaths: [settings.login.split('?')[0]!, settings.callback, settings.page, settings.create],
+    loginPaths: [settings.login, settings.callback].map(pathOf),
+    page: pathOf(settings.page),
+    privatePaths: [settings.login, settings.callback, settings.page, settings.create].map(pathOf),
     groupIds,
     otherHosts: (['cross-site', 'same-site'] as const).map(site => new URL(otherSite.url('/', site)).host),
   })
@@ -126,11 +126,11 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
      * check has seen, the check is undecided.
      */
     shown: new Set<string>(),
-    /** The states of all logins that the client has begun during the run, in order. */
+    /** The states of all logins that the client has begun during the current round, in order. */
     begunStates: [] as string[],
-    /** The codes of all logins of the run. */
+    /** The codes of all logins of the current round. */
     codes: [] as string[],
-    /** The values of all HttpOnly cookies that the client has set during the run. */
+    /** The values of all HttpOnly cookies that the client has set during the current round. */
     cookieValues: new Set<string>(),
     /** The client's answers that contained a token or the client secret. Each `reason` is one sentence. */
     leaks: [] as { reason: string; evidence: string }[],
@@ -149,7 +149,12 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
      * another version of the client.
      */
     beginRound(outputEnd: number): void {
-      if (rounds++ > 0) this.round = { step: steps.length, output: outputEnd }
+      if (rounds++ > 0) {
+        this.round = { step: steps.length, output: outputEnd }
+        this.begunStates.length = 0
+        this.codes.length = 0
+        this.cookieValues.clear()
+      }
       this.leaks.length = 0
       this.failedOften = { isDone: false, isPrinted: false }
       answers.clear()
@@ -271,6 +276,11 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
       await sandbox.close()
     },
   }
+}
+
+/** Returns the address without its query. */
+function pathOf(address: string): string {
+  return address.split('?')[0]!
 }
 
 /** Returns the port if it is free. Otherwise returns 0, so that the system chooses a free port. */

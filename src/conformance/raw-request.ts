@@ -3,7 +3,7 @@ import { request as overHttp } from 'node:http'
 import { request as overHttps } from 'node:https'
 import type { HttpExchange } from './browser/browser.ts'
 import { findHost } from './browser/find-host.ts'
-import { isConnectionLost } from './browser/send.ts'
+import { isConnectionLost, largestBody } from './browser/send.ts'
 import { addressOf } from './http-address.ts'
 
 /** A server may refuse a body of this length, in characters, before it has read the body. */
@@ -62,7 +62,12 @@ export async function sendRaw(
     sent.on('response', answer => {
       clearTimeout(timer)
       const chunks: Buffer[] = []
-      answer.on('data', chunk => chunks.push(chunk))
+      let size = 0
+      answer.on('data', (chunk: Buffer) => {
+        size += chunk.length
+        if (size > largestBody) fail(new Error(`the answer is larger than ${largestBody} bytes`))
+        else chunks.push(chunk)
+      })
       answer.on('error', fail)
       answer.on('end', () => {
         // The server has answered before it got the body.

@@ -87,13 +87,16 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
     return suspects
   }
 
-  /** Repeats in parallel the checks that mostly wait for the client, and repeats every other check alone. */
+  /**
+   * Repeats in parallel the checks that mostly wait for the client, and repeats every other check alone. If a check is
+   * undecided after the parallel repetition, other checks may be the reason, so it also runs alone.
+   */
   async function repeatSuspects(suspects: Suspect[]): Promise<void> {
     const repeated = new Map<Check, Attempt>()
     const isSlow = ({ first }: Suspect) => first.result.durationMs > slowMs && !first.gone
     const repeatSlow = async ({ check }: Suspect) => {
       const second = await tryBesideOthers(check)
-      if (!second.gone) repeated.set(check, second)
+      if (!second.gone && second.result.verdict !== 'undecided') repeated.set(check, second)
     }
     await Promise.all(suspects.filter(isSlow).map(repeatSlow))
 
@@ -150,8 +153,8 @@ function nameMixedVisitors(results: Result[]): Result[] {
 }
 
 /**
- * Chooses between the first and the second result of a check. Only a pass replaces a failure. A crash never replaces
- * another result.
+ * Chooses between the first and the second result of a check. Only a pass replaces a failure, and only a failure
+ * replaces a crash.
  */
 function choose(first: Result, second: Result): Result {
   if (isBlamed(second)) return second

@@ -70,7 +70,7 @@ export async function run(
   // The suite restarts the client about thirty times. With this cache, a client in Node starts in half the time. Other
   // clients ignore the variable.
   const compiled = mkdtempSync(join(tmpdir(), 'conformance-'))
-  const forward = settings.clientAt === undefined ? undefined : await forwardTo(settings.client, settings.clientAt)
+  let forward: Awaited<ReturnType<typeof forwardTo>> | undefined
   let clientProcess: ClientProcess | undefined
   const stopped = new Promise<never>((_, reject) =>
     stop?.addEventListener('abort', () => reject(new CannotRun('The run was stopped.'))),
@@ -78,15 +78,17 @@ export async function run(
   // Prevents an unhandled rejection while no code waits for this promise.
   stopped.catch(() => undefined)
   try {
+    if (settings.clientAt !== undefined)
+      forward = await forwardTo(settings.client, settings.clientAt).catch((error: Error) => {
+        throw new CannotRun(`With --client-at, the suite must listen at ${settings.client}: ${error.message}`)
+      })
     const values = clientSettings(settings, platform)
     onSettings?.(values)
     const loginUrl = settings.client + settings.login
     const { isAnswering, isAlive, whySilent } = askLoginPath(loginUrl)
     const waitForClient = async (isRunning: () => boolean) => {
-      for (
-        const end = performance.now() + settings.waitMs;
-        performance.now() < end && isRunning() && !stop?.aborted;
-      ) {
+      const end = performance.now() + settings.waitMs
+      while (performance.now() < end && isRunning() && !stop?.aborted) {
         if (await isAnswering()) return true
         await wait(25)
       }
@@ -108,7 +110,11 @@ export async function run(
     } else {
       onWaiting?.()
       if (!(await waitForClient(() => true)))
-        throw new CannotRun(whySilent() || `No client answered at ${loginUrl} in ${settings.waitMs / 1000} seconds.`)
+        throw new CannotRun(
+          stop?.aborted
+            ? 'The run was stopped.'
+            : whySilent() || `No client answered at ${loginUrl} in ${settings.waitMs / 1000} seconds.`,
+        )
     }
     const parts = { settings, platform, chromium, clientProcess, isAnswering, isAlive, ...(onResult && { onResult }) }
     const runRound = (round: Check[]) => {
@@ -140,17 +146,26 @@ function startChromium(wanted: string, path = '') {
   })
 }
 
+/** The time limit for one answer from the client, in milliseconds. Visitors do not wait longer. */
+const longestAnswerMs = 5000
+
 /**
  * Returns functions that ask the login path of the client for an answer. These functions throw CannotRun if further
  * attempts cannot succeed.
  */
 function askLoginPath(url: string) {
   let isSlow = false
+  /** Returns 502 if there is no answer, as a proxy in front of the client does. */
   const status = async () => {
-    const answered = await statusAt(url, () => {
-      isSlow = true
+    const { response, durationMs } = await sendRaw(url, {
+      timeoutMs: longestAnswerMs,
+      headers: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
     })
-    return answered ?? 502
+    if ('status' in response) return response.status
+    const why = whyNoTls(url, response.error)
+    if (why !== undefined) throw new CannotRun(why)
+    if (durationMs >= longestAnswerMs) isSlow = true
+    return 502
   }
   return {
     /** A status of 502 or more means that the client is not ready yet. */
@@ -166,25 +181,6 @@ function askLoginPath(url: string) {
         ? `The client is too slow: it did not answer ${url} within ${longestAnswerMs / 1000} seconds. Find out what the client waits for, for example a DNS answer or a connection to another server.`
         : '',
   }
-}
-
-/** The time limit for one answer from the client, in milliseconds. Visitors do not wait longer. */
-const longestAnswerMs = 5000
-
-/**
- * Returns the status of the answer, or undefined if there is no answer. Throws CannotRun if further attempts cannot
- * succeed.
- */
-async function statusAt(url: string, onSlow: () => void): Promise<number | undefined> {
-  const { response, durationMs } = await sendRaw(url, {
-    timeoutMs: longestAnswerMs,
-    headers: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
-  })
-  if ('status' in response) return response.status
-  const why = whyNoTls(url, response.error)
-  if (why !== undefined) throw new CannotRun(why)
-  if (durationMs >= longestAnswerMs) onSlow()
-  return undefined
 }
 
 /**

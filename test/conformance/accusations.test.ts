@@ -692,6 +692,26 @@ t.test('a client that keeps the last valid metadata across restarts fails no che
 })
 
 t.test(
+  'if a client keeps the metadata across restarts and never asks again, the check `metadata-no-sign-out-link` does not apply',
+  async t => {
+    let kept: unknown
+    const keepsForever: Partial<Behaviour> = {
+      ...metadataReader,
+      async aroundRequest(visit, next) {
+        const { memory } = visit
+        if (kept !== undefined) memory.set('metadata', kept).set('isRead', true)
+        const answer = await metadataReader.aroundRequest!(visit, next)
+        if (memory.has('isRead')) kept = memory.get('metadata')
+        return answer
+      },
+      signedOut: visit => page(visit, 200, 'Signed out', `<a href="${visit.settings.loginUrl}/sign-out">Portal</a>`),
+    }
+    const { 'metadata-no-sign-out-link': result } = await judge(keepsForever, 'metadata-no-sign-out-link')
+    t.match(result, { verdict: 'not applicable', reason: 'kept the document from an earlier start' })
+  },
+)
+
+t.test(
   'if a client refuses a request for the login path because the query contains parameters of the portal, no check fails',
   async t => {
     const found = await judge(

@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -20,13 +20,13 @@ const environment = {
 
 type Run = { code: number | null; output: string; errors: string; lastLine: string | undefined }
 
-/** Runs the conformance command with the arguments. */
-function conformance(args: string[]): Promise<Run> {
+/** Runs the conformance command with the arguments. `more`: further variables of its environment. */
+function conformance(args: string[], more: Record<string, string> = {}): Promise<Run> {
   return new Promise(resolve => {
     const child = execFile(
       process.execPath,
       ['src/conformance/main.ts', ...args],
-      { env: environment, maxBuffer: 1e8 },
+      { env: { ...environment, ...more }, maxBuffer: 1e8 },
       (_error, output, errors) =>
         resolve({ code: child.exitCode, output, errors, lastLine: output.trimEnd().split('\n').at(-1) }),
     )
@@ -194,12 +194,28 @@ t.test('with --list, the command prints all checks and runs none', async t => {
   t.ok(Number(/^(\d+) checks/m.exec(output)?.[1]) >= 120)
 })
 
+const list = `"${process.execPath}" src/conformance/main.ts --list`
+
+t.test('if the output goes to a pipe, the command writes all its output before it ends', async t => {
+  const child = spawn('sh', ['-c', `${list} | cat`], { env: environment })
+  const output = await text(child.stdout)
+  t.equal(output, readFileSync('docs/conformance-checks.md', 'utf8'))
+  t.ok(output.length > 65_536, 'a pipe accepts only a part of the output at once')
+})
+
 t.test('if the reader of the output ends early, the command prints no error', async t => {
-  const list = `"${process.execPath}" src/conformance/main.ts --list`
   const child = spawn('sh', ['-c', `${list} | head -n 1`], { env: environment })
   const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)])
   t.equal(output, '# What the conformance suite checks\n')
   t.equal(errors, '')
+})
+
+t.test('if nobody reads the error output, the exit code is still correct', async t => {
+  const child = spawn(process.execPath, ['src/conformance/main.ts', '--list'], { env: environment })
+  child.stdout.resume()
+  child.stderr.destroy()
+  const [code] = await once(child, 'exit')
+  t.equal(code, 0)
 })
 
 t.test(
@@ -217,6 +233,35 @@ t.test(
       'not-found-escapes',
     ])
     t.equal(run.lastLine, '1 passed, 0 failed, 0 warned, 0 not applicable, 0 undecided', run.errors)
+  },
+)
+
+t.test(
+  'if another program uses the address of the client, a run with --client-at does not begin, and the message says why',
+  async t => {
+    const client = await serve(t, (_request, response) => response.end('here'))
+    const folder = t.testdir()
+    const run = await conformance(['--client', client, '--client-at', '127.0.0.1:1'], { TMPDIR: folder })
+    t.match(run, { code: 2, errors: `With --client-at, the suite must listen at ${client}: listen EADDRINUSE` })
+    t.notMatch(run.errors, '    at ', 'the message has no stack trace')
+    t.same(readdirSync(folder), [], 'no temporary folder is left')
+  },
+)
+
+t.test(
+  'if the command gets SIGTERM while it waits for the client, it exits, and the message says that it was stopped',
+  async t => {
+    const client = `http://localhost:${await findFreePort()}`
+    const child = spawn(process.execPath, ['src/conformance/main.ts', '--client', client], { env: environment })
+    const errors = text(child.stderr)
+    let output = ''
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      output += chunk
+      if (output.includes('Waiting for the client')) child.kill('SIGTERM')
+    })
+    const [code] = await once(child, 'exit')
+    t.equal(code, 2)
+    t.equal(await errors, 'The suite could not run:\nThe run was stopped.\n')
   },
 )
 

@@ -339,6 +339,17 @@ for (const [what, first, second, expected] of pairs)
     },
   )
 
+t.test('if a slow check is undecided whenever other checks may run, the suite repeats it alone', async t => {
+  let tries = 0
+  const slow = check('slow', async context => {
+    // After two seconds, the suite treats the check as slow.
+    if (++tries === 1) await context.pause(2100)
+    if (tries < 3) throw new Undecided('Another check could be affected.')
+  })
+  t.match(await runAll([slow]), [{ verdict: 'passed' }])
+  t.equal(tries, 3)
+})
+
 const nothing = { failed: [], nowPassing: [], unknown: [] }
 const resultOf = (verdict: Result['verdict'], more: Partial<Result> = {}): Result => ({
   ...base,

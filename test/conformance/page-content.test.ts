@@ -1,7 +1,7 @@
 // Tests the functions with which checks search a page for scripts, addresses, resources from other sites and stack
 // traces. They must ignore text that only looks like markup.
 import t from 'tap'
-import type { HttpExchange } from '../../src/conformance/browser/browser.ts'
+import { createBrowser, type HttpExchange } from '../../src/conformance/browser/browser.ts'
 import {
   addressesIn,
   foreignLoads,
@@ -126,4 +126,15 @@ t.test('mayGoOnByScript finds scripts that could open another page, and ignores 
   t.ok(mayGoOnByScript(page('<script src="/app.js"></script>')))
   t.notOk(mayGoOnByScript(page('<script type="application/ld+json">{"location":"x"}</script>')))
   t.notOk(mayGoOnByScript(page('<script>document.title = "x"</script>')))
+})
+
+t.test('the suite reads a page with very many elements, next to each other or nested', async t => {
+  const count = 200_000
+  for (const [how, body] of [
+    ['next to each other', '<i>x</i>'.repeat(count)],
+    ['nested', `${'<b>'.repeat(count)}x`],
+  ] as const) {
+    const page = createBrowser().show('http://localhost/', `<p>${body}<form><button>Go</button></form>`)
+    t.equal(page.forms.length, 1, how)
+  }
 })

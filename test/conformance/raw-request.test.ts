@@ -34,3 +34,14 @@ t.test('a server that waits for a long body receives the whole body', async t =>
   })
   t.match((await sendRaw(url, { method: 'POST', body })).response, { status: 200, body: 'ok' })
 })
+
+t.test('if a server sends an answer without an end, the suite stops reading it', async t => {
+  const part = Buffer.alloc(1_000_000, 'x')
+  const url = await listen(t, socket => {
+    const sendPart = (error?: Error | null) => {
+      if (!error) socket.write(part, sendPart)
+    }
+    socket.once('data', () => socket.write('HTTP/1.1 200 OK\r\n\r\n', sendPart))
+  })
+  t.match((await sendRaw(url, { timeoutMs: 5000 })).response, { error: /larger than/, isLost: false })
+})

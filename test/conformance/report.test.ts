@@ -242,6 +242,8 @@ t.test(
     t.match(toHtml(stale), 'Remove it from the list')
     t.match(toHtml(stale), '<code>gone</code>')
     t.notMatch(toHtml(stale), 'Nothing to fix')
+    t.match(summarize(stale), 'These known failures now pass. Remove them from the list: a\n')
+    t.equal(describeFailures(stale), '', 'there is nothing to fix in the client')
     t.match(JSON.parse(toJson(stale)), {
       counts: { 'no longer fails': 1 },
       unknownExpectedFailures: ['gone'],
@@ -493,6 +495,24 @@ t.test('if a check of an advice rule is undecided, the exit code changes only wi
   const advice = [check('a', open, { rule: 'links-apart' })]
   t.equal(exitCodeOf(await runAll(advice), nothing, false), 0)
   t.equal(exitCodeOf(await runAll(advice, { settings: readSettings(['--strict']) }), nothing, false), 3)
+})
+
+t.test('if a check of an advice rule is undecided or was not run, the JUnit report skips it', async t => {
+  const open: Result = {
+    ...base,
+    level: 'advice',
+    id: 'a',
+    verdict: 'undecided',
+    reason: 'Unclear.',
+    isApart: true,
+    evidence: [],
+    durationMs: 0,
+  }
+  for (const verdict of ['undecided', 'not run'] as const) {
+    const own = [{ ...open, verdict }]
+    t.equal(exitCodeOf(own, nothing, false), 0)
+    t.match(toJunit({ ...report, results: own }), 'tests="1" failures="0" errors="0" skipped="1"', verdict)
+  }
 })
 
 t.test('for each failure, every report shows the id, the source and the sentence of the rule', async t => {

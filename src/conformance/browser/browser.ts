@@ -59,10 +59,10 @@ export interface Options {
   onHttpExchange?: (exchange: HttpExchange) => void
 }
 
-export type Going = Pick<Options, 'stopAt'>
+export type StopOptions = Pick<Options, 'stopAt'>
 
 /** With this option, the browser does not follow redirects. */
-export const noRedirects: Going = { stopAt: () => true }
+export const noRedirects: StopOptions = { stopAt: () => true }
 
 /** A request, with the data that the browser keeps when the request is redirected. */
 interface Navigation extends Omit<Cause, 'mode' | 'dest'> {
@@ -153,7 +153,7 @@ export function createBrowser(options: Options = {}) {
   /** Opens an address and follows redirects and refreshes. */
   async function navigate(
     first: Navigation,
-    { stopAt = options.stopAt }: Going,
+    { stopAt = options.stopAt }: StopOptions,
     replaces = false,
     before: HttpExchange[] = [],
   ) {
@@ -178,25 +178,25 @@ export function createBrowser(options: Options = {}) {
         const url = navigation.chain.at(-1)!
         history[at] = { ...navigation, chain: [url], form: undefined, isFresh: navigation.method === 'POST' }
       }
-      const going = next ?? (isPage ? refresh(page) : undefined)
-      if (!going) return page
+      const following = next ?? (isPage ? refresh(page) : undefined)
+      if (!following) return page
       if (trail.length >= mostRequests) return { ...page, error: `more than ${mostRequests - 1} redirects` }
-      if (stopAt?.(going.chain.at(-1)!)) {
-        page.stoppedAt = going.chain.at(-1)!.href
-        stopped.set(page, { next: going, trail })
+      if (stopAt?.(following.chain.at(-1)!)) {
+        page.stoppedAt = following.chain.at(-1)!.href
+        stopped.set(page, { next: following, trail })
         return page
       }
       if (!next) {
         replaces = true
         await new Promise(resolve => setTimeout(resolve, page.refresh!.delay * 1000))
       }
-      navigation = going
+      navigation = following
     }
   }
 
-  function visit(url: string | Link, { from = 'typed', ...going }: Going & { from?: 'typed' | Page } = {}) {
+  function visit(url: string | Link, { from = 'typed', ...stop }: StopOptions & { from?: 'typed' | Page } = {}) {
     const [address, policy] = typeof url === 'string' ? [url, undefined] : [url.url, url.policy]
-    return navigate(begin('GET', address, from === 'typed' ? undefined : from, policy), going)
+    return navigate(begin('GET', address, from === 'typed' ? undefined : from, policy), stop)
   }
 
   return {
@@ -214,49 +214,51 @@ export function createBrowser(options: Options = {}) {
       page: Page,
       form: Form,
       values: Values = {},
-      { button, ...going }: Going & { button?: string | Button | undefined } = {},
+      { button, ...stop }: StopOptions & { button?: string | Button | undefined } = {},
     ) {
       const pressed = typeof button === 'string' ? findButton(form, button) : (button ?? form.buttons[0])
       const { method, url, body, contentType } = encodeForm(form, values, pressed)
       const next = { ...begin(method, url, page), body, contentType, form: page.content }
-      return next.form.maySendForm(next.chain[0]!, false) ? navigate(next, going) : forbidden(page, url)
+      return next.form.maySendForm(next.chain[0]!, false) ? navigate(next, stop) : forbidden(page, url)
     },
 
     /** Sends the request of the open page again. */
-    reload(going: Going = {}) {
+    reload(stop: StopOptions = {}) {
       if (at < 0) throw new Error('No page is open yet.')
-      return navigate({ ...history[at]!, isByUser: true, isFresh: true }, going, true)
+      return navigate({ ...history[at]!, isByUser: true, isFresh: true }, stop, true)
     },
 
     /** Goes back to the previous page and requests it again, because this browser caches nothing. */
-    back(going: Going = {}) {
+    back(stop: StopOptions = {}) {
       if (at < 1) throw new Error('The history of this tab has no earlier page.')
       const before = history[--at]!
-      return navigate({ ...before, isByUser: before.initiator === undefined }, going, true)
+      return navigate({ ...before, isByUser: before.initiator === undefined }, stop, true)
     },
 
     /** Continues a navigation that `stopAt` stopped. `url` replaces the address at which the navigation stopped. */
-    goOn(page: Page, url?: string, going: Going = {}) {
+    goOn(page: Page, url?: string, stop: StopOptions = {}) {
       const rest = stopped.get(page)
       if (!rest) throw new Error('This navigation was not stopped.')
       const chain = url === undefined ? rest.next.chain : [...rest.next.chain.slice(0, -1), new URL(url)]
-      return navigate({ ...rest.next, chain }, going, false, rest.trail)
+      return navigate({ ...rest.next, chain }, stop, false, rest.trail)
     },
 
     /**
      * Sends a request that a page or its script makes, for example for an image. Returns this request
      * and its redirects, with their answers.
      */
-    async fetch(url: string, asked: Asked): Promise<HttpExchange[]> {
-      const { from, method = 'GET', mode = 'no-cors', dest = 'empty', body, contentType } = asked
+    async fetch(
+      url: string,
+      { from, method = 'GET', mode = 'no-cors', dest = 'empty', body, contentType }: FetchOptions,
+    ): Promise<HttpExchange[]> {
       let next: Navigation = { ...begin(method, url, from), body, contentType, isByUser: false }
       const trail: HttpExchange[] = []
       while (trail.length < mostRequests) {
         const done = await sendOnce({ ...next, mode, dest }, { accept: '*/*' })
         trail.push(done)
-        const going = redirect(next, done)
-        if (!going || typeof going === 'string') break
-        next = going
+        const following = redirect(next, done)
+        if (!following || typeof following === 'string') break
+        next = following
       }
       return trail
     },
@@ -276,7 +278,7 @@ export function createBrowser(options: Options = {}) {
   }
 }
 
-export interface Asked {
+export interface FetchOptions {
   from: Page
   method?: string
   mode?: Cause['mode']

@@ -26,15 +26,25 @@ export function parsePage(html: string): { root: Node; elements: Element[]; owne
   return { root: parser.document, elements: elementsOf(parser.document), owners }
 }
 
+/**
+ * Yields the node and every node below it, in the order of the page. Leaves out the nodes below an element for which
+ * `isLeftOut` is true.
+ */
+function* nodesFrom(node: Node, isLeftOut: (element: Element) => boolean = () => false): Generator<Node> {
+  // A page can have a hundred thousand nested elements, or as many children of one element. A recursive function would
+  // overflow the stack. So would a call of push with all children as arguments.
+  const rest: Node[] = [node]
+  for (let next = rest.pop(); next; next = rest.pop()) {
+    yield next
+    if ('childNodes' in next && !(isElement(next) && isLeftOut(next)))
+      for (const child of next.childNodes.toReversed()) rest.push(child)
+  }
+}
+
 /** Returns every element below the node, in the order of the page. */
 export function elementsOf(node: Node): Element[] {
   const found: Element[] = []
-  // A recursive function would overflow the stack on a page with a hundred thousand nested elements.
-  const rest: Node[] = [node]
-  for (let next = rest.pop(); next; next = rest.pop()) {
-    if (isElement(next) && next !== node) found.push(next)
-    if ('childNodes' in next) rest.push(...next.childNodes.toReversed())
-  }
+  for (const next of nodesFrom(node)) if (isElement(next) && next !== node) found.push(next)
   return found
 }
 
@@ -57,13 +67,7 @@ export function textOf(element: Element): string {
 }
 
 export function rawTextOf(element: Element): string {
-  let text = ''
-  const rest: Node[] = [element]
-  for (let next = rest.pop(); next; next = rest.pop()) {
-    if (next.nodeName === '#text') text += (next as DefaultTreeAdapterTypes.TextNode).value
-    if ('childNodes' in next) rest.push(...next.childNodes.toReversed())
-  }
-  return text
+  return textsIn(element, () => false).join('')
 }
 
 /**
@@ -72,12 +76,10 @@ export function rawTextOf(element: Element): string {
  */
 export function textsIn(node: Node, isLeftOut: (element: Element) => boolean, { withComments = false } = {}): string[] {
   const found: string[] = []
-  const rest: Node[] = [node]
-  for (let next = rest.pop(); next; next = rest.pop()) {
+  for (const next of nodesFrom(node, isLeftOut)) {
     if (next.nodeName === '#text') found.push((next as DefaultTreeAdapterTypes.TextNode).value)
     else if (withComments && next.nodeName === '#comment')
       found.push((next as DefaultTreeAdapterTypes.CommentNode).data)
-    if ('childNodes' in next && !(isElement(next) && isLeftOut(next))) rest.push(...next.childNodes.toReversed())
   }
   return found
 }

@@ -29,8 +29,8 @@ export type Send = (
   onHeaders: (headers: IncomingHeaders) => void,
 ) => Promise<Incoming>
 
-/** The browser treats a larger page as an error, because no page for people is so large. */
-const largestBody = 8 * 1024 * 1024
+/** In bytes. The suite treats a larger answer as an error, because no page for people is so large. */
+export const largestBody = 8 * 1024 * 1024
 
 // Opens a new connection for each request. The client could close an old connection just when the next request uses it.
 const agent = new Agent({ pipelining: 0, connect: { lookup: findHost } })

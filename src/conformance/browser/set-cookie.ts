@@ -76,7 +76,7 @@ export function whyDropped(line: string, from: URL): string | undefined {
     return `Browsers drop a cookie of more than ${longestPair} bytes: ${name}.`
   if (/^__(Host-Http|Host|Secure|Http)-/i.test(name))
     return `Browsers drop the cookie ${name}. A cookie whose name begins with __Host- must have Secure and Path=/, and must not have Domain. A cookie with another prefix, such as __Secure-, must have Secure.`
-  return `Browsers drop the cookie ${name} because of its attributes.`
+  return `Browsers drop the cookie ${name} because of its name, value or attributes.`
 }
 
 /**

@@ -6,7 +6,7 @@ import type { HttpExchange } from './browser.ts'
 export type Window = Awaited<ReturnType<typeof openWindow>>
 
 /** One request that the window made. */
-export interface Asked {
+export interface WindowRequest {
   url: string
   method: string
   /** True if the request loads a whole page. */
@@ -33,7 +33,7 @@ export async function openWindow(chromium: Playwright.Browser, { patienceMs, onH
   // variable. The suite's own requests check the certificate.
   const context = await chromium.newContext({ ignoreHTTPSErrors: true })
   context.setDefaultTimeout(patienceMs)
-  const asked: Asked[] = []
+  const asked: WindowRequest[] = []
   const errors: string[] = []
   const underWay = new Set<Playwright.Request>()
   let lastMove = performance.now()

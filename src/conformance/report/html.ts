@@ -3,7 +3,7 @@
 import { groups } from '../checks.ts'
 import type { Result } from '../result.ts'
 import { describeRule } from '../rules/rules.ts'
-import { printable } from './printable.ts'
+import { escapeMarkup } from './printable.ts'
 import { adviceLine, countLine, needsAttention, notRunLines, type Report, reasonOf, standingOf } from './report.ts'
 
 const style = `
@@ -31,22 +31,22 @@ export function toHtml(report: Report): string {
     return own.length === 0
       ? []
       : [
-          `<h2>${escapeHtml(title)}</h2>\n<p>${countLine(own, expected.keys(), true)}</p>\n<ul>\n${own.map(result => line(result, report)).join('\n')}\n</ul>`,
+          `<h2>${escapeMarkup(title)}</h2>\n<p>${countLine(own, expected.keys(), true)}</p>\n<ul>\n${own.map(result => line(result, report)).join('\n')}\n</ul>`,
         ]
   })
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Conformance of ${escapeHtml(client)}</title>
+<title>Conformance of ${escapeMarkup(client)}</title>
 <style>${style}
 </style>
-<h1>Conformance of ${escapeHtml(client)}</h1>
+<h1>Conformance of ${escapeMarkup(client)}</h1>
 <p><strong>${countLine(results, expected.keys())}</strong></p>
 ${adviceLine(results)
   .map(text => `<p>${text}</p>`)
   .join('')}
-<p>Suite ${escapeHtml(version)}, ${startedAt.toISOString().slice(0, 16).replace('T', ' ')} UTC, ${Math.round(durationMs / 1000)} seconds. Each check plays the
+<p>Suite ${escapeMarkup(version)}, ${startedAt.toISOString().slice(0, 16).replace('T', ' ')} UTC, ${Math.round(durationMs / 1000)} seconds. Each check plays the
 roles of the browser and the platform, and judges the requests and answers of the client. A client that breaks a MUST fails, and a
 client that breaks a SHOULD gets a warning; with --strict both fail. Advice is counted separately. Each finding says why it matters, and names
 its rule. This report shows a hash in place of each secret. Equal hashes mean equal values.</p>
@@ -63,19 +63,19 @@ function whatToFix(wrong: Result[], open: Result[], report: Report): string {
     wrong.length > 0 && `<h2>What to fix</h2>\n${wrong.map(result => article(result, report)).join('\n')}`,
     open.length > 0 &&
       `<h2>Undecided</h2>\n<p>These checks did not reach a result, so they neither passed nor failed.</p>\n<ul>\n${open.map(result => line(result, report)).join('\n')}\n</ul>`,
-    ...notRunLines(report.results).map(text => `<h2>Not run</h2>\n<p>${escapeHtml(text)}</p>`),
+    ...notRunLines(report.results).map(text => `<h2>Not run</h2>\n<p>${escapeMarkup(text)}</p>`),
     unknown.length > 0 &&
-      `<p>The list of known failures contains ids for which there is no check: <code>${escapeHtml(unknown.join(', '))}</code></p>`,
+      `<p>The list of known failures contains ids for which there is no check: <code>${escapeMarkup(unknown.join(', '))}</code></p>`,
   ].filter(part => part !== false)
   return parts.length > 0 ? parts.join('\n') : '<p>Nothing to fix.</p>'
 }
 
 function article(result: Result, report: Report): string {
   const { id, title, rule, level, verdict, why, fix, evidence } = result
-  const shown = evidence.map(text => `<pre>${escapeHtml(text)}</pre>`).join('\n')
-  return `<article class="${verdict.replace(' ', '-')}" id="${escapeHtml(id)}">
-<h3><b>${standingOf(result, report)}</b> ${escapeHtml(title)} <code>${escapeHtml(id)}, ${level}</code></h3>
-<dl><dt>Seen</dt><dd>${escapeHtml(reasonOf(result, report))}</dd><dt>Why</dt><dd>${escapeHtml(why)}</dd><dt>Rule</dt><dd>${escapeHtml(describeRule(rule))}</dd><dt>Fix</dt><dd>${escapeHtml(fix)}</dd><dt>Again</dt><dd><code>${escapeHtml(`${report.command} --only '^${id}$'`)}</code></dd></dl>
+  const shown = evidence.map(text => `<pre>${escapeMarkup(text)}</pre>`).join('\n')
+  return `<article class="${verdict.replace(' ', '-')}" id="${escapeMarkup(id)}">
+<h3><b>${standingOf(result, report)}</b> ${escapeMarkup(title)} <code>${escapeMarkup(id)}, ${level}</code></h3>
+<dl><dt>Seen</dt><dd>${escapeMarkup(reasonOf(result, report))}</dd><dt>Why</dt><dd>${escapeMarkup(why)}</dd><dt>Rule</dt><dd>${escapeMarkup(describeRule(rule))}</dd><dt>Fix</dt><dd>${escapeMarkup(fix)}</dd><dt>Again</dt><dd><code>${escapeMarkup(`${report.command} --only '^${id}$'`)}</code></dd></dl>
 ${shown && `<details open><summary>What happened</summary>\n${shown}\n</details>`}
 </article>`
 }
@@ -84,15 +84,7 @@ function line(result: Result, report: Report): string {
   const { id, title, level, verdict } = result
   const standing = standingOf(result, report)
   const isQuiet = standing === 'not applicable' || standing === 'undecided' || standing === 'known failure'
-  const because = result.notRunBecause ? ` because of ${escapeHtml(result.notRunBecause)}` : ''
-  const why = isQuiet ? `: ${escapeHtml(reasonOf(result, report))}` : because
-  return `<li class="${verdict.replace(' ', '-')}"><b>${standing}</b> ${escapeHtml(title)} <code>${escapeHtml(id)}, ${level}</code>${why}</li>`
-}
-
-function escapeHtml(text: string): string {
-  return printable(text)
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
+  const because = result.notRunBecause ? ` because of ${escapeMarkup(result.notRunBecause)}` : ''
+  const why = isQuiet ? `: ${escapeMarkup(reasonOf(result, report))}` : because
+  return `<li class="${verdict.replace(' ', '-')}"><b>${standing}</b> ${escapeMarkup(title)} <code>${escapeMarkup(id)}, ${level}</code>${why}</li>`
 }

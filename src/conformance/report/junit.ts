@@ -5,7 +5,7 @@
 import { groups } from '../checks.ts'
 import type { Result } from '../result.ts'
 import { describeRule } from '../rules/rules.ts'
-import { printable } from './printable.ts'
+import { escapeMarkup } from './printable.ts'
 import { type Report, reasonOf, type Standing, standingOf } from './report.ts'
 
 type Kind = 'passed' | 'failure' | 'error' | 'skipped'
@@ -47,7 +47,7 @@ function testCase(result: Result, report: Report): string {
   const text = escapeXml(tell(result, report))
   if (standing === 'warned' || standing === 'not followed')
     return `${head}><system-out>${text}</system-out></testcase>\n`
-  const kind = kindOf(standing, report)
+  const kind = kindOf(result, report)
   if (kind === 'passed') return `${head}/>\n`
   const named = standing === 'failed' || standing === 'not applicable' ? '' : `${standing}: `
   const message = escapeXml(named + reasonOf(result, report))
@@ -56,15 +56,17 @@ function testCase(result: Result, report: Report): string {
   return `${head}>${element}</testcase>\n`
 }
 
-function kindOf(standing: Standing, { allowUndecided, outcome }: Report): Kind {
+function kindOf(result: Result, report: Report): Kind {
+  const { allowUndecided, outcome } = report
   const kinds: Record<Standing, Kind> = {
     passed: 'passed',
     warned: 'passed',
     'not followed': 'passed',
     'undecided advice': 'skipped',
     // Another check reports why this check was not run. If the other check has failed, the run fails anyway, so this
-    // check counts as skipped. If the other check is a known failure, this check is an error.
-    'not run': allowUndecided || outcome.failed.length > 0 ? 'skipped' : 'error',
+    // check counts as skipped. If the other check is a known failure, this check is an error. A check of advice never
+    // changes the exit code.
+    'not run': allowUndecided || result.isApart || outcome.failed.length > 0 ? 'skipped' : 'error',
     failed: 'failure',
     'no longer fails': 'failure',
     crashed: 'error',
@@ -72,7 +74,7 @@ function kindOf(standing: Standing, { allowUndecided, outcome }: Report): Kind {
     'known failure': 'skipped',
     'not applicable': 'skipped',
   }
-  return kinds[standing]
+  return kinds[standingOf(result, report)]
 }
 
 function tell(result: Result, report: Report): string {
@@ -88,7 +90,7 @@ function tell(result: Result, report: Report): string {
 }
 
 function countKinds(results: Result[], report: Report) {
-  const kinds = results.map(result => kindOf(standingOf(result, report), report))
+  const kinds = results.map(result => kindOf(result, report))
   const count = (wanted: Kind) => kinds.filter(kind => kind === wanted).length
   return { tests: results.length, failures: count('failure'), errors: count('error'), skipped: count('skipped') }
 }
@@ -106,10 +108,5 @@ const seconds = (milliseconds: number) => (milliseconds / 1000).toFixed(3)
  * to a terminal.
  */
 function escapeXml(text: string): string {
-  return printable(text)
-    .replace(/[\ufffe\uffff]/g, '\ufffd')
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
+  return escapeMarkup(text).replace(/[\ufffe\uffff]/g, '\ufffd')
 }

@@ -13,3 +13,12 @@ export function printable(text: string): string {
     return code.length <= 4 ? `\\u${code.padStart(4, '0')}` : `\\u{${code}}`
   })
 }
+
+/** Makes the text safe to print, and replaces the characters that have a meaning in HTML and XML. */
+export function escapeMarkup(text: string): string {
+  return printable(text)
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+}

@@ -12,12 +12,13 @@ const [mostNamed, mostLines] = [12, 40]
 
 /**
  * Describes every result that needs attention. The problems are in the order in which a user should fix them. Checks
- * with the same failure and the same fix are described together.
+ * with the same failure and the same fix are described together. Only the summary lists the undecided checks and the
+ * known failures that now pass, because the client may be right.
  */
 export function describeFailures(report: Report): string {
   const found = report.results.filter(result => {
     const standing = standingOf(result, report)
-    return standing !== 'undecided' && needsAttention(standing)
+    return standing !== 'undecided' && standing !== 'no longer fails' && needsAttention(standing)
   })
   const alike = Map.groupBy(inOrderOfRepair(found), ({ verdict, reason, fix, isError }) =>
     JSON.stringify([verdict, reason, fix, isError]),
@@ -61,7 +62,10 @@ export function describeFailure(result: Result, command: string, alike: Result[]
   return printable(lines.join('\n'))
 }
 
-/** Returns a summary of at most 40 lines. The last line contains the counts. */
+/**
+ * Returns a summary. Shortens its lists until the summary has at most 40 lines, or each list shows one entry. The last
+ * line contains the counts.
+ */
 export function summarize(report: Report): string {
   for (let most = mostNamed; ; most--) {
     const lines = summaryOf(report, most)

@@ -7,7 +7,7 @@ import { NotApplicable } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { headerOf, statusOf } from '../findings.ts'
 import type { Person } from '../platform.ts'
-import { makeApplication } from './applications.ts'
+import { applicationName, makeApplication, redirectUri } from './applications.ts'
 import { cookieHeader } from './callback.ts'
 import { isSame } from './sign-out.ts'
 
@@ -25,9 +25,6 @@ export interface OwnApplication {
 
 /** The suite opens at most this number of pages about one application. */
 const mostPages = 8
-/** The values of each application of `openWithApplication`. openEditForm recognizes the form by the redirect URI. */
-export const applicationName = 'Weather of conformance'
-export const redirectUri = 'https://made.example/callback'
 
 /** Creates an application at the API, and signs its owner in. */
 export async function openWithApplication(
@@ -36,7 +33,7 @@ export async function openWithApplication(
   someone?: Person,
 ): Promise<OwnApplication> {
   const person = someone ?? (await context.person())
-  const id = await makeApplication(context, person, { name: applicationName, redirectUris: redirectUri, ...fields })
+  const id = await makeApplication(context, person, fields)
   const { browser } = await context.signedIn({ person })
   return { browser, person, id }
 }
@@ -167,6 +164,7 @@ export async function requireWorkingEditForm(
   if (stored.name !== name) throw new NotApplicable(reason)
 }
 
+/** Recognizes the form by the redirect URI of the application. */
 export function editFormOf({ forms }: Page): Form | undefined {
   return forms.find(
     ({ method, fields }) =>

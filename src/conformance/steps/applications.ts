@@ -1,4 +1,4 @@
-// Creates applications for a person, and reads the client's pages that show applications.
+// Creates applications and groups for a person, and reads the client's pages that show applications.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../browser/browser.ts'
 import { NotApplicable, Undecided } from '../check.ts'
@@ -30,15 +30,19 @@ export function requireShown({ platform }: CheckContext, what: string, isThere: 
   else throw new NotApplicable(`no page shows ${what}`)
 }
 
+/** The values of an application for which a check chooses no other values. */
+export const applicationName = 'Weather of conformance'
+export const redirectUri = 'https://made.example/callback'
+
 /** Creates an application of this person at the API, and returns the id of the application. */
 export async function makeApplication(
   context: CheckContext,
   person: Person,
-  fields: Record<string, string>,
+  fields: Record<string, string> = {},
 ): Promise<string> {
   const token = await context.platform.tokenOf(person)
   const empty = { description: '', webPageUrl: '', iconUrl: '', privacyPolicyUrl: '', scopes: '', defaultScopes: '' }
-  const data = { ...empty, redirectUris: 'https://made.example/callback', groupId: person.groupId, ...fields }
+  const data = { ...empty, name: applicationName, redirectUris: redirectUri, groupId: person.groupId, ...fields }
   const { statusCode, body } = await context.platform.callApi(token, 'POST', '/apps/v1', data)
   if (statusCode !== 201) throw new Error(`The API did not create the application: ${body}`)
   return (JSON.parse(body) as { '@id': string })['@id']

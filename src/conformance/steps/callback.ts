@@ -1,5 +1,5 @@
 // Functions for the steps of a login from the portal to the client's callback. Checks can change each step.
-import type { Browser, Going, Page } from '../browser/browser.ts'
+import type { Browser, Page, StopOptions } from '../browser/browser.ts'
 import { Undecided } from '../check.ts'
 import type { CheckContext, Start } from '../context.ts'
 import { expect } from '../findings.ts'
@@ -9,10 +9,10 @@ export async function followCallback(
   context: CheckContext,
   browser: Browser,
   callback: URL | string,
-  going: Going = {},
+  stop: StopOptions = {},
 ): Promise<Page> {
   const from = browser.show(`${context.platform.portalUrl}/sign-in`, '')
-  return browser.visit(`${callback}`, { from, ...going })
+  return browser.visit(`${callback}`, { from, ...stop })
 }
 
 /** Ends the check as undecided if nobody is signed in after a login without changes. */

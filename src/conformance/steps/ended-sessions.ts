@@ -1,5 +1,5 @@
 // Sends forms after the session has ended, signs in again, and finds out whether the typed text is lost.
-import type { Browser, Going, Page } from '../browser/browser.ts'
+import type { Browser, Page, StopOptions } from '../browser/browser.ts'
 import type { Link } from '../browser/page.ts'
 import { NotApplicable, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
@@ -14,9 +14,9 @@ export function expireCookies({ settings }: CheckContext, browser: Browser): voi
 }
 
 /** Sends the form after the cookies of the client have expired. Ends the check if the form creates an application. */
-export async function sendWithoutSession(context: CheckContext, open: OpenForm, going: Going = {}): Promise<Page> {
+export async function sendWithoutSession(context: CheckContext, open: OpenForm, stop: StopOptions = {}): Promise<Page> {
   expireCookies(context, open.browser)
-  const page = await open.browser.submit(open.page, open.form, open.values, going)
+  const page = await open.browser.submit(open.page, open.form, open.values, stop)
   expectServed(page, `The form was answered with ${describePage(page)}.`)
   if ((await created(context, open.person)).length > 0)
     throw new NotApplicable('the form created an application. The check `create-no-session` reports this')

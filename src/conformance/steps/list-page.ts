@@ -47,7 +47,7 @@ export async function compareUnder(
   const { browser, person } = await context.signedIn({ person: await context.otherPerson() })
   const visit = () => browser.newTab().visit(context.url(context.settings.page))
   const empty = await visit()
-  await makeApplication(context, person, { name: 'Weather of conformance' })
+  await makeApplication(context, person)
   const full = await visit()
   return { empty, full, ...(await visitUnder(context, fault, options, 5, browser)) }
 }

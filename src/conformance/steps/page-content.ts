@@ -26,11 +26,11 @@ export function runsScript(answer: Answer, script: string): boolean {
  * Whether a link, a form or a refresh of the page, or of a page that led to it, has an address that runs this script.
  */
 export function leadsToScript(answer: Answer, script: string): boolean {
-  const isScript = (address: string) =>
+  const runsCode = (address: string) =>
     URL.canParse(address) && ['javascript:', 'vbscript:', 'data:'].includes(new URL(address).protocol)
   return withTrail(answer)
     .flatMap(addressesIn)
-    .some(address => isScript(address) && address.includes(script))
+    .some(address => runsCode(address) && address.includes(script))
 }
 
 /** A page and the answers that led to it. The page at the callback, for example, leads to the next page at once. */

@@ -4,7 +4,7 @@ import type { Browser, HttpExchange, Page } from '../browser/browser.ts'
 import { Failed, NotApplicable, NotRun, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { describePage, fail, setCookiesOf } from '../findings.ts'
-import type { Person } from '../platform.ts'
+import type { FaultOptions, Person } from '../platform.ts'
 import { isRenewal } from '../tokens.ts'
 import { beginLogin, followCallback } from './callback.ts'
 import { type ReadCookie, readSetCookie } from './set-cookies.ts'
@@ -115,7 +115,8 @@ export async function visitAtOnce(
 
 /** The shortest lifetime (expires_in) that checks give an access token, in seconds. */
 const shortLife = 2
-export const shortLifeValue = { options: { value: shortLife } }
+/** The order of a fault that gives an access token this lifetime. */
+export const shortLifeOrder: FaultOptions = { options: { value: shortLife } }
 
 /**
  * Signs a visitor in, and waits until the access token has expired: expires_in has passed, and the API refuses the
@@ -126,9 +127,10 @@ export async function expiredSession(
   person?: Person,
 ): Promise<{ browser: Browser; person: Person; page: Page }> {
   const visitor = person ?? (await context.person())
-  let [opened, tries] = [await openBriefly(context, visitor), 1]
+  let opened = await openBriefly(context, visitor)
   // If the login took longer than the token is valid, the following visit proves nothing.
-  while (opened.tookMs > shortLife * 1000 && tries++ < 3) opened = await openBriefly(context, visitor)
+  for (let tries = 1; tries < 3 && opened.tookMs > shortLife * 1000; tries++)
+    opened = await openBriefly(context, visitor)
   await endToken(context, visitor)
   return { ...opened, person: visitor }
 }
@@ -137,10 +139,10 @@ export async function expiredSession(
 async function openBriefly(context: CheckContext, person: Person) {
   const browser = context.browser()
   const callback = await context.authorize(await context.startLogin(browser), person)
-  await context.order('exchange-expires-in', shortLifeValue)
+  await context.order('exchange-expires-in', shortLifeOrder)
   // Some clients renew the session before the token expires, even during this login. The renewed token must then also
   // be valid for only two seconds.
-  const dropEarly = await context.order('refresh-expires-in', { ...shortLifeValue, times: 'always' })
+  const dropEarly = await context.order('refresh-expires-in', { ...shortLifeOrder, times: 'always' })
   const began = performance.now()
   const page = await followCallback(context, browser, callback)
   const tookMs = performance.now() - began

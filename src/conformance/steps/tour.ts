@@ -12,7 +12,7 @@ import { openGroupPages } from './group-form.ts'
 import { loadsIn } from './page-content.ts'
 import { signOut } from './sign-out.ts'
 
-export interface Answer {
+export interface TourAnswer {
   what: string
   exchange: HttpExchange
   /** `file` is a file that a page loads. `visitor` is a page for a signed-in visitor. */
@@ -21,7 +21,7 @@ export interface Answer {
 
 export interface Tour {
   person: Person
-  answers: Answer[]
+  answers: TourAnswer[]
   /** The page behind the login. */
   page: Page
 }
@@ -39,8 +39,8 @@ const addressOfErrors = '/there-is-nothing-here-conformance'
  */
 export async function takeTour(context: CheckContext): Promise<Tour> {
   const { settings } = context
-  const answers: Answer[] = []
-  const add = (what: string, kind: Answer['kind'], ...trail: HttpExchange[]) => {
+  const answers: TourAnswer[] = []
+  const add = (what: string, kind: TourAnswer['kind'], ...trail: HttpExchange[]) => {
     for (const exchange of trail)
       if (exchange.request.url.startsWith(`${settings.client}/`) && statusOf(exchange) > 0)
         answers.push({ what, exchange, kind })

@@ -69,6 +69,28 @@ t.test(
   },
 )
 
+t.test('in a later round of --watch, the suite judges only the logins of this round', async t => {
+  const stage = await openStage()
+  t.teardown(stage.close)
+  const judge = (name?: string) =>
+    stage.judge(
+      settings => buildFaultyClient(settings, name),
+      checks.filter(({ id }) => id === 'run-states'),
+    )
+  t.match(await judge('state-static'), [{ verdict: 'failed' }])
+  t.match(await judge(), [{ verdict: 'passed' }], 'the mistake is fixed')
+})
+
+t.test('if the address in --page has a query, the check `run-nosniff` still finds its mistake', async t => {
+  const stage = await openStage(['--page', '/applications?sort=name'])
+  t.teardown(stage.close)
+  const [result] = await stage.judge(
+    settings => buildFaultyClient(settings, 'page-of-a-failed-login-sniffed'),
+    checks.filter(({ id }) => id === 'run-nosniff'),
+  )
+  t.match(result, { verdict: 'failed' })
+})
+
 t.test('if the port of a small client is in use, the client is not judged, and no server keeps running', async t => {
   const stage = await openStage()
   t.teardown(stage.close)

@@ -150,7 +150,7 @@ async function openList(context: CheckContext): Promise<OpenedList> {
   const { browser, person } = await context.signedIn()
   const visit = () => browser.newTab().visit(context.url(context.settings.page))
   const empty = await visit()
-  await makeApplication(context, person, { name: 'Weather of conformance' })
+  await makeApplication(context, person)
   return { browser, empty, links: newLinks(empty, await visit()) }
 }
 

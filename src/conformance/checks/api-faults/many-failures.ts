@@ -254,7 +254,7 @@ export const manyFailures: CheckDefinition[] = [
     isAlone: true,
     async run(context) {
       const { browser, person } = await context.signedIn()
-      await makeApplication(context, person, { name: 'Weather of conformance' })
+      await makeApplication(context, person)
       const visit = () => browser.newTab().visit(context.url(context.settings.page))
       const { apiCalls } = context.platform
       for (let tries = 0; tries < 3; tries++) {

@@ -17,11 +17,11 @@ import {
   openPagesAbout,
   openWithApplication,
   ownForm,
-  redirectUri,
   sendForm,
   typedInto,
   worksFromItsPage,
 } from '../../steps/application-pages.ts'
+import { redirectUri } from '../../steps/applications.ts'
 import { findCreateForm, forge, textFieldsOf } from '../../steps/create-form.ts'
 import { runsScript } from '../../steps/page-content.ts'
 import { isCallWithToken } from '../../tokens.ts'

@@ -8,15 +8,14 @@ import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed, fail } from '../../findings.ts'
 import {
   type ApplicationForm,
-  applicationName,
   changeName,
   nameField,
   type OwnApplication,
   openEditForm,
   openWithApplication,
-  redirectUri,
   saveForm,
 } from '../../steps/application-pages.ts'
+import { applicationName, redirectUri } from '../../steps/applications.ts'
 import { type OpenForm, openCreateForm, typedField } from '../../steps/create-form.ts'
 import {
   expectTold,

@@ -8,9 +8,9 @@ import {
   type OwnApplication,
   openEditForm,
   openWithApplication,
-  redirectUri,
   saveForm,
 } from '../../steps/application-pages.ts'
+import { redirectUri } from '../../steps/applications.ts'
 
 const secondUri = 'https://second.example/callback'
 

@@ -21,12 +21,11 @@ import {
   openWithApplication,
   ownForm,
   readAtApi,
-  redirectUri,
   type StoredValues,
   sendForm,
   typedInto,
 } from '../../steps/application-pages.ts'
-import { credentialsOf, shareGroup } from '../../steps/applications.ts'
+import { applicationName, credentialsOf, redirectUri, shareGroup } from '../../steps/applications.ts'
 import { followCallback } from '../../steps/callback.ts'
 import { created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { expireCookies } from '../../steps/ended-sessions.ts'
@@ -523,7 +522,7 @@ export const everyForm: CheckDefinition[] = [
           })
           await context.dropFaults()
           const secrets = sent?.calls.flatMap(credentialSecrets).map(({ value }) => value) ?? []
-          const texts = ['Changed by conformance', 'Weather of conformance', ...secrets]
+          const texts = ['Changed by conformance', applicationName, ...secrets]
           for (const exchange of sent?.page.trail ?? []) {
             const shown = texts.find(text => bodyOf(exchange).includes(text))
             expect(

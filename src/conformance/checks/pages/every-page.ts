@@ -13,17 +13,17 @@ import {
   versions,
 } from '../../steps/page-content.ts'
 import { offersSignOut } from '../../steps/sign-out.ts'
-import { type Answer, marks, type Tour, takeTour, typeOf } from '../../steps/tour.ts'
+import { marks, type Tour, type TourAnswer, takeTour, typeOf } from '../../steps/tour.ts'
 import { tokensOf } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
-const isPage = ({ exchange }: Answer) =>
+const isPage = ({ exchange }: TourAnswer) =>
   /html/i.test(typeOf(exchange)) && bodyOf(exchange).trim() !== '' && !isRedirect(exchange)
-const isStyle = ({ exchange }: Answer) => /^\s*text\/css/i.test(typeOf(exchange))
-const hasBody = ({ exchange }: Answer) => bodyOf(exchange) !== ''
+const isStyle = ({ exchange }: TourAnswer) => /^\s*text\/css/i.test(typeOf(exchange))
+const hasBody = ({ exchange }: TourAnswer) => bodyOf(exchange) !== ''
 
-function nameOf({ what, exchange }: Answer): string {
+function nameOf({ what, exchange }: TourAnswer): string {
   return `The answer to ${what} (${exchange.request.method} ${new URL(exchange.request.url).pathname}, status ${statusOf(exchange)})`
 }
 
@@ -34,7 +34,7 @@ function nameOf({ what, exchange }: Answer): string {
  */
 function everyAnswer(
   definition: Omit<CheckDefinition, 'run'>,
-  wrong: (answer: Answer, tour: Tour, context: CheckContext) => string | undefined,
+  wrong: (answer: TourAnswer, tour: Tour, context: CheckContext) => string | undefined,
 ): CheckDefinition {
   return {
     needs,
@@ -49,7 +49,7 @@ function everyAnswer(
   }
 }
 
-const hasNosniff = ({ exchange }: Pick<Answer, 'exchange'>) =>
+const hasNosniff = ({ exchange }: Pick<TourAnswer, 'exchange'>) =>
   /nosniff/i.test(headerOf(exchange, 'x-content-type-options') ?? '')
 
 /** Ends the check if the page behind the login has no nosniff header, because other checks report this. */
@@ -58,13 +58,13 @@ function requireNosniff({ page }: Tour): void {
     throw new NotApplicable('even the page behind the login does not have the header')
 }
 
-const isStyleOrScript = ({ exchange }: Answer) =>
+const isStyleOrScript = ({ exchange }: TourAnswer) =>
   /^\s*(text\/css|(text|application)\/javascript)/i.test(typeOf(exchange))
 
 const weekSeconds = 7 * 86_400
 
 /** Whether browsers use the answer for more than a week, without asking the client whether it has changed. */
-function isKeptForWeeks({ exchange }: Answer): boolean {
+function isKeptForWeeks({ exchange }: TourAnswer): boolean {
   const control = headerOf(exchange, 'cache-control') ?? ''
   const seconds = Number(/\bmax-age\s*=\s*"?(\d+)/i.exec(control)?.[1] ?? 0)
   return seconds > weekSeconds && !/\bno-(cache|store)\b/i.test(control)
@@ -375,7 +375,7 @@ export const everyPage: CheckDefinition[] = [
       const path = context.settings.logout!.path.split('?')[0]!
       // The check does not judge other pages with an error status, because visitors without a session can get these
       // pages, too.
-      const isForVisitor = ({ what, exchange }: Answer) => what === 'a refused form' || statusOf(exchange) === 200
+      const isForVisitor = ({ what, exchange }: TourAnswer) => what === 'a refused form' || statusOf(exchange) === 200
       const pages = answers.filter(answer => answer.kind === 'visitor' && isPage(answer) && isForVisitor(answer))
       for (const answer of pages)
         expect(

@@ -362,7 +362,7 @@ export const everyText: CheckDefinition[] = [
     async run(context) {
       const browser = context.browser()
       const person = await context.person()
-      const id = await makeApplication(context, person, { name: 'Weather of conformance' })
+      const id = await makeApplication(context, person)
       const me = {
         '@type': 'Person',
         '@id': person.id,

@@ -10,7 +10,6 @@ import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectWithFix, fail, isPlatformCall } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
 import {
-  applicationName,
   changeName,
   nameField,
   openEditForm,
@@ -21,7 +20,7 @@ import {
   saveForm,
   typedInto,
 } from '../../steps/application-pages.ts'
-import { makeGroup } from '../../steps/applications.ts'
+import { applicationName, makeGroup } from '../../steps/applications.ts'
 import { followCallback } from '../../steps/callback.ts'
 import {
   created,

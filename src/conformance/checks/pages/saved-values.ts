@@ -6,7 +6,6 @@ import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import {
   type ApplicationForm,
-  applicationName,
   changeAtApi,
   changesSince,
   isOfClient,
@@ -15,10 +14,10 @@ import {
   openEditForm,
   openPagesAbout,
   openWithApplication,
-  redirectUri,
   requireWorkingEditForm,
   saveForm,
 } from '../../steps/application-pages.ts'
+import { applicationName, redirectUri } from '../../steps/applications.ts'
 
 const needs: Check['needs'] = ['page']
 

@@ -4,7 +4,7 @@ import type { Locator } from 'playwright-core'
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, expectWithFix, fail } from '../../findings.ts'
-import { makeApplication } from '../../steps/applications.ts'
+import { applicationName, makeApplication } from '../../steps/applications.ts'
 import { created } from '../../steps/create-form.ts'
 import {
   callbacksIn,
@@ -271,9 +271,8 @@ const definitions: CheckDefinition[] = [
     async run(context) {
       const visitor = await signedInWithChromium(context)
       const { window, person } = visitor
-      const mark = 'Weather of conformance'
-      await makeApplication(context, person, { name: mark })
-      const shows = async () => (await window.page.content()).includes(mark)
+      await makeApplication(context, person)
+      const shows = async () => (await window.page.content()).includes(applicationName)
       await window.goTo(context.url(context.settings.page))
       if (!(await shows()))
         throw new Undecided(`${context.settings.page} does not show the application of its visitor.`)

@@ -126,15 +126,17 @@ const requests: CheckDefinition[] = [
 
 // ---- An answer that does not arrive, or redirects elsewhere
 
+const notFollowed = (status: number, why: string) => ({
+  id: `refresh-redirect-${status}`,
+  title: `If the portal redirects a renewal (status ${status}), the client does not follow the redirect`,
+  rule: 'UP-02' as const,
+  why: `A client that follows the redirect sends the refresh token and the secret to an address that it has not chosen. ${why}`,
+  fix: 'Switch off redirects for this call, and treat every 3xx as a failure.',
+})
+
 const redirects: CheckDefinition[] = [302, 307].map(status =>
   under(
-    {
-      id: `refresh-redirect-${status}`,
-      title: `If the portal redirects a renewal (status ${status}), the client does not follow the redirect`,
-      rule: 'UP-02',
-      why: 'A client that follows the redirect sends the refresh token and the secret to an address that it has not chosen. Many HTTP libraries follow redirects by default.',
-      fix: 'Switch off redirects for this call, and treat every 3xx as a failure.',
-    },
+    notFollowed(status, 'Many HTTP libraries follow redirects by default.'),
     [`refresh-redirect-${status}`],
     (_, context) => {
       const trapped = requestAtTrap(context, `refresh-redirect-${status}`)
@@ -148,11 +150,7 @@ const redirects: CheckDefinition[] = [302, 307].map(status =>
 )
 
 const otherRedirect: CheckDefinition = {
-  id: 'refresh-redirect-308',
-  title: 'If the portal redirects a renewal (status 308), the client does not follow the redirect',
-  rule: 'UP-02',
-  why: 'A client that follows the redirect sends the refresh token and the secret to an address that it has not chosen. Some clients refuse only 302 and 307.',
-  fix: 'Switch off redirects for this call, and treat every 3xx as a failure.',
+  ...notFollowed(308, 'Some clients refuse only 302 and 307.'),
   needs,
   async run(context) {
     const { options, expectNotFollowed } = redirectAway(context, 308)
@@ -161,13 +159,15 @@ const otherRedirect: CheckDefinition = {
   },
 }
 
-const deadlines: CheckDefinition[] = [
+const slowAnswers: [fault: string, what: string, options?: Record<string, unknown>][] = [
   ['drip', 'the portal answers a renewal one byte at a time', { seconds: 0.2 }],
-  ['endless-body', 'the answer to a renewal never ends', {}],
-  ['endless-header', 'the answer to a renewal has a header that never ends', {}],
-  ['slow-header', 'the headers of the answer to a renewal come one byte at a time', {}],
-].map(
-  ([fault, what, options]): CheckDefinition => ({
+  ['endless-body', 'the answer to a renewal never ends'],
+  ['endless-header', 'the answer to a renewal has a header that never ends'],
+  ['slow-header', 'the headers of the answer to a renewal come one byte at a time'],
+]
+
+const deadlines = slowAnswers.map(
+  ([fault, what, options = {}]): CheckDefinition => ({
     id: `refresh-${fault}`,
     title: `If ${what}, the visitor gets an answer in time`,
     rule: 'UP-03',
@@ -177,7 +177,7 @@ const deadlines: CheckDefinition[] = [
     longestMs: 90_000,
     async run(context) {
       const { browser } = await expiredSession(context)
-      await context.order(`refresh-${fault}`, { times: 5, options: options as Record<string, unknown> })
+      await context.order(`refresh-${fault}`, { times: 5, options })
       const { page, steps } = await visitPage(context, browser)
       // The sandbox records the renewal only after the client has closed the connection.
       await context.platform.settle(2000)
@@ -197,15 +197,17 @@ const survival = (fault: string, what: string) => ({
   longestMs: 90_000,
 })
 
-const survivals: CheckDefinition[] = [
+const temporaryFailures: [fault: string, what: string][] = [
   ['401', 'with status 401 and invalid_client'],
   ['502', 'with status 502'],
   ['504', 'with status 504'],
   ['half', 'with JSON that is cut off in the middle'],
   ['empty', 'with an empty body'],
   ['not-an-object', 'with null'],
-].map(([fault, what]) =>
-  under(survival(fault!, what!), [`refresh-${fault}`, {}, 1], (visit, context) => expectBack(context, visit)),
+]
+
+const survivals = temporaryFailures.map(([fault, what]) =>
+  under(survival(fault, what), [`refresh-${fault}`, {}, 1], (visit, context) => expectBack(context, visit)),
 )
 
 const survivalOfHeader: CheckDefinition = {
@@ -223,7 +225,7 @@ const survivalOfHeader: CheckDefinition = {
   },
 }
 
-const single: CheckDefinition[] = [
+const notRepeated: CheckDefinition[] = [
   under(
     {
       id: 'refresh-429-not-repeated',
@@ -572,7 +574,7 @@ const refusals: CheckDefinition[] = [
 
 // ---- The new tokens
 
-const kept: CheckDefinition[] = [
+const newTokens: CheckDefinition[] = [
   under(
     {
       id: 'refresh-tokens-not-in-browser',
@@ -688,11 +690,11 @@ export const renewalFaults: CheckDefinition[] = [
   ...deadlines,
   ...survivals,
   survivalOfHeader,
-  ...single,
+  ...notRepeated,
   ...sizes,
   ...oddLifetimes,
   ...unusables,
   ...refusals,
-  ...kept,
+  ...newTokens,
   ...answers,
 ]

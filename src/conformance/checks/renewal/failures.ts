@@ -8,7 +8,7 @@ import { oddPausePage } from '../../steps/failure-pages.ts'
 import { oddPortalAnswers } from '../../steps/odd-answers.ts'
 import { isBareFailure } from '../../steps/page-content.ts'
 import { expectBack, renewNow, renewUnder } from '../../steps/renewals.ts'
-import { asksToSignIn, endToken, expiredSession, renewalIn, shortLifeValue, visitPage } from '../../steps/sessions.ts'
+import { asksToSignIn, endToken, expiredSession, renewalIn, shortLifeOrder, visitPage } from '../../steps/sessions.ts'
 import { isRenewal, tokensOf, tokensSentIn } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
@@ -61,7 +61,7 @@ async function visitUnderAll(context: CheckContext, faults = forNow) {
   const sessions = []
   for (const [fault, options] of faults) {
     const { browser, start, callback } = await beginLogin(context)
-    const drop = await context.order('exchange-expires-in', shortLifeValue)
+    const drop = await context.order('exchange-expires-in', shortLifeOrder)
     await followCallback(context, browser, callback)
     await drop()
     sessions.push({ fault, options, browser, state: start.state })

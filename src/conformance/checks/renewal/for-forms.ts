@@ -6,7 +6,7 @@ import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { isCreation, openCreateForm, openFormIn, submitCreate } from '../../steps/create-form.ts'
 import { isBareFailure } from '../../steps/page-content.ts'
 import { expectBack } from '../../steps/renewals.ts'
-import { asksToSignIn, endToken, renewalIn, shortLifeValue, visitPage } from '../../steps/sessions.ts'
+import { asksToSignIn, endToken, renewalIn, shortLifeOrder, visitPage } from '../../steps/sessions.ts'
 import { isRenewal } from '../../tokens.ts'
 
 /**
@@ -34,8 +34,8 @@ export const forForms: CheckDefinition[] = [
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const person = await context.person()
-      await context.order('exchange-expires-in', shortLifeValue)
-      const drop = await context.order('refresh-expires-in', { ...shortLifeValue, times: 'always' })
+      await context.order('exchange-expires-in', shortLifeOrder)
+      const drop = await context.order('refresh-expires-in', { ...shortLifeOrder, times: 'always' })
       await followCallback(context, browser, callback)
       const typed = 'Typed before the renewal'
       const open = await openFormIn(context, browser, person, typed)

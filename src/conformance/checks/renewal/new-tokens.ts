@@ -16,7 +16,7 @@ import {
   openSession,
   ownCookies,
   renewalIn,
-  shortLifeValue,
+  shortLifeOrder,
   visitPage,
 } from '../../steps/sessions.ts'
 import { cookiesOf, readSetCookie } from '../../steps/set-cookies.ts'
@@ -201,7 +201,7 @@ export const newTokens: CheckDefinition[] = [
     longestMs: 90_000,
     async run(context) {
       const { browser, person } = await expiredSession(context)
-      await context.order('refresh-expires-in', shortLifeValue)
+      await context.order('refresh-expires-in', shortLifeOrder)
       const first = renewalIn(context, await visitPage(context, browser))
       await forgetRenewal(context)
       await context.platform.endAccessTokens(person)
@@ -376,7 +376,7 @@ export async function renewAtEach(
   const sessions = []
   for (const url of urls) {
     const { browser, callback } = await beginLogin(context)
-    const drop = await context.order('exchange-expires-in', shortLifeValue)
+    const drop = await context.order('exchange-expires-in', shortLifeOrder)
     await followCallback(context, browser, callback)
     await drop()
     sessions.push({ browser, url })

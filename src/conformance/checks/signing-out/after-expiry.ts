@@ -6,7 +6,7 @@ import { describePage, expect, expectWithFix, fail } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { renewUnder } from '../../steps/renewals.ts'
 import { revocationSeconds } from '../../steps/revocations.ts'
-import { endToken, renewalIn, shortLifeValue, visitPage } from '../../steps/sessions.ts'
+import { endToken, renewalIn, shortLifeOrder, visitPage } from '../../steps/sessions.ts'
 import { expectWorkingSignOut, openSignOut } from '../../steps/sign-out.ts'
 import { tokensOf } from '../../tokens.ts'
 import { expectPlainRevocation, revokesMore } from './revocation.ts'
@@ -22,8 +22,8 @@ export interface OpenSignOut {
 /** Signs in, opens the form that signs out, and waits until the access token has expired. */
 export async function openExpired(context: CheckContext): Promise<OpenSignOut> {
   const { browser, callback } = await beginLogin(context)
-  await context.order('exchange-expires-in', shortLifeValue)
-  await context.order('refresh-expires-in', { ...shortLifeValue, times: 'always' })
+  await context.order('exchange-expires-in', shortLifeOrder)
+  await context.order('refresh-expires-in', { ...shortLifeOrder, times: 'always' })
   const landed = await followCallback(context, browser, callback)
   const send = await openSignOut(context, browser, landed)
   await endToken(context, await context.person())

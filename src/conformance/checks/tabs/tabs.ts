@@ -1,4 +1,4 @@
-// Checks with one visitor in several tabs and windows, and with several instances of a client.
+// Checks with several tabs, several visitors at once, and several instances of a client.
 import { randomUUID } from 'node:crypto'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type Browser, noRedirects } from '../../browser/browser.ts'
@@ -17,7 +17,7 @@ import {
   expiredSession,
   renewalIn,
   requireFaultyExchange,
-  shortLifeValue,
+  shortLifeOrder,
   visitPage,
 } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
@@ -351,7 +351,7 @@ export const tabs: CheckDefinition[] = [
     needs: ['page'],
     async run(context) {
       const { browser, person, other, callback } = await beginSecondLogin(context)
-      await context.order('exchange-expires-in', shortLifeValue)
+      await context.order('exchange-expires-in', shortLifeOrder)
       const { steps: first } = await context.during(() => followCallback(context, browser, callback))
       const isOther = first.some(step => isCall(step) && step.about.userId === other.id)
       await endToken(context, other)
@@ -374,7 +374,7 @@ export const tabs: CheckDefinition[] = [
     needs: ['page'],
     async run(context) {
       const { browser, person, other, callback } = await beginSecondLogin(context)
-      await context.order('exchange-expires-in', shortLifeValue)
+      await context.order('exchange-expires-in', shortLifeOrder)
       // The tab closes before the callback page leads to the next page.
       await followCallback(context, browser, callback, noRedirects)
       await requireFaultyExchange(context)
@@ -420,8 +420,7 @@ export const tabs: CheckDefinition[] = [
       const { browser, callback } = await beginLogin(context)
       await followCallback(context, browser, callback)
       await requireSignedIn(context, browser)
-      const other = new URL(callback)
-      other.searchParams.set('code', 'A'.repeat(30))
+      const other = withParameter(callback, 'code', 'A'.repeat(30))
       for (const [what, address] of [
         ['the used callback', `${callback}`],
         ['the used callback again', `${callback}`],
@@ -610,8 +609,7 @@ export const tabs: CheckDefinition[] = [
             fail('After three exchanges at the same time, a visitor is not signed in.')
           }
           const { page } = await visitPage(context, browser)
-          const words = new Set(page.body.split(/\W+/))
-          const shown = people.find(one => one !== person && words.has(one.firstName))
+          const shown = people.find(one => one !== person && hasWord(page.body, one.firstName))
           expect(
             shown === undefined,
             `The page of one visitor shows the name of another visitor, ${shown?.firstName}.`,
@@ -820,7 +818,7 @@ export const tabs: CheckDefinition[] = [
       const { browser, person } = await expiredSession(context)
       const second = browser.copy()
       const { page: path, replica } = context.settings
-      await context.order('refresh-expires-in', shortLifeValue)
+      await context.order('refresh-expires-in', shortLifeOrder)
       const renewal = grantedIn(renewalIn(context, await visitPage(context, browser)))
       await context.order('refresh-401', { options: { error: 'invalid_grant' } })
       const { result: late, steps } = await context.during(() =>
@@ -926,15 +924,15 @@ async function loadTogether(context: CheckContext, first: Loaded, second: Loaded
     const most = pagesAtOnce * Math.max(1, visitor.perPage)
     const other = visitor === first ? second : first
     const wrong = visits.find(one => one.visitor === other && one.page.body.includes(visitor.application))
+    const [owner, reader] = [visitor.person.firstName, other.person.firstName]
     expect(
       calls.length <= most,
-      `A page of visitor ${other.person.firstName} was loaded with the token of visitor ${visitor.person.firstName}: ${pagesAtOnce} pages of ${visitor.person.firstName} can make ${most} calls for the list, but ${calls.length} calls with the token of ${visitor.person.firstName} arrived.`,
+      `A page of visitor ${reader} was loaded with the token of visitor ${owner}: ${pagesAtOnce} pages of ${owner} can make ${most} calls for the list, but ${calls.length} calls with the token of ${owner} arrived.`,
       ...(wrong ? [wrong.page] : []),
       ...calls.slice(-1),
     )
     // If there were fewer calls than pages, some pages share the answer to one call.
     const isShared = steps.filter(({ kind }) => kind === 'api').length < visits.length
-    const [owner, reader] = [visitor.person.firstName, other.person.firstName]
     expect(
       wrong === undefined,
       isShared

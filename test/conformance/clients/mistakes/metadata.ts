@@ -108,6 +108,21 @@ const takesHost = (member: string, isMeant: (path: string, form: URLSearchParams
       : correct.portalUrl(visit, path, form),
 })
 
+/** Reads metadata of any issuer, and sends the login request with the client secret to the address in it (RFC 9126). */
+const pushingReader = readingMetadata({ isBelieved: () => true })
+const pushesLogins: Partial<Behaviour> = {
+  ...pushingReader,
+  aroundRequest: (visit, next) =>
+    pushingReader.aroundRequest!(visit, async () => {
+      const address = known(visit).pushed_authorization_request_endpoint
+      if (visit.url.pathname !== '/login' || typeof address !== 'string') return next()
+      const { clientId, clientSecret } = visit.settings
+      const body = new URLSearchParams({ client_id: clientId, client_secret: clientSecret })
+      const { status } = await fetch(address, { method: 'POST', body })
+      return status === 201 ? next() : page(visit, 502, 'Failed', 'Please try again later.')
+    }),
+}
+
 /** Refuses a callback without iss if `isPromised` is true, or if the document promises iss. */
 const demandsIss = (isPromised: (visit: Visit) => boolean): Partial<Behaviour> => ({
   checkClient(visit) {
@@ -235,6 +250,11 @@ export const metadata: Mistake[] = [
       {},
       takesHost('token_endpoint', (_, form) => form.get('grant_type') === 'refresh_token'),
     ),
+  ),
+  mistake(
+    'metadata-chooses-the-host-of-pushed-logins',
+    ['metadata-endpoints-elsewhere', 'metadata-issuer-other'],
+    pushesLogins,
   ),
   mistake(
     'metadata-chooses-the-page-after-a-sign-out',
