@@ -185,6 +185,8 @@ for (const database of await openDatabases(t)) {
         `${removePath}?applicationId=${overrun.id}`,
         'if an application has no other secret, the page must offer only a new secret',
       )
+      const notAsked = await browser.get(question.replace(ended.id, overrun.id))
+      t.match(notAsked, { statusCode: 303, headers: { location: path } }, 'the portal must not ask about it either')
       t.equal((await send(removePath, overrun.id, asked)).statusCode, 409)
       for (const secret of last) t.equal(await isSecretOf(sandbox, overrun.id, secret), true)
       t.strictSame(readMade((await browser.get(path)).body), ['Overrun'])
