@@ -1,7 +1,17 @@
 // Tests the programs that run the tests. These programs must report the result, and must fail if tests failed, were
 // skipped or did not run.
 import { execFile } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
@@ -247,5 +257,28 @@ t.test('if .ci/run is not allowed to install packages, it prints which packages 
   cpSync('.ci/run', join(folder, '.ci/run'))
   const { code, output } = await run(folder, { PATH: `${folder}/bin` }, 'bash', '-c', 'exec .ci/run 2>&1')
   t.equal(code, 1)
-  t.match(output, /^Install these first: apt-get install .*chromium.*firefox-esr webkit2gtk-driver xvfb/)
+  t.match(output, /^Install these first: apt-get install .*chromium.*curl.*firefox-esr webkit2gtk-driver xvfb/)
 })
+
+for (const [what, dockerd] of [
+  ['ends', "echo 'the reason'"],
+  ['does not answer', "echo 'the reason'; exec /bin/sleep 600"],
+] as const)
+  t.test(
+    `if the Docker that .ci/with-docker starts ${what}, it prints the log and does not run the command`,
+    async t => {
+      const folder = makeFolder(t, {
+        'bin/docker': '#!/bin/sh\nexit 1\n',
+        'bin/dockerd': `#!/bin/sh\n${dockerd}\n`,
+        'bin/sleep': '#!/bin/sh\n',
+        // With this answer, the script does not change the network settings of this machine.
+        'bin/cat': '#!/bin/sh\necho 1\n',
+      })
+      cpSync('.ci/with-docker', join(folder, 'with-docker'))
+      const environment = { PATH: `${folder}/bin:${process.env.PATH}` }
+      const { code, output } = await run(folder, environment, 'bash', '-c', 'exec ./with-docker touch ran 2>&1')
+      t.equal(code, 1)
+      t.match(output, 'Docker did not start:\nthe reason\n')
+      t.notOk(existsSync(join(folder, 'ran')))
+    },
+  )
