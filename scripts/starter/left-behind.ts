@@ -51,6 +51,7 @@ const keptSupport = [
   'stopwatch',
   'raw-socket',
   'read-set-cookie',
+  'read-output',
   'process-status',
   'start-conditions',
   'without-files',

@@ -43,7 +43,7 @@ async function startReplica(
       () => false,
     )
     if (isReady) return { child, exited }
-    if (child.exitCode !== null) throw new Error(`${main} has not started`)
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`${main} has not started`)
     await wait(50)
   }
 }
