@@ -185,16 +185,9 @@ function allowedValues({ anyOf, enum: values, type, ...schema }: Schema): string
 }
 
 function range(least = 0, most?: number, of = ''): string {
-  const written = most?.toLocaleString('en')
-  const words =
-    most === undefined
-      ? least > 0
-        ? `${least} or more`
-        : 'any'
-      : least > 0 || !of
-        ? `${least} to ${written}`
-        : `at most ${written}`
-  return words === 'any' ? '' : [words, of].filter(Boolean).join(' ')
+  if (most === undefined) return least > 0 ? `${least} or more ${of}`.trim() : ''
+  const highest = most.toLocaleString('en')
+  return (least === 0 && of ? `at most ${highest} ${of}` : `${least} to ${highest} ${of}`).trim()
 }
 
 function tableOfReasons(): string {

@@ -15,20 +15,18 @@ const isOfProduct = (path: string) => path.startsWith('src/client/applications/'
 /** Returns a document without the sections about making a starter, and without rows and links for removed files. */
 export function rewriteDocument(path: string, text: string, { sandbox }: Size): string {
   const about = /<!-- npm run eject without --sandbox removes the rest -->\n/
-  return (
-    text
-      .replace(
-        /<!-- npm run eject removes this part: begin -->[\s\S]*<!-- npm run eject removes this part: end -->\n/,
-        '',
-      )
-      .replace(/^\|.*`src\/client\/applications\/applications\.ts`.*\|\n/m, productRow)
-      .replace(/^\|.*`(src\/[\w./-]+)`.*\|\n/gm, (row, path) => (existsSync(path) && !isOfProduct(path) ? row : ''))
-      .replace(sandbox ? about : new RegExp(`\\n${about.source}[\\s\\S]*`), '')
-      // A starter without the sandbox has no command that makes tables.
-      .replace(sandbox ? /(?!)/ : /^<!-- (made by npm run docs, .*|end) -->\n/gm, '')
-      .replace(/\[([^\]]+)\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)/g, (link, words, target) =>
-        existsSync(join(dirname(path), target)) ? link : words,
-      )
+  let document = text
+    .replace(
+      /<!-- npm run eject removes this part: begin -->[\s\S]*<!-- npm run eject removes this part: end -->\n/,
+      '',
+    )
+    .replace(/^\|.*`src\/client\/applications\/applications\.ts`.*\|\n/m, productRow)
+    .replace(/^\|.*`(src\/[\w./-]+)`.*\|\n/gm, (row, path) => (existsSync(path) && !isOfProduct(path) ? row : ''))
+    .replace(sandbox ? about : new RegExp(`\\n${about.source}[\\s\\S]*`), '')
+  // A starter without the sandbox has no command that makes tables.
+  if (!sandbox) document = document.replace(/^<!-- (made by npm run docs, .*|end) -->\n/gm, '')
+  return document.replace(/\[([^\]]+)\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)/g, (link, words, target) =>
+    existsSync(join(dirname(path), target)) ? link : words,
   )
 }
 
