@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { listAsTable } from '../list-settings.ts'
 import type { Size } from './left-behind.ts'
+import { replaceOnce } from './replace-once.ts'
 
 /**
  * This row replaces the rows about the files of the pages for applications. So the documents stay correct when the
@@ -32,11 +33,12 @@ export function rewriteDocument(path: string, text: string, { sandbox }: Size): 
 
 /** Returns a Dockerfile that builds only the client's image, under the starter's name. */
 export function rewriteDockerfile(text: string, name: string): string {
-  return text
-    .replace(/^# Two images:[\s\S]*?\n\n/, `# The client's image: docker build --tag ${name} .\n\n`)
-    .replace(/# --- The sandbox\.[\s\S]*?# --- The client\..*\n\n/, '')
-    .replace('image.title="Application client"', `image.title="${name}"`)
-    .replace(/image\.description="[^"]*"/, 'image.description="A client of the platform"')
+  return replaceOnce('Dockerfile', text, [
+    [/^# Two images:[\s\S]*?\n\n/, `# The client's image: docker build --tag ${name} .\n\n`],
+    [/# --- The sandbox\.[\s\S]*?# --- The client\..*\n\n/, ''],
+    ['image.title="Application client"', `image.title="${name}"`],
+    [/image\.description="[^"]*"/, 'image.description="A client of the platform"'],
+  ])
 }
 
 const onSandbox = `
