@@ -227,7 +227,7 @@ t.test('if the command gets SIGTERM, it stops the client that it started, and th
     ['src/conformance/main.ts', '--client', client, '--start', `"${process.execPath}" src/client/main.ts`],
     { stdio: ['ignore', 'ignore', 'pipe'], env: environment },
   )
-  const told = text(child.stderr)
+  const errors = text(child.stderr)
   for (;;) {
     const isThere = await fetch(`${client}/health/live`).then(
       ({ ok }) => ok,
@@ -239,6 +239,6 @@ t.test('if the command gets SIGTERM, it stops the client that it started, and th
   child.kill('SIGTERM')
   const [code] = await once(child, 'exit')
   t.equal(code, 2)
-  t.equal(await told, 'The suite could not run:\nThe run was stopped.\n')
+  t.equal(await errors, 'The suite could not run:\nThe run was stopped.\n')
   await t.rejects(fetch(client), 'the client is gone')
 })

@@ -77,8 +77,8 @@ export async function spawnClient(
   const exited = once(child, 'exit') as Promise<[code: number | null, signal: string | null]>
   const { output, closed, waitForOutput } = readOutput(child)
   const addresses = (child.stdio[3] as Readable).setEncoding('utf8')
-  let told = ''
-  addresses.on('data', text => (told += text))
+  let lines = ''
+  addresses.on('data', text => (lines += text))
   // If METRICS_PORT is set, the first address is the address of the metrics.
   const own = environment.METRICS_PORT === undefined ? 0 : 1
   const failed = closed.then(() => {
@@ -86,8 +86,8 @@ export async function spawnClient(
   })
   // Prevents an unhandled rejection when the client ends later.
   failed.catch(() => undefined)
-  while (told.split('\n').length < own + 2) await Promise.race([once(addresses, 'data'), failed])
-  const [metricsUrl, url] = [told.split('\n')[0]!, told.split('\n')[own]!]
+  while (lines.split('\n').length < own + 2) await Promise.race([once(addresses, 'data'), failed])
+  const [metricsUrl, url] = [lines.split('\n')[0]!, lines.split('\n')[own]!]
   const inject = (options: InjectOptions) =>
     send(url, options).catch(async cause => {
       // The exit code and the output show why a connection failed. A process that crashes closes its connections a
