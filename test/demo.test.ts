@@ -211,7 +211,7 @@ t.test(
     t.equal(new X509Certificate(cert).checkHost('localhost'), 'localhost')
     t.equal(new X509Certificate(cert).checkIP('127.0.0.1'), '127.0.0.1')
     t.equal(new X509Certificate(cert).ca, false, 'the certificate must not be able to sign other certificates')
-    const ending = makeCertificate('127.0.0.1', { notAfter: new Date(Date.now() + 23 * 60 * 60 * 1000) })
+    const ending = await makeCertificate('127.0.0.1', { notAfter: new Date(Date.now() + 23 * 60 * 60 * 1000) })
     writeFileSync(certFile, ending.cert)
     const renewed = await keepCertificate(folder)
     t.ok(new X509Certificate(renewed.cert).validToDate.getTime() > Date.now() + 300 * 24 * 60 * 60 * 1000)
