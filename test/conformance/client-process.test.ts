@@ -1,3 +1,4 @@
+// Tests how the suite starts, restarts and stops a client that is given as a command.
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'

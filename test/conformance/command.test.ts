@@ -1,3 +1,4 @@
+// Tests the command of the conformance suite as its user runs it: the exit codes, the messages and the output.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'

@@ -1,3 +1,4 @@
+// Tests the verdicts of checks, and how the terminal and the report files show them.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { mock } from 'node:test'

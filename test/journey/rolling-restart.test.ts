@@ -1,3 +1,4 @@
+// Restarts replicas of the client and of the sandbox one after another, while visitors sign in and create applications.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'

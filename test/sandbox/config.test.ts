@@ -1,3 +1,4 @@
+// Tests how the sandbox reads its settings: the defaults, the values that it refuses, and the messages about them.
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,3 +1,5 @@
+// Tests unusual requests to the API: other methods, impossible ids and addresses, other content types, and bodies that
+// are large or take long to read.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import t from 'tap'
 import { exchangeRaw, rawRequest } from '../../support/raw-socket.ts'

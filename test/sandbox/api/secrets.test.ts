@@ -1,3 +1,4 @@
+// Tests the secrets of applications: who can read them and when they end. Also tests long lists of applications.
 import { type RawBuilder, sql } from 'kysely'
 import t from 'tap'
 import { exchange } from '../support/browser.ts'

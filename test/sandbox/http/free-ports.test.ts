@@ -1,3 +1,4 @@
+// Tests sandboxes that choose free ports themselves.
 import t from 'tap'
 import { readConfig } from '../../../src/sandbox/config.ts'
 import { CannotListen, onFreePorts } from '../../../src/sandbox/start.ts'

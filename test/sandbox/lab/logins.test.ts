@@ -1,3 +1,4 @@
+// Tests how the laboratory combines steps into logins, and which logins it keeps if there are too many.
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
