@@ -70,6 +70,7 @@ const sandbox = [
   'test/demo.test.ts',
   'scripts/with-servers.ts',
   'scripts/fault-catalogue.ts',
+  'scripts/markdown.ts',
   'scripts/platform-examples.ts',
   'scripts/rule-tables.ts',
   'scripts/write-docs.ts',
