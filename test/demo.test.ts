@@ -12,7 +12,7 @@ import { makeCertificate } from './client/support/make-certificate.ts'
 import { productEnvironment } from './client/support/product-environment.ts'
 import { HttpBrowser } from './journey/support/http-browser.ts'
 import { logIn } from './journey/support/log-in.ts'
-import { findFreePort } from './support/free-port.ts'
+import { findFreePorts } from './support/free-port.ts'
 import { readOutput } from './support/read-output.ts'
 
 t.setTimeout(600_000)
@@ -50,7 +50,7 @@ async function visitDemo(
 t.test('if the demo’s client or password was changed, the demo says so, and --seed restores both', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'demo-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
+  const ports = await findFreePorts(4)
   const change = (statement: string) => {
     const file = new DatabaseSync(join(folder, 'data/demo.db'))
     file.exec(statement)
@@ -82,7 +82,7 @@ t.test('if the demo’s client or password was changed, the demo says so, and --
 t.test('the demo prints what the laboratory says about a refused login, and prints no secret', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'demo-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
+  const ports = await findFreePorts(4)
   type Login = { url: string; verdict: { sentence: string; fix: string }; steps: { kind: string }[] }
   let login: Login | undefined
   const output = await visitDemo(t, folder, ports, undefined, async waitForOutput => {
@@ -108,7 +108,7 @@ t.test('the demo prints what the laboratory says about a refused login, and prin
 t.test('the demo reads its ports from .env, but ignores the addresses and secrets of a real platform', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'demo-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
+  const ports = await findFreePorts(4)
   const names = ['PORT', 'PORTAL_PORT', 'API_PORT', 'LAB_PORT']
   writeFileSync(
     join(folder, '.env'),
@@ -134,7 +134,7 @@ t.test(
   async t => {
     const folder = mkdtempSync(join(tmpdir(), 'demo-'))
     t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-    const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
+    const ports = await findFreePorts(4)
     const readCertificate = () => readFileSync(join(folder, 'data/demo-certificate.pem'), 'utf8')
     const signInAt = async (scheme: string) => {
       const { password } = JSON.parse(readFileSync(join(folder, 'data/demo.json'), 'utf8')) as { password: string }
@@ -170,7 +170,7 @@ t.test(
 t.test('if NODE_EXTRA_CA_CERTS names the demo’s certificate, the doctor can check the client over https', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'demo-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
+  const ports = await findFreePorts(4)
   await visitDemo(t, folder, ports, '--https', async () => {
     const secrets = JSON.parse(readFileSync(join(folder, 'data/demo.json'), 'utf8')) as Record<string, string>
     const diagnose = (environment: object) =>

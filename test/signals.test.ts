@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
 import { productEnvironment } from './client/support/product-environment.ts'
-import { findFreePort, isFree } from './support/free-port.ts'
+import { findFreePorts, isFree } from './support/free-port.ts'
 import { readOutput } from './support/read-output.ts'
 
 t.setTimeout(600_000)
@@ -44,7 +44,7 @@ for (const { script, settings, isUp, lastWords } of scripts.filter(
 ))
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     t.test(`if npm gets ${signal}, the program of "npm run ${script}" stops cleanly and frees its ports`, async t => {
-      const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
+      const ports = await findFreePorts(4)
       const [port, portalPort, apiPort, labPort] = ports.map(String)
       // The command is started through env, because tap changes the environment of programs that a test starts
       // directly.

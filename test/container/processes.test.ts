@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { giveTokens, startScriptedPlatform } from '../client/support/scripted-platform.ts'
-import { findFreePort } from '../support/free-port.ts'
+import { findFreePort, findFreePorts } from '../support/free-port.ts'
 import { readOutput } from '../support/read-output.ts'
 import { instructionsOf, readDockerfile } from './support/read-dockerfile.ts'
 
@@ -75,7 +75,7 @@ async function startClient(t: Test, settings: Record<string, string>, port?: num
 async function startSandbox(t: Test, clientUrl = 'http://localhost:3000', settings: Record<string, string> = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'sandbox-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  const [portalPort, apiPort] = [await findFreePort(), await findFreePort()]
+  const [portalPort, apiPort] = await findFreePorts(2)
   const [portalUrl, apiUrl] = [`http://127.0.0.1:${portalPort}`, `http://127.0.0.1:${apiPort}`]
   const sandbox = start(t, 'sandbox', {
     PORTAL_PORT: `${portalPort}`,

@@ -4,11 +4,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { findFreePort } from '../support/free-port.ts'
+import { findFreePorts } from '../support/free-port.ts'
 
 const [proxy = '', folder = ''] = process.argv.slice(2)
 const { PORT = '' } = process.env
-const ports = [await findFreePort(), await findFreePort(), await findFreePort()] as const
+const ports = await findFreePorts(3)
 
 /** Replacements for this machine: addresses, files and ports. Each replaced text must be in the document. */
 const changes: Record<string, [from: string, to: string][]> = {

@@ -10,7 +10,7 @@ import { readOutput } from '../../support/read-output.ts'
 // The time that "docker stop" waits.
 const graceMs = 10_000
 
-const base = 'docker.io/library/node:24-slim'
+export const baseImage = 'docker.io/library/node:24-slim'
 
 /** Returns the reason why no image can be built here. Returns undefined if images can be built. */
 export function whyNoImage(): string | undefined {
@@ -20,9 +20,9 @@ export function whyNoImage(): string | undefined {
   } catch {
     return 'there is no buildah on this machine'
   }
-  return buildah('images', '--format', '{{.Name}}:{{.Tag}}').includes(base)
+  return buildah('images', '--format', '{{.Name}}:{{.Tag}}').includes(baseImage)
     ? undefined
-    : `buildah has no ${base}, and tests download nothing: run ".ci/make-base-image" to make it`
+    : `buildah has no ${baseImage}, and tests download nothing: run ".ci/make-base-image" to make it`
 }
 
 export type Image = {
