@@ -28,15 +28,18 @@ function makeFolder(t: Test, files: Record<string, string>): string {
   return folder
 }
 
-type Ended = { code: number; output: string }
+type Ended = { code: number; output: string; errors: string }
 
-/** The command is started through env, because tap changes the environment of programs that a test starts directly. */
+/**
+ * The command is started through env, because tap changes the environment of programs that a test starts directly. Do not
+ * run `bash -c`: because Node gives bash a socket as its standard input, bash would first run the .bashrc of this machine.
+ */
 function run(cwd: string, environment: Record<string, string>, ...command: string[]): Promise<Ended> {
   const { PATH, HOME, NODE_COMPILE_CACHE = '' } = process.env
   const pairs = Object.entries({ PATH, HOME, NODE_COMPILE_CACHE, ...environment })
   return new Promise(end =>
-    execFile('env', ['-i', ...pairs.map(pair => pair.join('=')), ...command], { cwd }, (error, stdout) =>
-      end({ code: error ? Number(error.code) : 0, output: stdout }),
+    execFile('env', ['-i', ...pairs.map(pair => pair.join('=')), ...command], { cwd }, (error, stdout, stderr) =>
+      end({ code: error ? Number(error.code) : 0, output: stdout, errors: stderr }),
     ),
   )
 }
@@ -288,9 +291,9 @@ t.test('if .ci/run is not allowed to install packages, it prints which packages 
   const folder = makeFolder(t, { 'bin/sudo': '#!/bin/sh\nexit 1\n', 'bin/id': '#!/bin/sh\necho 1000\n' })
   for (const tool of ['bash', 'dirname']) symlinkSync(`/usr/bin/${tool}`, join(folder, 'bin', tool))
   cpSync('.ci/run', join(folder, '.ci/run'))
-  const { code, output } = await run(folder, { PATH: `${folder}/bin` }, 'bash', '-c', 'exec .ci/run 2>&1')
+  const { code, errors } = await run(folder, { PATH: `${folder}/bin` }, '.ci/run')
   t.equal(code, 1)
-  t.match(output, /^Install these first: apt-get install .*chromium.*curl.*firefox-esr webkit2gtk-driver xvfb/)
+  t.match(errors, /^Install these first: apt-get install .*chromium.*curl.*firefox-esr webkit2gtk-driver xvfb/)
 })
 
 for (const [what, dockerd] of [
@@ -309,9 +312,9 @@ for (const [what, dockerd] of [
       })
       cpSync('.ci/with-docker', join(folder, 'with-docker'))
       const environment = { PATH: `${folder}/bin:${process.env.PATH}` }
-      const { code, output } = await run(folder, environment, 'bash', '-c', 'exec ./with-docker touch ran 2>&1')
+      const { code, errors } = await run(folder, environment, './with-docker', 'touch', 'ran')
       t.equal(code, 1)
-      t.match(output, 'Docker did not start:\nthe reason\n')
+      t.match(errors, 'Docker did not start:\nthe reason\n')
       t.notOk(existsSync(join(folder, 'ran')))
     },
   )
