@@ -21,9 +21,9 @@ function openReference(t: Test): Reference {
   const reference = openProject(openFolder(t))
   const git = (...parameters: string[]) =>
     execFileSync('git', ['-c', 'safe.directory=*', ...parameters], { maxBuffer: 256 * 1024 * 1024 })
-  const [found] = String(git('log', '--reverse', '--format=%H', '--diff-filter=A', '--', 'scripts/upgrade.ts')).split(
-    '\n',
-  )
+  const isShallow = String(git('rev-parse', '--is-shallow-repository')).trim() === 'true'
+  const additions = String(git('log', '--reverse', '--format=%H', '--diff-filter=A', '--', 'scripts/upgrade.ts'))
+  const found = isShallow ? '' : additions.split('\n')[0]
   const commit = (message: string) => {
     commitAll(reference, message)
     return reference.run('git', 'rev-parse', 'HEAD').output.trim()
