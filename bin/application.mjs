@@ -9,7 +9,8 @@ const [name, ...rest] = process.argv.slice(2)
 
 if (Number(process.versions.node.split('.')[0]) < 24) {
   process.stderr.write(`This program needs Node.js 24 or later. You have ${process.version}.\n`)
-  process.exitCode = 1
+  // The suite uses exit code 1 only if a client broke a rule.
+  process.exitCode = 2
 } else if (!Object.hasOwn(programs, name ?? '')) {
   process.stderr.write('Name a program: conformance or sandbox. "conformance --help" lists the options of the suite.\n')
   process.exitCode = 1

@@ -145,7 +145,8 @@ function replaceWith(copy: string, paths: { removed: string[]; changed: string[]
   const { removed, changed, added } = paths
   const away = (path: string): Move => ({ from: path, to: join(leftBehindFolder, path) })
   const fromCopy = (path: string): Move => ({ from: join(copy, path), to: path })
-  // Because of these handlers, Ctrl-C ends the process only after all files have been moved.
+  // renameAll is synchronous, so a signal handler runs only after it. Without a handler, Ctrl-C would end the process
+  // between two moves.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
   try {
     renameAll([...[...removed, ...changed].map(away), ...[...changed, ...added].map(fromCopy)])

@@ -2,6 +2,7 @@
 import { catalogue, type Fault, kindsAt, presetsOf } from '../src/sandbox/lab/faults/catalogue.ts'
 import type { Kind } from '../src/sandbox/lab/faults/kind.ts'
 import { type Place, type PlaceWords, places } from '../src/sandbox/lab/faults/places.ts'
+import { code, toRow } from './markdown.ts'
 
 const all = Object.keys(places) as Place[]
 const calls = all.filter(place => place !== 'redirect')
@@ -118,14 +119,6 @@ function short(text: string): string {
   return text.length > 60 ? `${text.slice(0, 59)}…` : text
 }
 
-function toRow(cells: string[]): string {
-  return `| ${cells.map(cell => cell.replaceAll('|', '\\|')).join(' | ')} |`
-}
-
 function placesInWords(at: Place[]): string {
   return groups.find(([, of]) => of.join() === at.join())?.[0] ?? at.map(code).join(', ')
-}
-
-function code(text: string): string {
-  return `\`${text}\``
 }

@@ -33,13 +33,13 @@ if (import.meta.main) {
   const start = readme.indexOf(tableHead)
   if (start < 0) {
     console.error(
-      `README.md has no table of the settings. Put this line where the table belongs, and run the command again:\n${tableHead}`,
+      `README.md has no table of the settings. Put these two lines where the table belongs, and run the command again:\n${tableHead}`,
     )
     process.exit(1)
   }
-  // The table ends at the first empty line.
-  const end = readme.indexOf('\n\n', start) + 1
-  writeFileSync('README.md', readme.slice(0, start) + listAsTable() + readme.slice(end))
+  // The table ends at the first empty line, or at the end of the file.
+  const end = readme.indexOf('\n\n', start)
+  writeFileSync('README.md', readme.slice(0, start) + listAsTable() + (end < 0 ? '' : readme.slice(end + 1)))
   writeFileSync('.env.example', listForEnvironment())
   console.log(`Listed ${settings.length} settings in .env.example and README.md.`)
 }

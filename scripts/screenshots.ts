@@ -22,7 +22,7 @@ try {
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true })
   await mkdir(shownFolder, { recursive: true })
-  const both = await startBoth(scope, { hasLab: true })
+  const both = await startBoth(scope)
   // On phones, scrollbars take no space on the page.
   const browser = await launchChromium(scope, { isWhole: true, switches: ['--hide-scrollbars'] })
   const page = await browser.newPage()

@@ -62,7 +62,7 @@ function upgrade(folder: string): number {
   // The upgrade applies the difference between two folders: `old`, a starter from the old version, and `next`, a
   // starter from the new version. The files that this command merges itself are an exception: package.json,
   // package-lock.json and the record. Of these files, `old` contains the versions of this project.
-  const prefix = git('.', 'rev-parse', '--show-prefix').trim()
+  const prefix = git('.', ['rev-parse', '--show-prefix']).trim()
   const [old, next] = [join(work, 'old'), join(work, 'next')] as const
   makeStarter(newer, from, join(old, prefix), record)
   const version = makeStarter(newer, to, join(next, prefix), record)
@@ -85,15 +85,15 @@ function upgrade(folder: string): number {
  * reset --hard`, which would also delete the uncommitted changes.
  */
 function checkThisProject(): void {
-  if (git('.', 'ls-files', recordFile).trim() === '')
+  if (git('.', ['ls-files', recordFile]).trim() === '')
     throw new Error(`This project is not in git, or ${recordFile} is not committed. Commit everything first.`)
-  if (git('.', 'status', '--porcelain', '--untracked-files=no').trim() !== '')
+  if (git('.', ['status', '--porcelain', '--untracked-files=no']).trim() !== '')
     throw new Error('There are uncommitted changes in this repository. Commit them first.')
 }
 
 function findVersions(folder: string, { commit, version }: StarterRecord) {
   if (!existsSync(folder)) throw new Error(`There is no folder ${folder}.`)
-  const newer = git(folder, 'rev-parse', '--show-toplevel').trim()
+  const newer = git(folder, ['rev-parse', '--show-toplevel']).trim()
   if (!existsSync(join(newer, 'scripts/eject.ts')))
     throw new Error(`${folder} is not a checkout of the reference client.`)
   const find = (revision: string) => {
@@ -119,8 +119,8 @@ function readYours(folder: string): string[] {
 function makeStarter(newer: string, commit: string, folder: string, { name, bare, sandbox, yours }: StarterRecord) {
   mkdirSync(folder, { recursive: true })
   const index = { GIT_INDEX_FILE: join(work, `index-of-${commit}`) }
-  git(newer, index, 'read-tree', commit)
-  git(newer, index, 'checkout-index', '--all', `--prefix=${folder}/`)
+  git(newer, ['read-tree', commit], index)
+  git(newer, ['checkout-index', '--all', `--prefix=${folder}/`], index)
   const { version } = readJson(join(folder, 'package.json')) as { version: string }
   const size = [...(bare ? ['--bare'] : []), ...(sandbox ? ['--sandbox'] : [])]
   const { status, stdout, stderr } = spawnSync(process.execPath, ['scripts/eject.ts', '--name', name, ...size], {
@@ -156,7 +156,7 @@ function mergePackages(old: string, next: string): string[] {
 function commitFolder(folder: string, message: string, parent?: string): string {
   const person = { NAME: 'upgrade', EMAIL: 'upgrade@localhost' }
   const variables: Variables = {
-    GIT_DIR: git('.', 'rev-parse', '--absolute-git-dir').trim(),
+    GIT_DIR: git('.', ['rev-parse', '--absolute-git-dir']).trim(),
     GIT_WORK_TREE: folder,
     GIT_INDEX_FILE: join(work, `index-${parent ? 'next' : 'old'}`),
     ...Object.fromEntries(
@@ -165,9 +165,9 @@ function commitFolder(folder: string, message: string, parent?: string): string 
       ),
     ),
   }
-  git(folder, variables, 'add', '--all', '--force')
-  const tree = git(folder, variables, 'write-tree').trim()
-  return git(folder, variables, 'commit-tree', tree, '-m', message, ...(parent ? ['-p', parent] : [])).trim()
+  git(folder, ['add', '--all', '--force'], variables)
+  const tree = git(folder, ['write-tree'], variables).trim()
+  return git(folder, ['commit-tree', tree, '-m', message, ...(parent ? ['-p', parent] : [])], variables).trim()
 }
 
 /** Applies the commit's changes to the index and the files. If git cannot apply all changes, it changes nothing. */
@@ -176,22 +176,22 @@ function applyCommit(commit: string) {
   // into the renamed folder.
   const parameters = ['-c', 'merge.directoryRenames=false', 'cherry-pick', '--no-commit', commit]
   const { status, stdout, stderr } = runGit('.', parameters)
-  const unmerged = git('.', 'status', '--porcelain', '-z', '--untracked-files=no')
+  const unmerged = git('.', ['status', '--porcelain', '-z', '--untracked-files=no'])
     .split('\0')
     .filter(line => /^(DD|AU|UD|UA|DU|AA|UU) /.test(line))
     .map(line => ({ kind: line.slice(0, 2), path: line.slice(3) }))
   if (status !== 0 && unmerged.length === 0) throw new Error(`git refuses the changes:\n${stdout}${stderr}`)
   outcome = 'The changes are in your files, but they were not reported. To undo the upgrade: git reset --hard'
   const removed = unmerged.filter(({ kind }) => kind === 'DU').map(({ path }) => path)
-  const top = git('.', 'rev-parse', '--show-toplevel').trim()
-  if (removed.length > 0) git(top, 'rm', '--quiet', '--', ...removed)
+  const top = git('.', ['rev-parse', '--show-toplevel']).trim()
+  if (removed.length > 0) git(top, ['rm', '--quiet', '--', ...removed])
   const conflicts = unmerged.filter(({ kind }) => kind !== 'DU')
   return { removed, conflicts: conflicts.map(({ kind, path }) => `${path}: ${conflictKinds[kind]}`) }
 }
 
 function report(upgraded: { version: string; to: string; removed: string[]; conflicts: string[] }): void {
   const { version, to, removed, conflicts } = upgraded
-  const changed = git('.', 'diff', '--cached', '--name-status', 'HEAD')
+  const changed = git('.', ['diff', '--cached', '--name-status', 'HEAD'])
   console.log(`Upgraded to ${version} (${to}). Changed files:\n${changed}`)
   if (removed.length > 0)
     console.log(
@@ -206,7 +206,9 @@ function report(upgraded: { version: string; to: string; removed: string[]; conf
 
 /** Returns the sections "What a starter must do" of all releases after the starter's version. */
 function readDuties(newer: string, to: string, version: string): string[] {
-  const releases = git(newer, 'show', `${to}:CHANGELOG.md`).split(/^## /m).slice(1)
+  const releases = git(newer, ['show', `${to}:CHANGELOG.md`])
+    .split(/^## /m)
+    .slice(1)
   const isKnown = (release: string) => release.startsWith(`${version}\n`) || release.startsWith(`${version} `)
   const known = releases.findIndex(isKnown)
   return releases.slice(0, known < 0 ? undefined : known).flatMap(release => {
@@ -239,11 +241,9 @@ function runGit(folder: string, parameters: string[], variables: Variables = {})
   })
 }
 
-/** Runs git and returns its output. The parameters may begin with an object of environment variables. */
-function git(folder: string, ...rest: [Variables, ...string[]] | string[]): string {
-  const [first, ...others] = rest
-  const [variables, parameters] = typeof first === 'object' ? [first, others] : [{}, rest]
-  const { status, stdout, stderr, error } = runGit(folder, parameters as string[], variables)
+/** Runs git and returns its output. Throws an error if git fails. */
+function git(folder: string, parameters: string[], variables: Variables = {}): string {
+  const { status, stdout, stderr, error } = runGit(folder, parameters, variables)
   if (error) throw new Error(`git cannot be run: ${error.message}`)
   if (status !== 0) throw new Error(`git ${parameters[0]} failed in ${folder}:\n${stderr}`)
   return stdout

@@ -9,6 +9,7 @@ import { type Reason, reasons } from '../src/sandbox/observe/reasons.ts'
 import { Refusal } from '../src/sandbox/observe/refusal.ts'
 import { oauthAnswerOf } from '../src/sandbox/portal/oauth-errors.ts'
 import { writeCatalogue } from './fault-catalogue.ts'
+import { code, toRow } from './markdown.ts'
 import { makeExamples } from './platform-examples.ts'
 import { linkRules, platformRules } from './rule-tables.ts'
 
@@ -185,16 +186,9 @@ function allowedValues({ anyOf, enum: values, type, ...schema }: Schema): string
 }
 
 function range(least = 0, most?: number, of = ''): string {
-  const written = most?.toLocaleString('en')
-  const words =
-    most === undefined
-      ? least > 0
-        ? `${least} or more`
-        : 'any'
-      : least > 0 || !of
-        ? `${least} to ${written}`
-        : `at most ${written}`
-  return words === 'any' ? '' : [words, of].filter(Boolean).join(' ')
+  if (most === undefined) return least > 0 ? `${least} or more ${of}`.trim() : ''
+  const highest = most.toLocaleString('en')
+  return (least === 0 && of ? `at most ${highest} ${of}` : `${least} to ${highest} ${of}`).trim()
 }
 
 function tableOfReasons(): string {
@@ -222,12 +216,9 @@ function settingsForEnvironment(): string {
 }
 
 function toTable(head: string[], rows: string[][]): string {
-  const lines = [head, head.map(() => '---'), ...rows]
-  return `${lines.map((cells, index) => (index === 1 ? `|${cells.join('|')}|` : `| ${cells.map(escapeCell).join(' | ')} |`)).join('\n')}\n`
+  return `${[toRow(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(toRow)].join('\n')}\n`
 }
 
-const escapeCell = (cell: string) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')
 const withoutStop = (sentence: string) => sentence.replace(/\.$/, '')
-const code = (text: string) => `\`${text}\``
 
 if (import.meta.main) for (const [path, document] of await makeDocuments()) writeFileSync(path, document)

@@ -1,7 +1,17 @@
 // Tests the programs that run the tests. These programs must report the result, and must fail if tests failed, were
 // skipped or did not run.
 import { execFile } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
@@ -18,15 +28,18 @@ function makeFolder(t: Test, files: Record<string, string>): string {
   return folder
 }
 
-type Ended = { code: number; output: string }
+type Ended = { code: number; output: string; errors: string }
 
-/** The command is started through env, because tap changes the environment of programs that a test starts directly. */
+/**
+ * The command is started through env, because tap changes the environment of programs that a test starts directly. Do not
+ * run `bash -c`: because Node gives bash a socket as its standard input, bash would first run the .bashrc of this machine.
+ */
 function run(cwd: string, environment: Record<string, string>, ...command: string[]): Promise<Ended> {
   const { PATH, HOME, NODE_COMPILE_CACHE = '' } = process.env
   const pairs = Object.entries({ PATH, HOME, NODE_COMPILE_CACHE, ...environment })
   return new Promise(end =>
-    execFile('env', ['-i', ...pairs.map(pair => pair.join('=')), ...command], { cwd }, (error, stdout) =>
-      end({ code: error ? Number(error.code) : 0, output: stdout }),
+    execFile('env', ['-i', ...pairs.map(pair => pair.join('=')), ...command], { cwd }, (error, stdout, stderr) =>
+      end({ code: error ? Number(error.code) : 0, output: stdout, errors: stderr }),
     ),
   )
 }
@@ -142,19 +155,37 @@ t.test('a skipped test or a file without tests is a failure in CI, but not on ot
 
 type Wrote = [text: string, code: number]
 
-/**
- * Runs .ci/run with fake test programs. Each program writes its text and ends with its exit code. `again` describes the
- * second run, which repeats the files that failed in the first program. Each line of `again.lines` names the files of
- * one process. `again.wrote` is the text and the exit code of the second run.
- */
+const good: Wrote = ['# { total: 12, pass: 12 }', 0]
+
+/** The texts and exit codes of the programs that .ci/run runs. */
+type Programs = {
+  /** `npm test` */
+  project?: Wrote
+  /** `npm run test:texts` */
+  texts?: Wrote
+  /** The slow tests, without the compose files. */
+  deeper?: Wrote
+  compose?: Wrote
+  /** The tests of a starter. */
+  starter?: Wrote
+  /** The names of the files that fail in `npm test`. Each line is for one process. */
+  failed?: string[]
+  /** The second run of these files. */
+  again?: Wrote
+}
+
+/** Runs .ci/run with fake programs. By default, each program passes 12 tests, except that `texts` runs no test. */
 function runCi(
   t: Test,
-  project: Wrote,
-  deeper: Wrote,
-  compose: Wrote,
-  starter: Wrote,
-  texts: Wrote,
-  again: { lines: string[]; wrote: Wrote } = { lines: [], wrote: ['', 0] },
+  {
+    project = good,
+    texts = ['# { total: 0, pass: 0 }', 0],
+    deeper = good,
+    compose = good,
+    starter = good,
+    failed = [],
+    again = ['', 0],
+  }: Programs,
 ) {
   const script = ([text, code]: Wrote) => `#!/bin/sh\necho 'ok 1'\necho '${text}'\nexit ${code}\n`
   const folder = makeFolder(t, {
@@ -172,8 +203,8 @@ function runCi(
     'bin/buildah': '#!/bin/sh\n',
     'bin/debootstrap': '#!/bin/sh\n',
     'bin/dockerd': '#!/bin/sh\n',
-    failed: again.lines.map(line => `${line}\n`).join(''),
-    again: script(again.wrote),
+    failed: failed.map(line => `${line}\n`).join(''),
+    again: script(again),
     tests: script(project),
     texts: script(texts),
     deeper: script(deeper),
@@ -187,57 +218,72 @@ function runCi(
   return run(folder, { PATH: `${folder}/bin:${process.env.PATH}` }, '.ci/run')
 }
 
-const good = '# { total: 12, pass: 12 }'
-
-const noTexts: Wrote = ['# { total: 0, pass: 0 }', 0]
-
 t.test('the last line of .ci/run contains the total of all test runs', async t => {
-  for (const [project, deeper, compose, starter, lastLine, code, texts = noTexts] of [
-    [[good, 0], ['# { total: 5, pass: 5 }', 0], [good, 0], ['# { total: 3, pass: 3 }', 0], '32 passed, 0 failed', 0],
-    [['# { total: 12, pass: 10, fail: 2 }', 1], [good, 0], [good, 0], [good, 0], '46 passed, 2 failed', 1],
-    [[good, 0], ['# { total: 3, pass: 2, fail: 1 }', 1], [good, 0], [good, 0], '38 passed, 1 failed', 1],
-    [[good, 0], [good, 0], ['# { total: 3, pass: 2, fail: 1 }', 1], [good, 0], '38 passed, 1 failed', 1],
-    [[good, 0], [good, 0], [good, 0], ['# { total: 3, pass: 2, fail: 1 }', 1], '38 passed, 1 failed', 1],
-    [['killed', 137], [good, 0], [good, 0], [good, 0], '36 passed, 1 failed', 1],
-    [[good, 0], ['killed', 137], [good, 0], [good, 0], '36 passed, 1 failed', 1],
-    [[good, 0], [good, 0], ['killed', 137], [good, 0], '36 passed, 1 failed', 1],
-    [[good, 0], [good, 0], [good, 0], ['npm error', 0], '36 passed, 1 failed', 1],
-    [[good, 7], [good, 0], [good, 0], [good, 0], '48 passed, 0 failed', 7],
-    [[good, 0], [good, 7], [good, 0], [good, 0], '48 passed, 0 failed', 7],
-    [[good, 0], [good, 0], [good, 7], [good, 0], '48 passed, 0 failed', 7],
-    [[good, 0], [good, 0], [good, 0], [good, 0], '50 passed, 1 failed', 1, ['# { total: 3, pass: 2, fail: 1 }', 1]],
-  ] as [Wrote, Wrote, Wrote, Wrote, string, number, Wrote?][]) {
-    const ended = await runCi(t, project, deeper, compose, starter, texts)
+  const oneFails: Wrote = ['# { total: 3, pass: 2, fail: 1 }', 1]
+  const killed: Wrote = ['killed', 137]
+  const failedLate: Wrote = ['# { total: 12, pass: 12 }', 7]
+  for (const [programs, lastLine, code] of [
+    [{ deeper: ['# { total: 5, pass: 5 }', 0], starter: ['# { total: 3, pass: 3 }', 0] }, '32 passed, 0 failed', 0],
+    [{ project: ['# { total: 12, pass: 10, fail: 2 }', 1] }, '46 passed, 2 failed', 1],
+    [{ deeper: oneFails }, '38 passed, 1 failed', 1],
+    [{ compose: oneFails }, '38 passed, 1 failed', 1],
+    [{ starter: oneFails }, '38 passed, 1 failed', 1],
+    [{ texts: oneFails }, '50 passed, 1 failed', 1],
+    [{ project: killed }, '36 passed, 1 failed', 1],
+    [{ deeper: killed }, '36 passed, 1 failed', 1],
+    [{ compose: killed }, '36 passed, 1 failed', 1],
+    [{ starter: ['npm error', 0] }, '36 passed, 1 failed', 1],
+    [{ project: failedLate }, '48 passed, 0 failed', 7],
+    [{ deeper: failedLate }, '48 passed, 0 failed', 7],
+    [{ compose: failedLate }, '48 passed, 0 failed', 7],
+  ] as [Programs, string, number][]) {
+    const ended = await runCi(t, programs)
     t.equal(ended.output.trimEnd().split('\n').at(-1), lastLine)
     t.equal(ended.code, code, lastLine)
   }
 })
 
 t.test('.ci/run runs failed test files a second time, and only the second result counts', async t => {
-  const failed: Wrote = ['# { total: 12, pass: 10, fail: 2 }', 1]
+  const project: Wrote = ['# { total: 12, pass: 10, fail: 2 }', 1]
   const lost: Wrote = ['killed', 137]
-  const twice = ['a.test.ts b.test.ts']
+  const failed = ['a.test.ts b.test.ts']
   const many = Array.from({ length: 6 }, () => 'a.test.ts b.test.ts')
-  for (const [what, project, lines, wrote, lastLine, code] of [
-    ['they pass', failed, twice, ['# { total: 5, pass: 5 }', 0], '46 passed, 0 failed', 0],
-    ['one fails again', failed, twice, ['# { total: 5, pass: 4, fail: 1 }', 1], '46 passed, 1 failed', 1],
-    ['the second run is killed', failed, twice, lost, '46 passed, 1 failed', 1],
-    ['six processes failed, so nothing runs again', failed, many, [good, 0], '46 passed, 2 failed', 1],
-    ['tests may not have run, so nothing runs again', lost, twice, [good, 0], '36 passed, 1 failed', 1],
-  ] as [string, Wrote, string[], Wrote, string, number][]) {
-    const ended = await runCi(t, project, [good, 0], [good, 0], [good, 0], noTexts, { lines, wrote })
+  const allPass: Wrote = ['# { total: 5, pass: 5 }', 0]
+  const oneFails: Wrote = ['# { total: 5, pass: 4, fail: 1 }', 1]
+  for (const { what, isRepeated = true, lastLine, code, ...programs } of [
+    { what: 'they pass', project, failed, again: allPass, lastLine: '46 passed, 0 failed', code: 0 },
+    { what: 'one fails again', project, failed, again: oneFails, lastLine: '46 passed, 1 failed', code: 1 },
+    { what: 'the second run is killed', project, failed, again: lost, lastLine: '46 passed, 1 failed', code: 1 },
+    {
+      what: 'six processes failed, so nothing runs again',
+      project,
+      failed: many,
+      again: good,
+      isRepeated: false,
+      lastLine: '46 passed, 2 failed',
+      code: 1,
+    },
+    {
+      what: 'tests may not have run, so nothing runs again',
+      project: lost,
+      failed,
+      again: good,
+      isRepeated: false,
+      lastLine: '36 passed, 1 failed',
+      code: 1,
+    },
+  ]) {
+    const ended = await runCi(t, programs)
     t.equal(ended.output.trimEnd().split('\n').at(-1), lastLine, what)
     t.equal(ended.code, code, what)
-    const isRepeated = project === failed && lines === twice
     t.equal(/^Ran a second time: a\.test\.ts b\.test\.ts$/m.test(ended.output), isRepeated, what)
   }
 })
 
 t.test('.ci/run prints all failures again just before its last line', async t => {
-  const failing: Wrote = ['not ok 2 - the answer is late\n# { total: 2, pass: 1, fail: 1 }', 1]
-  const failed = await runCi(t, failing, [good, 0], [good, 0], [good, 0], noTexts)
+  const failed = await runCi(t, { project: ['not ok 2 - the answer is late\n# { total: 2, pass: 1, fail: 1 }', 1] })
   t.match(failed.output, /\nWhat failed:\nnot ok 2 - the answer is late\n.*\n37 passed, 1 failed\n$/s)
-  const passed = await runCi(t, [good, 0], [good, 0], [good, 0], [good, 0], noTexts)
+  const passed = await runCi(t, {})
   t.notMatch(passed.output, 'What failed')
 })
 
@@ -245,7 +291,30 @@ t.test('if .ci/run is not allowed to install packages, it prints which packages 
   const folder = makeFolder(t, { 'bin/sudo': '#!/bin/sh\nexit 1\n', 'bin/id': '#!/bin/sh\necho 1000\n' })
   for (const tool of ['bash', 'dirname']) symlinkSync(`/usr/bin/${tool}`, join(folder, 'bin', tool))
   cpSync('.ci/run', join(folder, '.ci/run'))
-  const { code, output } = await run(folder, { PATH: `${folder}/bin` }, 'bash', '-c', 'exec .ci/run 2>&1')
+  const { code, errors } = await run(folder, { PATH: `${folder}/bin` }, '.ci/run')
   t.equal(code, 1)
-  t.match(output, /^Install these first: apt-get install .*chromium.*firefox-esr webkit2gtk-driver xvfb/)
+  t.match(errors, /^Install these first: apt-get install .*chromium.*curl.*firefox-esr webkit2gtk-driver xvfb/)
 })
+
+for (const [what, dockerd] of [
+  ['ends', "echo 'the reason'"],
+  ['does not answer', "echo 'the reason'; exec /bin/sleep 600"],
+] as const)
+  t.test(
+    `if the Docker that .ci/with-docker starts ${what}, it prints the log and does not run the command`,
+    async t => {
+      const folder = makeFolder(t, {
+        'bin/docker': '#!/bin/sh\nexit 1\n',
+        'bin/dockerd': `#!/bin/sh\n${dockerd}\n`,
+        'bin/sleep': '#!/bin/sh\n',
+        // With this answer, the script does not change the network settings of this machine.
+        'bin/cat': '#!/bin/sh\necho 1\n',
+      })
+      cpSync('.ci/with-docker', join(folder, 'with-docker'))
+      const environment = { PATH: `${folder}/bin:${process.env.PATH}` }
+      const { code, errors } = await run(folder, environment, './with-docker', 'touch', 'ran')
+      t.equal(code, 1)
+      t.match(errors, 'Docker did not start:\nthe reason\n')
+      t.notOk(existsSync(join(folder, 'ran')))
+    },
+  )

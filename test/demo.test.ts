@@ -1,7 +1,6 @@
 // Tests the demo as its user starts it: its output, its data and its certificate.
 import { execFile, spawn } from 'node:child_process'
 import { X509Certificate } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -13,7 +12,8 @@ import { makeCertificate } from './client/support/make-certificate.ts'
 import { productEnvironment } from './client/support/product-environment.ts'
 import { HttpBrowser } from './journey/support/http-browser.ts'
 import { logIn } from './journey/support/log-in.ts'
-import { findFreePort } from './support/free-port.ts'
+import { findFreePorts } from './support/free-port.ts'
+import { readOutput } from './support/read-output.ts'
 
 t.setTimeout(600_000)
 
@@ -25,7 +25,7 @@ async function visitDemo(
   folder: string,
   ports: number[],
   option?: string,
-  visit: (readLine: (part: string) => Promise<void>) => Promise<void> = async () => {},
+  visit: (waitForOutput: (text: string) => Promise<void>) => Promise<void> = async () => {},
 ): Promise<string> {
   const [PORT, PORTAL_PORT, API_PORT, LAB_PORT] = ports.map(String)
   const demo = spawn(process.execPath, [resolve('src/demo.ts'), ...(option ? [option] : [])], {
@@ -39,27 +39,18 @@ async function visitDemo(
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   t.teardown(() => demo.kill('SIGKILL'))
-  let output = ''
-  for (const stream of [demo.stdout, demo.stderr]) stream.on('data', chunk => (output += chunk))
-  const closed = once(demo, 'close')
-  /** Resolves when the demo has printed this text. */
-  const readLine = async (part: string) => {
-    while (!output.includes(part)) {
-      await Promise.race([once(demo.stdout, 'data'), closed])
-      if (demo.exitCode !== null) throw new Error(`the demo ended early: ${output}`)
-    }
-  }
-  await readLine('Lab: ')
-  await visit(readLine)
+  const { output, closed, waitForOutput } = readOutput(demo)
+  await waitForOutput('Lab: ')
+  await visit(waitForOutput)
   demo.kill('SIGTERM')
   t.strictSame(await closed, [0, null])
-  return output
+  return output()
 }
 
 t.test('if the demo’s client or password was changed, the demo says so, and --seed restores both', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'demo-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
+  const ports = await findFreePorts(4)
   const change = (statement: string) => {
     const file = new DatabaseSync(join(folder, 'data/demo.db'))
     file.exec(statement)
@@ -91,16 +82,16 @@ t.test('if the demo’s client or password was changed, the demo says so, and --
 t.test('the demo prints what the laboratory says about a refused login, and prints no secret', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'demo-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
+  const ports = await findFreePorts(4)
   type Login = { url: string; verdict: { sentence: string; fix: string }; steps: { kind: string }[] }
   let login: Login | undefined
-  const output = await visitDemo(t, folder, ports, undefined, async readLine => {
+  const output = await visitDemo(t, folder, ports, undefined, async waitForOutput => {
     const [portal, lab] = [`http://127.0.0.1:${ports[1]}`, `http://127.0.0.1:${ports[3]}`]
     await fetch(`${portal}/a-page-that-does-not-exist`)
     const { clientId } = JSON.parse(readFileSync(join(folder, 'data/demo.json'), 'utf8'))
     const query = { client_id: clientId, redirect_uri: 'http://localhost:1/\u001b[31m', state: 'secret-state' }
     await fetch(`${portal}/?${new URLSearchParams({ ...query, response_type: 'code', grant_type: 'authorization' })}`)
-    await readLine('/logins/')
+    await waitForOutput('/logins/')
     const read = async <T>(path: string) => (await (await fetch(lab + path)).json()) as T
     const { logins } = await read<{ logins: { id: string }[] }>('/lab/v1/logins')
     const all = await Promise.all(logins.map(({ id }) => read<Login>(`/lab/v1/logins/${id}`)))
@@ -117,7 +108,7 @@ t.test('the demo prints what the laboratory says about a refused login, and prin
 t.test('the demo reads its ports from .env, but ignores the addresses and secrets of a real platform', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'demo-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
+  const ports = await findFreePorts(4)
   const names = ['PORT', 'PORTAL_PORT', 'API_PORT', 'LAB_PORT']
   writeFileSync(
     join(folder, '.env'),
@@ -143,7 +134,7 @@ t.test(
   async t => {
     const folder = mkdtempSync(join(tmpdir(), 'demo-'))
     t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-    const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
+    const ports = await findFreePorts(4)
     const readCertificate = () => readFileSync(join(folder, 'data/demo-certificate.pem'), 'utf8')
     const signInAt = async (scheme: string) => {
       const { password } = JSON.parse(readFileSync(join(folder, 'data/demo.json'), 'utf8')) as { password: string }
@@ -179,7 +170,7 @@ t.test(
 t.test('if NODE_EXTRA_CA_CERTS names the demo’s certificate, the doctor can check the client over https', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'demo-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
+  const ports = await findFreePorts(4)
   await visitDemo(t, folder, ports, '--https', async () => {
     const secrets = JSON.parse(readFileSync(join(folder, 'data/demo.json'), 'utf8')) as Record<string, string>
     const diagnose = (environment: object) =>
@@ -220,7 +211,7 @@ t.test(
     t.equal(new X509Certificate(cert).checkHost('localhost'), 'localhost')
     t.equal(new X509Certificate(cert).checkIP('127.0.0.1'), '127.0.0.1')
     t.equal(new X509Certificate(cert).ca, false, 'the certificate must not be able to sign other certificates')
-    const ending = makeCertificate('127.0.0.1', { notAfter: new Date(Date.now() + 23 * 60 * 60 * 1000) })
+    const ending = await makeCertificate('127.0.0.1', { notAfter: new Date(Date.now() + 23 * 60 * 60 * 1000) })
     writeFileSync(certFile, ending.cert)
     const renewed = await keepCertificate(folder)
     t.ok(new X509Certificate(renewed.cert).validToDate.getTime() > Date.now() + 300 * 24 * 60 * 60 * 1000)

@@ -1,7 +1,8 @@
 // Tests rules of CONTRIBUTING.md and docs/design: which imports are allowed, and which lists the documents must
 // contain.
+import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'
-import { dirname, join, normalize } from 'node:path'
+import { dirname, join, normalize, resolve } from 'node:path'
 import t from 'tap'
 import { listAsTable, listForEnvironment } from '../scripts/list-settings.ts'
 import { findUsedClasses } from '../scripts/used-classes.ts'
@@ -290,6 +291,20 @@ t.test(
     t.match(read('README.md'), `\n${listAsTable()}\n`)
   },
 )
+
+t.test('npm run settings replaces the table in the README, which may be the end of the file', async t => {
+  const [head = '', line = ''] = listAsTable().split('\n')
+  for (const rest of [
+    '',
+    '| `OLD` | needed | An old setting. |\n',
+    '| `OLD` | needed | An old setting. |\n\nMore.\n',
+  ]) {
+    const folder = t.testdir({ 'README.md': `# A client\n\n${head}\n${line}\n${rest}` })
+    execFileSync(process.execPath, [resolve('scripts/list-settings.ts')], { cwd: folder })
+    const after = rest.includes('More') ? '\nMore.\n' : ''
+    t.equal(read(join(folder, 'README.md')), `# A client\n\n${listAsTable()}${after}`)
+  }
+})
 
 t.test('each class of the client’s style sheet is used in a view or in a script', async t => {
   const style = read('views/client/assets/style.css').replace(/\/\*[\s\S]*?\*\//g, '')

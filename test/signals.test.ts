@@ -3,12 +3,12 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { cpSync, existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
 import { productEnvironment } from './client/support/product-environment.ts'
-import { findFreePort } from './support/free-port.ts'
+import { findFreePorts, isFree } from './support/free-port.ts'
+import { readOutput } from './support/read-output.ts'
 
 t.setTimeout(600_000)
 
@@ -19,13 +19,6 @@ function makeFolder(t: Test): string {
   for (const name of ['package.json', 'check-node.mjs']) cpSync(name, join(folder, name))
   for (const name of ['src', 'views', 'scripts', 'node_modules']) symlinkSync(resolve(name), join(folder, name))
   return folder
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer().listen(port, '127.0.0.1')
-  const answer = await Promise.race([once(server, 'listening'), once(server, 'error')])
-  server.close()
-  return answer.length === 0
 }
 
 const elsewhere = { LOGIN_URL: 'http://127.0.0.1:1', API_URL: 'http://127.0.0.1:1' }
@@ -51,7 +44,7 @@ for (const { script, settings, isUp, lastWords } of scripts.filter(
 ))
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     t.test(`if npm gets ${signal}, the program of "npm run ${script}" stops cleanly and frees its ports`, async t => {
-      const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
+      const ports = await findFreePorts(4)
       const [port, portalPort, apiPort, labPort] = ports.map(String)
       // The command is started through env, because tap changes the environment of programs that a test starts
       // directly.
@@ -77,15 +70,11 @@ for (const { script, settings, isUp, lastWords } of scripts.filter(
         } catch {}
       })
       const exited = once(npm, 'exit')
-      let output = ''
-      for (const stream of [npm.stdout, npm.stderr]) stream.on('data', chunk => (output += chunk))
-      while (!output.includes(isUp)) {
-        await Promise.race([once(npm.stdout, 'data'), exited])
-        if (npm.exitCode !== null) throw new Error(`npm ended early: ${output}`)
-      }
+      const { output, closed, waitForOutput } = readOutput(npm)
+      await waitForOutput(isUp)
       npm.kill(signal)
       t.strictSame(await exited, [0, null], 'the program must stop by itself')
       for (const port of ports) t.ok(await isFree(port), `${port} is free`)
-      await Promise.all([npm.stdout, npm.stderr].map(stream => stream.readableEnded || once(stream, 'end')))
-      t.ok(output.includes(lastWords), 'the output must contain the last line of the program')
+      await closed
+      t.ok(output().includes(lastWords), 'the output must contain the last line of the program')
     })

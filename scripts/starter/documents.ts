@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { listAsTable } from '../list-settings.ts'
 import type { Size } from './left-behind.ts'
+import { replaceOnce } from './replace-once.ts'
 
 /**
  * This row replaces the rows about the files of the pages for applications. So the documents stay correct when the
@@ -15,30 +16,29 @@ const isOfProduct = (path: string) => path.startsWith('src/client/applications/'
 /** Returns a document without the sections about making a starter, and without rows and links for removed files. */
 export function rewriteDocument(path: string, text: string, { sandbox }: Size): string {
   const about = /<!-- npm run eject without --sandbox removes the rest -->\n/
-  return (
-    text
-      .replace(
-        /<!-- npm run eject removes this part: begin -->[\s\S]*<!-- npm run eject removes this part: end -->\n/,
-        '',
-      )
-      .replace(/^\|.*`src\/client\/applications\/applications\.ts`.*\|\n/m, productRow)
-      .replace(/^\|.*`(src\/[\w./-]+)`.*\|\n/gm, (row, path) => (existsSync(path) && !isOfProduct(path) ? row : ''))
-      .replace(sandbox ? about : new RegExp(`\\n${about.source}[\\s\\S]*`), '')
-      // A starter without the sandbox has no command that makes tables.
-      .replace(sandbox ? /(?!)/ : /^<!-- (made by npm run docs, .*|end) -->\n/gm, '')
-      .replace(/\[([^\]]+)\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)/g, (link, words, target) =>
-        existsSync(join(dirname(path), target)) ? link : words,
-      )
+  let document = text
+    .replace(
+      /<!-- npm run eject removes this part: begin -->[\s\S]*<!-- npm run eject removes this part: end -->\n/,
+      '',
+    )
+    .replace(/^\|.*`src\/client\/applications\/applications\.ts`.*\|\n/m, productRow)
+    .replace(/^\|.*`(src\/[\w./-]+)`.*\|\n/gm, (row, path) => (existsSync(path) && !isOfProduct(path) ? row : ''))
+    .replace(sandbox ? about : new RegExp(`\\n${about.source}[\\s\\S]*`), '')
+  // A starter without the sandbox has no command that makes tables.
+  if (!sandbox) document = document.replace(/^<!-- (made by npm run docs, .*|end) -->\n/gm, '')
+  return document.replace(/\[([^\]]+)\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)/g, (link, words, target) =>
+    existsSync(join(dirname(path), target)) ? link : words,
   )
 }
 
 /** Returns a Dockerfile that builds only the client's image, under the starter's name. */
 export function rewriteDockerfile(text: string, name: string): string {
-  return text
-    .replace(/^# Two images:[\s\S]*?\n\n/, `# The client's image: docker build --tag ${name} .\n\n`)
-    .replace(/# --- The sandbox\.[\s\S]*?# --- The client\..*\n\n/, '')
-    .replace('image.title="Application client"', `image.title="${name}"`)
-    .replace(/image\.description="[^"]*"/, 'image.description="A client of the platform"')
+  return replaceOnce('Dockerfile', text, [
+    [/^# Two images:[\s\S]*?\n\n/, `# The client's image: docker build --tag ${name} .\n\n`],
+    [/# --- The sandbox\.[\s\S]*?# --- The client\..*\n\n/, ''],
+    ['image.title="Application client"', `image.title="${name}"`],
+    [/image\.description="[^"]*"/, 'image.description="A client of the platform"'],
+  ])
 }
 
 const onSandbox = `

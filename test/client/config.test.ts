@@ -1,3 +1,4 @@
+// Tests how the client reads its settings: the defaults, the values that it refuses, and the messages about them.
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
 // Tests the client's process: errors that end the process when it starts, and its first log lines.
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
@@ -9,6 +9,7 @@ import t, { type Test } from 'tap'
 import { clientSettings } from '../../src/client/config.ts'
 import { listen } from '../../src/client/operations/listen.ts'
 import { productSettings } from '../../src/client/settings.ts'
+import { readOutput } from '../support/read-output.ts'
 import { productMain } from './support/spawn-client.ts'
 
 const small = fileURLToPath(new URL('./support/small-main.ts', import.meta.url))
@@ -29,20 +30,14 @@ function start(t: Test, environment: Record<string, string | undefined>, program
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   t.teardown(() => child.kill('SIGKILL'))
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', chunk => (output += chunk))
-  return { child, output: () => output }
-}
-
-async function exitCode(child: ChildProcess): Promise<number | null> {
-  const [code] = await once(child, 'close')
-  return code as number | null
+  const { output, closed, waitForOutput } = readOutput(child)
+  return { output, waitForOutput, exitCode: closed.then(([code]) => code) }
 }
 
 t.test(
   'SE-03, CT-08: if settings are missing or wrong, the process exits and names each setting without its value',
   async t => {
-    const { child, output } = start(t, {
+    const { exitCode, output } = start(t, {
       CLIENT_ID: undefined,
       CLIENT_SECRET: 'changeme-hunter2',
       COOKIE_KEYS: `hunter2${randomBytes(9).toString('base64url')}`,
@@ -50,7 +45,7 @@ t.test(
       LOGIN_URL: 'http://portal.example',
       NODE_TLS_REJECT_UNAUTHORIZED: '0',
     })
-    t.equal(await exitCode(child), 1)
+    t.equal(await exitCode, 1)
     for (const name of [
       'CLIENT_ID',
       'CLIENT_SECRET',
@@ -66,8 +61,12 @@ t.test(
 )
 
 t.test('npm start without settings names every required setting, including the settings of the product', async t => {
-  const { child, output } = start(t, Object.fromEntries(Object.keys(good).map(name => [name, undefined])), productMain)
-  t.equal(await exitCode(child), 1)
+  const { exitCode, output } = start(
+    t,
+    Object.fromEntries(Object.keys(good).map(name => [name, undefined])),
+    productMain,
+  )
+  t.equal(await exitCode, 1)
   const needed = [...clientSettings, ...productSettings.list].filter(setting => setting.default === undefined)
   const named = [...output().matchAll(/^ +- (\w+) is missing\./gm)].map(([, name]) => name)
   t.same(named.toSorted(), needed.map(({ name }) => name).toSorted())
@@ -88,8 +87,8 @@ for (const setting of ['PORT', 'METRICS_PORT'] as const) {
       `CT-08: if another program uses the port of ${setting} on ${HOST}, the process exits and names ${setting}`,
       async t => {
         const port = await takePort(t)
-        const { child, output } = start(t, { HOST, [setting]: port })
-        t.equal(await exitCode(child), 1)
+        const { exitCode, output } = start(t, { HOST, [setting]: port })
+        t.equal(await exitCode, 1)
         t.match(output(), `\n  - ${setting}: another program uses ${port} on `)
         t.notMatch(output(), /^ +at /m, 'no stack')
       },
@@ -100,8 +99,8 @@ for (const setting of ['PORT', 'METRICS_PORT'] as const) {
 for (const HOST of ['no-such-host.invalid', '192.0.2.1', 'no host']) {
   t.test(`CT-08: if the client cannot listen on ${HOST}, the process exits and names HOST`, async t => {
     for (const more of [{}, { METRICS_PORT: '0' }]) {
-      const { child, output } = start(t, { HOST, ...more })
-      t.equal(await exitCode(child), 1)
+      const { exitCode, output } = start(t, { HOST, ...more })
+      t.equal(await exitCode, 1)
       t.match(output(), `\n  - HOST: the client cannot listen on ${HOST} (E`)
       t.notMatch(output(), /^ +at /m, 'no stack')
     }
@@ -119,14 +118,22 @@ t.test('if an onReady hook fails, the client reports the error of the hook, and 
 })
 
 t.test('UP-10: the log warns once about internal addresses without https', async t => {
-  const { child, output } = start(t, { HOST: '127.0.0.1', API_INTERNAL_URL: 'http://api:4001', LOG_LEVEL: 'info' })
-  while (!output().includes('listening')) await once(child.stdout!, 'data')
+  const { output, waitForOutput } = start(t, {
+    HOST: '127.0.0.1',
+    API_INTERNAL_URL: 'http://api:4001',
+    LOG_LEVEL: 'info',
+  })
+  await waitForOutput('listening')
   t.equal(warnings(output()).length, 1)
   t.match(JSON.parse(warnings(output())[0]!), { level: 40, addresses: ['http://api:4001'] })
 })
 
-const { child, output } = start(t, { HOST: '127.0.0.1', API_INTERNAL_URL: 'https://api:4001', PRESTOP_DELAY: '7' })
-while (!output().includes('listening')) await once(child.stdout!, 'data')
+const { output, waitForOutput } = start(t, {
+  HOST: '127.0.0.1',
+  API_INTERNAL_URL: 'https://api:4001',
+  PRESTOP_DELAY: '7',
+})
+await waitForOutput('listening')
 
 t.test('UP-10: the log does not warn about https addresses or loopback addresses', async t => {
   t.same(warnings(output()), [])

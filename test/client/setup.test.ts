@@ -15,8 +15,10 @@ function openFolder(t: Test) {
   return {
     path: join(folder, '.env'),
     read: () => readFileSync(join(folder, '.env'), 'utf8'),
-    run() {
-      const { status, stdout, stderr } = spawnSync(process.execPath, [script], { cwd: folder, encoding: 'utf8' })
+    /** `prefix` is a command that runs the program. */
+    run(...prefix: string[]) {
+      const [command, ...parameters] = [...prefix, process.execPath, script]
+      const { status, stdout, stderr } = spawnSync(command!, parameters, { cwd: folder, encoding: 'utf8' })
       return { status, output: stdout + stderr }
     },
   }
@@ -75,6 +77,33 @@ t.test('npm run setup makes a key in a file that only its owner can read, and ne
   if (process.platform !== 'win32') t.equal(statSync(path).mode & 0o777, 0o600)
   const again = run()
   t.equal(again.status, 0)
-  t.match(again.output, 'already has all required settings')
-  t.equal(read(), text, 'an existing file with all settings must not change')
+  t.match(again.output, /^Put .*\bLOGIN_URL, API_URL, CLIENT_ID\b.* into \.env, then run: npm start\n$/)
+  t.equal(read(), text, 'a setting without a value must not be added a second time')
+
+  writeFileSync(path, text.replace(/^(?!COOKIE_KEYS)([A-Z_]+)=$/gm, '$1=a-value'))
+  const complete = read()
+  t.match(run().output, 'already has all required settings')
+  t.equal(read(), complete, 'an existing file with all settings must not change')
+})
+
+t.test('in a copy of .env.example, npm run setup fills in a key and lists the settings without a value', async t => {
+  const { run, read, path } = openFolder(t)
+  copyFileSync('.env.example', path)
+  const { status, output } = run()
+  t.equal(status, 0)
+  t.match(output, 'Added to .env: a fresh key for the cookies.\nPut ')
+  t.match(output, 'LOGIN_URL, API_URL, CLIENT_ID')
+  const { COOKIE_KEYS } = parseEnv(read())
+  t.match(COOKIE_KEYS, /^[\w-]{43}$/)
+  t.equal(read().replace(COOKIE_KEYS!, ''), readFileSync('.env.example', 'utf8'), 'the rest must not change')
+})
+
+t.test('if npm run setup cannot write the new .env, the old .env keeps its secrets', async t => {
+  const { run, read, path } = openFolder(t)
+  const own = 'CLIENT_SECRET=a-credential-for-tests\n'
+  writeFileSync(path, own)
+  // Without the variables of tap, the process writes no other file.
+  const { status } = run('env', '-u', 'NODE_OPTIONS', '-u', 'NODE_COMPILE_CACHE', 'prlimit', '--fsize=0')
+  t.not(status, 0)
+  t.equal(read(), own)
 })

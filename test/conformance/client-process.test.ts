@@ -1,11 +1,12 @@
+// Tests how the suite starts, restarts and stops a client that is given as a command.
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { connect, createServer, type Server } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { startClient } from '../../src/conformance/client-process.ts'
-import { findFreePort } from '../support/free-port.ts'
+import { findFreePort, isFree } from '../support/free-port.ts'
 
 t.test('if restart() is called several times at the same time, the client is started only once', async t => {
   let starts = 0
@@ -73,20 +74,9 @@ t.test('if the client’s shell ends by itself, its children end as well', async
   while (client.output() !== 'listens\n') await setImmediate()
   writeFileSync(join(folder, 'end'), '')
   while (client.isRunning()) await setImmediate()
-  const server = createServer()
-  t.teardown(() => server.close())
-  while (!(await listens(server, port))) await setImmediate()
+  while (!(await isFree(port))) await setImmediate()
   t.pass('the address of the child is free')
 })
-
-/** Returns false if the address is still in use. */
-async function listens(server: Server, port: number): Promise<boolean> {
-  server.listen(port, '127.0.0.1')
-  return once(server, 'listening').then(
-    () => true,
-    () => false,
-  )
-}
 
 t.test('on Windows, stop() ends the client and all its children with taskkill', async t => {
   const folder = t.testdir()

@@ -1,3 +1,4 @@
+// Tests the command of the conformance suite as its user runs it: the exit codes, the messages and the output.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -272,7 +273,7 @@ t.test('if the command gets SIGTERM, it stops the client that it started, and th
     ['src/conformance/main.ts', '--client', client, '--start', `"${process.execPath}" src/client/main.ts`],
     { stdio: ['ignore', 'ignore', 'pipe'], env: environment },
   )
-  const told = text(child.stderr)
+  const errors = text(child.stderr)
   for (;;) {
     const isThere = await fetch(`${client}/health/live`).then(
       ({ ok }) => ok,
@@ -284,6 +285,6 @@ t.test('if the command gets SIGTERM, it stops the client that it started, and th
   child.kill('SIGTERM')
   const [code] = await once(child, 'exit')
   t.equal(code, 2)
-  t.equal(await told, 'The suite could not run:\nThe run was stopped.\n')
+  t.equal(await errors, 'The suite could not run:\nThe run was stopped.\n')
   await t.rejects(fetch(client), 'the client is gone')
 })

@@ -2,14 +2,14 @@
 import { execFile } from 'node:child_process'
 import t, { type Test } from 'tap'
 import { keepCertificate, listenWithTls } from '../../src/demo-https.ts'
-import { findFreePort } from '../support/free-port.ts'
+import { findFreePorts } from '../support/free-port.ts'
 import { httpsMistakes } from './clients/https-mistakes.ts'
 
 type Ended = { code: number | null; output: string }
 
 /** Runs the suite for a small client behind a TLS proxy. The suite starts the client. */
 async function judge(t: Test, environment: (certFile: string) => object, mistake = ''): Promise<Ended> {
-  const [port, plainPort] = [await findFreePort(), await findFreePort()]
+  const [port, plainPort] = await findFreePorts(2)
   const certificate = await keepCertificate(t.testdir())
   const front = await listenWithTls(certificate, port, plainPort)
   t.teardown(front.close)

@@ -1,29 +1,18 @@
 // Tests the other website: every browser and every client on this machine can reach it.
 import { once } from 'node:events'
-import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import t from 'tap'
 import { startOtherSite } from '../../src/conformance/other-site.ts'
-
-/** Whether this machine has the address ::1. */
-async function hasIpv6(): Promise<boolean> {
-  const server = createServer().listen(0, '::1')
-  const isListening = await once(server, 'listening').then(
-    () => true,
-    () => false,
-  )
-  server.close()
-  return isListening
-}
+import { hasIpv6 } from '../support/start-conditions.ts'
 
 t.test('the other website answers at every loopback address, whichever address a name resolves to', async t => {
   const site = await startOtherSite('localhost')
   t.teardown(() => site.close())
   const { port, hostname } = new URL(site.url('/'))
   t.equal(hostname, '127.0.0.1')
-  for (const host of ['127.0.0.1', 'localhost', ...((await hasIpv6()) ? ['[::1]'] : [])])
+  for (const host of ['127.0.0.1', 'localhost', ...(hasIpv6 ? ['[::1]'] : [])])
     t.match(await (await fetch(`http://${host}:${port}/from-${host}`)).text(), 'elsewhere', host)
-  t.equal(site.arrived('/from-').length, (await hasIpv6()) ? 3 : 2, 'the requests at all addresses are recorded')
+  t.equal(site.arrived('/from-').length, hasIpv6 ? 3 : 2, 'the requests at all addresses are recorded')
 })
 
 t.test('the other website also starts on a machine without IPv6', async t => {

@@ -1,3 +1,4 @@
+// Tests that the suite can send raw bytes to every host name that a client may have.
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import t from 'tap'

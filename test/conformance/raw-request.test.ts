@@ -1,3 +1,4 @@
+// Tests that the suite sends a long body, except if the server has already refused it.
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'

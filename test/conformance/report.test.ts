@@ -1,3 +1,4 @@
+// Tests the verdicts of checks, and how the terminal and the report files show them.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { mock } from 'node:test'
@@ -264,7 +265,7 @@ t.test(
   'the report begins with the failures that must be fixed first, and describes identical failures only once',
   async t => {
     const failed = (id: string, more: Partial<Result> = {}): Result => ({ ...results[1]!, id, ...more })
-    const told = describeFailures({
+    const printed = describeFailures({
       ...report,
       results: [
         failed('should', { verdict: 'warned', level: 'SHOULD' }),
@@ -274,14 +275,14 @@ t.test(
         failed('dead', { reason: 'The process ended.', isLost: true }),
       ],
     })
-    const places = ['FAILED dead', 'FAILED must', 'FAILED other', 'WARNED should'].map(words => told.indexOf(words))
+    const places = ['FAILED dead', 'FAILED must', 'FAILED other', 'WARNED should'].map(words => printed.indexOf(words))
     t.same(
       places,
       places.toSorted((a, b) => a - b),
     )
     t.ok(places[0]! >= 0)
-    t.match(told, 'The same: alike')
-    t.notMatch(told, 'FAILED alike')
+    t.match(printed, 'The same: alike')
+    t.notMatch(printed, 'FAILED alike')
   },
 )
 
@@ -344,16 +345,16 @@ t.test('a failure contains the output of the client, with hashes instead of secr
 
 t.test('the summary lists the reasons why checks do not apply, with the number of checks for each', async t => {
   const lacking = (id: string, reason: string): Result => ({ ...results[3]!, id, reason })
-  const told = summarize({
+  const printed = summarize({
     ...report,
     results: [lacking('a', 'no form'), lacking('b', 'no replica'), lacking('c', 'no form')],
   })
-  t.match(told, 'Not applicable:\n  2: no form\n  1: no replica\n')
+  t.match(printed, 'Not applicable:\n  2: no form\n  1: no replica\n')
 })
 
 t.test('if a Cookie header is long, the evidence shows only its first cookies', async t => {
   const cookies = Array.from({ length: 50 }, (_, at) => `login-${at}=x`)
-  const told = describeHttpExchange({
+  const printed = describeHttpExchange({
     request: {
       method: 'GET',
       url: 'http://localhost/login',
@@ -364,10 +365,10 @@ t.test('if a Cookie header is long, the evidence shows only its first cookies', 
     startedAt: 0,
     durationMs: 1,
   })
-  t.match(told, /Cookie: login-0=sha:.*; and 44 more\n/)
-  t.match(told, 'Sec-Fetch: site=none, dest=document')
-  t.match(told, 'Set-Cookie: and 44 more')
-  t.notMatch(told, 'login-49')
+  t.match(printed, /Cookie: login-0=sha:.*; and 44 more\n/)
+  t.match(printed, 'Sec-Fetch: site=none, dest=document')
+  t.match(printed, 'Set-Cookie: and 44 more')
+  t.notMatch(printed, 'login-49')
 })
 
 t.test('if a check on the list of known failures passes, it must be removed from the list', async t => {
@@ -381,7 +382,7 @@ t.test('if a check on the list of known failures passes, it must be removed from
 t.test('the evidence contains hashes instead of secrets, and equal secrets have equal hashes', async t => {
   const secret = 'S3cretS3cretS3cretS3cret'
   const jwt = 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.c2lnbmF0dXJl'
-  const told = [
+  const printed = [
     describeHttpExchange({
       request: {
         method: 'POST',
@@ -415,11 +416,11 @@ t.test('the evidence contains hashes instead of secrets, and equal secrets have 
       response: { status: 200 },
     } as unknown as LabStep),
   ].join('\n')
-  t.notMatch(told, secret)
-  t.notMatch(told, 'eyJ')
-  t.match(told, '__Host-session=sha:')
-  t.match(told, 'HttpOnly; Max-Age=5')
-  const hashes = [...told.matchAll(/\b(?:code|client_secret|__Host-session)=(sha:\w+)/g)].map(([, hash]) => hash)
+  t.notMatch(printed, secret)
+  t.notMatch(printed, 'eyJ')
+  t.match(printed, '__Host-session=sha:')
+  t.match(printed, 'HttpOnly; Max-Age=5')
+  const hashes = [...printed.matchAll(/\b(?:code|client_secret|__Host-session)=(sha:\w+)/g)].map(([, hash]) => hash)
   t.ok(hashes.length >= 6)
   t.equal(new Set(hashes).size, 1)
 })

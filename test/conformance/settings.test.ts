@@ -1,3 +1,4 @@
+// Tests how the conformance command reads its options and the list of known failures.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,3 +1,4 @@
+// Tests that the suite can measure the memory of a client while the processes of the client change.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setImmediate } from 'node:timers/promises'

@@ -295,17 +295,17 @@ t.test(
 
 t.test('make-secrets prints how to sign in, and if there is a laboratory, how to open it', async t => {
   const { folder, password, labToken } = newSecrets(t)
-  const told = ({ services }: Compose) => {
+  const printFor = ({ services }: Compose) => {
     const { PUBLIC_URL = '', SEED_USER_EMAIL = '', LAB_URL = '' } = services['make-secrets']!.environment!
     return howToOpen({ publicUrl: PUBLIC_URL, email: SEED_USER_EMAIL, labUrl: LAB_URL }, { password, labToken })
   }
-  const lines = told(single).split('\n')
+  const lines = printFor(single).split('\n')
   t.match(lines, [`Open: http://localhost:3000`, 'E-mail: developer@example.test', `Password: ${password}`])
   t.ok(lines.includes('Lab: http://127.0.0.1:4002'))
   t.ok(lines.includes(`Lab token: ${labToken}`))
   const { lab } = readSandboxConfig(environmentOf(single.services.sandbox!, folder))
   t.equal(lab?.token?.reveal(), labToken, 'the sandbox must require the printed token')
-  t.notMatch(told(scaled), /Lab/, 'two sandboxes must not have a laboratory')
+  t.notMatch(printFor(scaled), /Lab/, 'two sandboxes must not have a laboratory')
 })
 
 t.test(

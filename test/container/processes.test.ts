@@ -1,7 +1,6 @@
 // Runs the client and the sandbox as processes with the limits of a container: without outgoing connections and with
 // limited memory. Also tests wrong settings, and how the processes stop.
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -11,7 +10,8 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { giveTokens, startScriptedPlatform } from '../client/support/scripted-platform.ts'
-import { findFreePort } from '../support/free-port.ts'
+import { findFreePort, findFreePorts } from '../support/free-port.ts'
+import { readOutput } from '../support/read-output.ts'
 import { instructionsOf, readDockerfile } from './support/read-dockerfile.ts'
 
 // The time limit is long, because the sandbox needs much time to hash passwords on a busy machine.
@@ -42,23 +42,16 @@ function start(t: Test, part: 'client' | 'sandbox', settings: Record<string, str
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   t.teardown(() => child.kill('SIGKILL'))
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', chunk => (output += chunk))
-  const ended = once(child, 'close') as Promise<[number | null]>
+  const { output, closed, waitForOutput } = readOutput(child)
   return {
-    ended,
-    output: () => output,
-    async untilItSays(words: string) {
-      while (!output.includes(words)) {
-        await Promise.race([once(child.stdout, 'data'), ended])
-        if (child.exitCode !== null) throw new Error(`It ended early: ${output}`)
-      }
-    },
+    closed,
+    output,
+    waitForOutput,
     /** Resolves to the exit code and the largest memory use of the process. */
     async stop() {
       child.kill('SIGTERM')
-      const [code] = await ended
-      return { code, peakKiB: Number(/peak of (\d+) KiB/.exec(output)?.[1]) }
+      const [code] = await closed
+      return { code, peakKiB: Number(/peak of (\d+) KiB/.exec(output())?.[1]) }
     },
   }
 }
@@ -75,14 +68,14 @@ async function startClient(t: Test, settings: Record<string, string>, port?: num
     COOKIE_KEYS: 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8',
     ...settings,
   })
-  await client.untilItSays('listening')
+  await client.waitForOutput('listening')
   return { ...client, publicUrl }
 }
 
 async function startSandbox(t: Test, clientUrl = 'http://localhost:3000', settings: Record<string, string> = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'sandbox-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  const [portalPort, apiPort] = [await findFreePort(), await findFreePort()]
+  const [portalPort, apiPort] = await findFreePorts(2)
   const [portalUrl, apiUrl] = [`http://127.0.0.1:${portalPort}`, `http://127.0.0.1:${apiPort}`]
   const sandbox = start(t, 'sandbox', {
     PORTAL_PORT: `${portalPort}`,
@@ -97,7 +90,7 @@ async function startSandbox(t: Test, clientUrl = 'http://localhost:3000', settin
     SEED_USER_PASSWORD: person.password,
     ...settings,
   })
-  await sandbox.untilItSays('ready')
+  await sandbox.waitForOutput('ready')
   return { ...sandbox, portalUrl, apiUrl }
 }
 
@@ -246,8 +239,8 @@ t.test(
       SEED_USER_PASSWORD_FILE: '/hunter2',
     }
     for (const settings of [wrong, files]) {
-      const { ended, output } = start(t, 'sandbox', { ...settings, ...quickStart })
-      t.same(await ended, [1, null])
+      const { closed, output } = start(t, 'sandbox', { ...settings, ...quickStart })
+      t.same(await closed, [1, null])
       for (const name of Object.keys(settings)) t.match(output(), new RegExp(`^ +${name}\\b`, 'm'), name)
       t.notMatch(output(), /hunter|^ +at /m)
     }

@@ -119,6 +119,7 @@ for (const { options, stays, goes, login, stop } of sizes)
       t.notMatch(read('Dockerfile'), /sandbox|application|two images/i)
       t.notMatch(read('.env.example'), /127\.0\.0\.1|:400\d/, 'the settings must not contain an address of the sandbox')
       t.match(read('compose.yaml'), 'image: my-client')
+      if (has('test/client/home.test.ts')) t.notMatch(read('test/client/home.test.ts'), 'npm run eject')
       t.match(read('.ci/run'), 'npm run validate')
       t.notMatch(read('.ci/run'), /starter|chromium/)
 

@@ -10,30 +10,35 @@ t.setTimeout(600_000)
 
 const node = process.execPath
 
+type Reference = Project & Record<'first' | 'current' | 'newer', string>
+
 /**
- * Makes a repository with two commits. The first commit contains the first version of this project that has `npm run
- * upgrade`. The second commit contains the files of the work tree, with a few changes. If this project is a shallow
- * clone, its history does not have the first version. In this case, the first commit also contains the files of the
- * work tree.
+ * Makes a repository with three commits: `first` contains the first version of this project that has `npm run upgrade`,
+ * `current` contains the files of the work tree, and `newer` changes a few of these files. If this project is a shallow
+ * clone, its history does not have the first version. In this case, `first` also contains the files of the work tree.
  */
-function openReference(t: Test): Project {
+function openReference(t: Test): Reference {
   const reference = openProject(openFolder(t))
   const git = (...parameters: string[]) =>
     execFileSync('git', ['-c', 'safe.directory=*', ...parameters], { maxBuffer: 256 * 1024 * 1024 })
-  const [first] = String(git('log', '--reverse', '--format=%H', '--diff-filter=A', '--', 'scripts/upgrade.ts')).split(
-    '\n',
-  )
-  if (first) execFileSync('tar', ['--extract', '--directory', reference.folder], { input: git('archive', first) })
+  const isShallow = String(git('rev-parse', '--is-shallow-repository')).trim() === 'true'
+  const additions = String(git('log', '--reverse', '--format=%H', '--diff-filter=A', '--', 'scripts/upgrade.ts'))
+  const found = isShallow ? '' : additions.split('\n')[0]
+  const commit = (message: string) => {
+    commitAll(reference, message)
+    return reference.run('git', 'rev-parse', 'HEAD').output.trim()
+  }
+  if (found) execFileSync('tar', ['--extract', '--directory', reference.folder], { input: git('archive', found) })
   else cpSync(copyProject(t).folder, reference.folder, { recursive: true })
-  t.comment(`The first version is ${first || 'the work tree'}.`)
-  commitAll(reference, 'the first version')
+  t.comment(`The first version is ${found || 'the work tree'}.`)
+  const first = commit('the first version')
 
-  const upstream = reference.read('src/client/upstream.ts')
   for (const path of readdirSync(reference.folder).filter(path => path !== '.git'))
     rmSync(join(reference.folder, path), { recursive: true })
   cpSync(copyProject(t).folder, reference.folder, { recursive: true })
-  // Only the last line differs between the two versions, so the owner's changes elsewhere in this file never conflict.
-  write(reference, 'src/client/upstream.ts', `${upstream}// A new last line.\n`)
+  const current = commit('the current version')
+
+  change(reference, 'src/client/upstream.ts', text => `${text}// A new last line.\n`)
   change(reference, 'src/client/applications/list.ts', text => `${text}// A new last line of the product.\n`)
   change(reference, 'docs/operations.md', text => text.replace('# ', '# New '))
   rmSync(join(reference.folder, 'src/client/web/seal.ts'))
@@ -52,27 +57,26 @@ function openReference(t: Test): Project {
       '## Unreleased\n\n### What a starter must do\n\n- Rename everything.\n\n### Changes\n\n## 9.0.0\n',
     ),
   )
-  commitAll(reference, 'the newer version')
-  return reference
+  return { ...reference, first, current, newer: commit('the newer version') }
 }
 
 /** Makes a starter in the same way as its owner: clones, ejects and commits. */
-function makeStarter(t: Test, reference: Project, revision: string, ...options: string[]): Project {
+function makeStarter(t: Test, reference: Project, commit: string, ...options: string[]): Project {
   const starter = openProject(openFolder(t))
   starter.run('git', 'clone', '--quiet', reference.folder, '.')
-  starter.run('git', 'checkout', '--quiet', revision)
+  starter.run('git', 'checkout', '--quiet', commit)
   const { status, output } = starter.eject('--name', 'my-client', ...options)
   if (status !== 0) throw new Error(output)
   commitAll(starter, 'my client')
   return starter
 }
 
-/** The starters, keyed by revision and options. Tests copy a starter from here, because making one takes seconds. */
+/** The starters, keyed by commit and options. Tests copy a starter from here, because making one takes seconds. */
 const starters = new Map<string, Project>()
 
-function openStarter(test: Test, reference: Project, revision: string, ...options: string[]): Project {
-  const key = [revision, ...options].join(' ')
-  if (!starters.has(key)) starters.set(key, makeStarter(t, reference, revision, ...options))
+function openStarter(test: Test, reference: Project, commit: string, ...options: string[]): Project {
+  const key = [commit, ...options].join(' ')
+  if (!starters.has(key)) starters.set(key, makeStarter(t, reference, commit, ...options))
   const folder = openFolder(test)
   cpSync(starters.get(key)!.folder, folder, { recursive: true, verbatimSymlinks: true })
   return openProject(folder)
@@ -134,13 +138,16 @@ t.test('an upgrade adds paths to the list "yours", and removes no path from this
 
 const reference = openReference(t)
 
-for (const options of [[], ['--bare', '--sandbox']])
+for (const [version, ...options] of [['first'], ['current', '--bare', '--sandbox']] as [
+  'first' | 'current',
+  ...string[],
+][])
   t.test(
-    `an upgraded starter has the same files as a starter that is made from the newer commit (npm run eject ${options.join(' ')})`,
+    `a starter from the ${version} version has the same files after an upgrade as a starter that is made from the newer commit (npm run eject ${options.join(' ')})`,
     async t => {
-      const starter = openStarter(t, reference, 'HEAD~1', ...options)
+      const starter = openStarter(t, reference, reference[version], ...options)
       const { yours, commit } = JSON.parse(starter.read('.starter.json'))
-      t.equal(commit, reference.run('git', 'rev-parse', 'HEAD~1').output.trim())
+      t.equal(commit, reference[version])
       const { status: code, output } = upgrade(starter, reference.folder)
       t.equal(code, 0, output)
       t.match(output, 'Upgraded to 9.0.0')
@@ -149,15 +156,17 @@ for (const options of [[], ['--bare', '--sandbox']])
       t.match(output, /^D\tsrc\/client\/web\/seal\.ts$/m)
       t.notMatch(status(starter), /^\?\?/m, 'there must be no other files')
 
-      const fresh = listFiles(openStarter(t, reference, 'HEAD', ...options))
+      const fresh = listFiles(openStarter(t, reference, reference.newer, ...options))
       const upgraded = listFiles(starter)
       const isYours = (path: string) => yours.some((one: string) => path === one || path.startsWith(`${one}/`))
       const paths = new Set([...Object.keys(fresh), ...Object.keys(upgraded)].filter(path => !isYours(path)))
-      // .starter.json is compared without its list "yours", because the upgrade script of the first version does not
-      // add paths to this list.
-      paths.delete('.starter.json')
-      const { yours: _, ...freshRecord } = JSON.parse(fresh['.starter.json']!)
-      t.match(JSON.parse(upgraded['.starter.json']!), freshRecord)
+      if (version === 'first') {
+        // .starter.json is compared without its list "yours", because the upgrade script of the first version does not
+        // add paths to this list.
+        paths.delete('.starter.json')
+        const { yours: _, ...freshRecord } = JSON.parse(fresh['.starter.json']!)
+        t.match(JSON.parse(upgraded['.starter.json']!), freshRecord)
+      }
       t.same(
         [...paths].filter(path => upgraded[path] !== fresh[path]),
         [],
@@ -174,7 +183,7 @@ for (const options of [[], ['--bare', '--sandbox']])
   )
 
 t.test('an upgrade keeps the changes of the owner, and the files that the owner has added or removed', async t => {
-  const starter = openStarter(t, reference, 'HEAD~1')
+  const starter = openStarter(t, reference, reference.current)
   change(starter, 'src/client/app.ts', text => text.replace("name: 'Applications'", "name: 'Fleet'"))
   change(starter, 'src/client/upstream.ts', text => `// The owner's first line.\n${text}`)
   change(starter, 'src/client/applications/list.ts', text => `// The owner's product.\n${text}`)
@@ -195,9 +204,7 @@ t.test('an upgrade keeps the changes of the owner, and the files that the owner 
   t.notMatch(starter.read('src/client/applications/list.ts'), 'A new last line')
   t.ok(starter.has('src/client/fleet/fleet.ts'))
   t.notOk(starter.has('docs/operations.md'))
-  // The starter runs its own upgrade script. This script is older than the script in the work tree, and has other
-  // messages.
-  t.match(output, /removed these[^\n]*:\n {2}docs\/operations\.md\n/)
+  t.match(output, 'You had removed these files, so the upgrade does not restore them:\n  docs/operations.md\n')
   const { scripts, dependencies, devDependencies } = JSON.parse(starter.read('package.json')) as Manifest
   t.match(scripts.start, / --new$/)
   t.match(scripts.job, 'src/job.ts')
@@ -209,7 +216,7 @@ t.test('an upgrade keeps the changes of the owner, and the files that the owner 
 t.test(
   'if an upgrade has conflicts, it marks them in the files and lists them, and git can undo the upgrade',
   async t => {
-    const starter = openStarter(t, reference, 'HEAD~1')
+    const starter = openStarter(t, reference, reference.current)
     change(starter, 'src/client/upstream.ts', text => `${text}// The owner's last line.\n`)
     change(starter, 'src/client/web/seal.ts', text => `${text}// The owner's.\n`)
     write(starter, 'src/client/added.ts', '// Also added by the owner.\n')
@@ -239,28 +246,37 @@ t.test(
 )
 
 t.test('if an upgrade cannot finish, it says why and changes nothing', async t => {
-  const starter = openStarter(t, reference, 'HEAD~1')
+  const starter = openStarter(t, reference, reference.current)
   const shallow = openFolder(t)
   starter.run('git', 'clone', '--quiet', '--depth=1', `file://${reference.folder}`, shallow)
   const elsewhere = openFolder(t)
-  const obstacles: { what: string; folder?: string; breakIt?: () => void; says: RegExp }[] = [
+  /** The test commits the change that `breakIt` makes, unless `isUncommitted` is true. */
+  type Obstacle = { what: string; folder?: string; breakIt?: () => void; isUncommitted?: boolean; says: RegExp }
+  const obstacles: Obstacle[] = [
     { what: 'the folder does not exist', folder: join(elsewhere, 'none'), says: /There is no folder/ },
     { what: 'the folder is not a checkout', folder: elsewhere, says: /rev-parse failed/ },
-    { what: 'the checkout has no history', folder: shallow, says: /does not have [0-9a-f]{40}.*git fetch --unshallow/ },
+    {
+      what: 'the checkout has no history',
+      folder: shallow,
+      says: /does not contain [0-9a-f]{40}.*git fetch --unshallow/,
+    },
     {
       what: 'the checkout is older',
-      breakIt: () => change(starter, '.starter.json', text => text.replace(/"commit": "\w+"/, `"commit": "${head}"`)),
+      breakIt: () =>
+        change(starter, '.starter.json', text => text.replace(/"commit": "\w+"/, `"commit": "${reference.newer}"`)),
       folder: older(t),
-      says: /does not have|is not newer/,
+      says: /is not newer than this starter/,
     },
     {
       what: 'a file is not committed',
       breakIt: () => change(starter, 'README.md', text => `${text}more\n`),
-      says: /uncommitted|not committed/,
+      isUncommitted: true,
+      says: /There are uncommitted changes/,
     },
     {
       what: 'a file that git does not track is in the way',
       breakIt: () => write(starter, 'src/client/added.ts', '// Not committed.\n'),
+      isUncommitted: true,
       says: /git refuses the changes:[\s\S]*src\/client\/added\.ts/,
     },
     {
@@ -276,14 +292,14 @@ t.test('if an upgrade cannot finish, it says why and changes nothing', async t =
     {
       what: 'there is no record',
       breakIt: () => rmSync(join(starter.folder, '.starter.json')),
+      isUncommitted: true,
       says: /There is no \.starter/,
     },
   ]
-  const head = reference.run('git', 'rev-parse', 'HEAD').output.trim()
-  for (const { what, folder = reference.folder, breakIt, says } of obstacles) {
+  const start = starter.run('git', 'rev-parse', 'HEAD').output.trim()
+  for (const { what, folder = reference.folder, breakIt, isUncommitted = false, says } of obstacles) {
     breakIt?.()
-    // The test commits each change, except in the three cases that need an uncommitted change.
-    if (!/not committed|in the way|no record/.test(what)) commitAll(starter, what)
+    if (!isUncommitted) commitAll(starter, what)
     const before = listFiles(starter)
     const { status: code, output } = upgrade(starter, folder)
     t.equal(code, 1, what)
@@ -291,17 +307,14 @@ t.test('if an upgrade cannot finish, it says why and changes nothing', async t =
     t.match(output, /Nothing was changed\.\n$/)
     t.notMatch(output, /^ +at /m, 'the output must not contain a stack trace')
     t.same(listFiles(starter), before, 'the command must not change any file')
-    starter.run('git', 'reset', '--hard', '--quiet')
+    starter.run('git', 'reset', '--hard', '--quiet', start)
     starter.run('git', 'clean', '--force', '--quiet', '-d')
-    if (/^my client/.test(starter.run('git', 'log', '-1', '--format=%s').output)) continue
-    if (starter.run('git', 'log', '-1', '--format=%s').output.trim() === what)
-      starter.run('git', 'reset', '--hard', '--quiet', 'HEAD~1')
   }
   t.equal(upgrade(starter, reference.folder).status, 0, 'without the obstacles the upgrade must succeed')
 })
 
 t.test('an upgrade is refused if another folder of the repository has uncommitted changes', async t => {
-  const { folder: starter } = openStarter(t, reference, 'HEAD')
+  const { folder: starter } = openStarter(t, reference, reference.newer)
   const repository = openProject(openFolder(t))
   cpSync(starter, join(repository.folder, 'client'), { recursive: true, filter: path => basename(path) !== '.git' })
   write(repository, 'other/file.txt', 'committed\n')
@@ -313,7 +326,7 @@ t.test('an upgrade is refused if another folder of the repository has uncommitte
 })
 
 t.test('if the recorded commit is not in the reference client, the upgrade says how to correct it', async t => {
-  const starter = openStarter(t, reference, 'HEAD')
+  const starter = openStarter(t, reference, reference.newer)
   const own = starter.run('git', 'rev-parse', 'HEAD').output.trim()
   change(starter, '.starter.json', text => text.replace(/"commit": "\w+"/, `"commit": "${own}"`))
   commitAll(starter, 'a wrong record')
@@ -323,10 +336,10 @@ t.test('if the recorded commit is not in the reference client, the upgrade says 
   t.match(output, /Nothing was changed\.\n$/)
 })
 
-/** Makes a checkout of the first version. */
+/** Makes a checkout of the version that the starters are made from. */
 function older(t: Test): string {
   const folder = openFolder(t)
   reference.run('git', 'clone', '--quiet', reference.folder, folder)
-  reference.run('git', '-C', folder, 'checkout', '--quiet', 'HEAD~1')
+  reference.run('git', '-C', folder, 'checkout', '--quiet', reference.current)
   return folder
 }

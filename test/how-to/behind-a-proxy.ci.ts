@@ -10,6 +10,7 @@ import { setTimeout } from 'node:timers/promises'
 import { generate } from 'selfsigned'
 import t from 'tap'
 import { findFreePort } from '../support/free-port.ts'
+import { proxyCommand } from './proxy-command.ts'
 
 t.setTimeout(600_000)
 
@@ -21,13 +22,7 @@ const checks =
  * requests.
  */
 async function logWithoutReplicas(proxy: 'nginx' | 'caddy', folder: string, url: string, ca: string): Promise<string> {
-  const file = join(folder, `${proxy}.conf`)
-  const errorLog = join(folder, 'error.log')
-  const commands = {
-    nginx: ['-c', file, '-e', errorLog, '-g', `daemon off; pid ${join(folder, 'nginx.pid')};`],
-    caddy: ['run', '--adapter', 'caddyfile', '--config', file],
-  }
-  const child = spawn(proxy, commands[proxy], {
+  const child = spawn(...proxyCommand(proxy, folder), {
     env: { ...process.env, HOME: folder },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
@@ -36,7 +31,7 @@ async function logWithoutReplicas(proxy: 'nginx' | 'caddy', folder: string, url:
     while ((await statusOf(url + path, ca)) < 500) await setTimeout(100)
   child.kill()
   const output = await printed
-  return proxy === 'nginx' ? readFileSync(errorLog, 'utf8') : output
+  return proxy === 'nginx' ? readFileSync(join(folder, 'error.log'), 'utf8') : output
 }
 
 /** Resolves to the status of the response, or to 0 if the proxy does not accept the connection. */

@@ -4,14 +4,15 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { findFreePort } from '../support/free-port.ts'
+import { findFreePorts } from '../support/free-port.ts'
+import { type ProxyName, proxyCommand } from './proxy-command.ts'
 
-const [proxy = '', folder = ''] = process.argv.slice(2)
+const [proxy, folder] = process.argv.slice(2) as [ProxyName, string]
 const { PORT = '' } = process.env
-const ports = [await findFreePort(), await findFreePort(), await findFreePort()] as const
+const ports = await findFreePorts(3)
 
 /** Replacements for this machine: addresses, files and ports. Each replaced text must be in the document. */
-const changes: Record<string, [from: string, to: string][]> = {
+const changes: Record<ProxyName, [from: string, to: string][]> = {
   nginx: [
     ['listen 443 ssl', `listen 127.0.0.1:${PORT} ssl`],
     ['listen 80', `listen 127.0.0.1:${ports[2]}`],
@@ -31,7 +32,7 @@ const changes: Record<string, [from: string, to: string][]> = {
     ['/etc/haproxy/tls/client.example.pem', join(folder, 'both.pem')],
   ],
 }
-const languages: Record<string, string> = { nginx: 'nginx', caddy: 'caddyfile', haproxy: 'haproxy' }
+const languages: Record<ProxyName, string> = { nginx: 'nginx', caddy: 'caddyfile', haproxy: 'haproxy' }
 
 const document = readFileSync('docs/how-to/behind-a-proxy.md', 'utf8')
 let configuration = new RegExp(`\`\`\`${languages[proxy]}\n([\\s\\S]*?)\`\`\``).exec(document)?.[1] ?? ''
@@ -39,25 +40,18 @@ const replicas: [string, string][] = [
   ['127.0.0.1:3001', `127.0.0.1:${ports[0]}`],
   ['127.0.0.1:3002', `127.0.0.1:${ports[1]}`],
 ]
-for (const [from, to] of [...replicas, ...(changes[proxy] ?? [])]) {
+for (const [from, to] of [...replicas, ...changes[proxy]]) {
   if (!configuration.includes(from)) throw new Error(`The configuration of ${proxy} has no "${from}".`)
   configuration = configuration.replaceAll(from, to)
 }
 // Otherwise Caddy would also listen on port 80 and on its administration port.
 if (proxy === 'caddy') configuration = configuration.replace('{\n', '{\n\tadmin off\n\tauto_https disable_redirects\n')
-const file = join(folder, `${proxy}.conf`)
-writeFileSync(file, configuration)
+writeFileSync(join(folder, `${proxy}.conf`), configuration)
 writeFileSync(
   join(folder, 'both.pem'),
   ['certificate.pem', 'key.pem'].map(name => readFileSync(join(folder, name), 'utf8')).join('\n'),
 )
 
-const commands: Record<string, string[]> = {
-  nginx: ['nginx', '-c', file, '-e', join(folder, 'error.log'), '-g', `daemon off; pid ${join(folder, 'nginx.pid')};`],
-  caddy: ['caddy', 'run', '--adapter', 'caddyfile', '--config', file],
-  haproxy: ['haproxy', '-f', file],
-}
-const [program = '', ...parameters] = commands[proxy] ?? []
 const stdio = 'inherit' as const
 const children: ChildProcess[] = [
   ...ports
@@ -68,7 +62,7 @@ const children: ChildProcess[] = [
         stdio,
       }),
     ),
-  spawn(program, parameters, { env: { ...process.env, HOME: folder }, stdio }),
+  spawn(...proxyCommand(proxy, folder), { env: { ...process.env, HOME: folder }, stdio }),
 ]
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.on(signal, () => {

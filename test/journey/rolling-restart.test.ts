@@ -1,3 +1,4 @@
+// Restarts replicas of the client and of the sandbox one after another, while visitors sign in and create applications.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -43,7 +44,7 @@ async function startReplica(
       () => false,
     )
     if (isReady) return { child, exited }
-    if (child.exitCode !== null) throw new Error(`${main} has not started`)
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`${main} has not started`)
     await wait(50)
   }
 }

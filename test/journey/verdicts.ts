@@ -62,8 +62,8 @@ function rowOf(name: string, results: Result[]): string {
     results.filter(({ verdict }) => verdict === 'failed'),
     ({ group }) => group,
   )
-  const told = [...failed].map(([group, members]) => `${group} ${members.length}`)
-  return `| ${[name, ...counts, told.join(', ') || 'nothing'].join(' | ')} |`
+  const failures = [...failed].map(([group, members]) => `${group} ${members.length}`)
+  return `| ${[name, ...counts, failures.join(', ') || 'nothing'].join(' | ')} |`
 }
 
 function here(build: (settings: Settings) => Server, options: string[]): Client[1] {

@@ -1,3 +1,4 @@
+// Tests how the sandbox reads its settings: the defaults, the values that it refuses, and the messages about them.
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -225,10 +226,10 @@ t.test('the list of documented settings contains exactly the settings that the s
 })
 
 t.test('the documented default of each setting is its real default', async t => {
-  const told = Object.fromEntries(settings.map(({ name, default: value }) => [name, value]))
-  const filled = { ...told, PORTAL_URL: 'http://127.0.0.1:4000', API_URL: 'http://127.0.0.1:4001' }
-  t.equal(told.PORTAL_URL?.replace('PORTAL_PORT', told.PORTAL_PORT ?? ''), filled.PORTAL_URL)
-  t.equal(told.API_URL?.replace('API_PORT', told.API_PORT ?? ''), filled.API_URL)
+  const listed = Object.fromEntries(settings.map(({ name, default: value }) => [name, value]))
+  const filled = { ...listed, PORTAL_URL: 'http://127.0.0.1:4000', API_URL: 'http://127.0.0.1:4001' }
+  t.equal(listed.PORTAL_URL?.replace('PORTAL_PORT', listed.PORTAL_PORT ?? ''), filled.PORTAL_URL)
+  t.equal(listed.API_URL?.replace('API_PORT', listed.API_PORT ?? ''), filled.API_URL)
   const [all, none] = [readConfig(filled), readConfig({})]
   t.strictSame({ ...all, databaseUrl: all.databaseUrl.reveal() }, { ...none, databaseUrl: none.databaseUrl.reveal() })
 })

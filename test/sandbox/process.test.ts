@@ -135,8 +135,8 @@ t.test('CT-05: after a second stop signal the sandbox process ends immediately',
 })
 
 t.test('if an error is not caught, the sandbox writes one log line, and the process ends with exit code 1', async t => {
-  const throwWhenTold = "process.on('SIGUSR2', () => { throw new Error('nobody caught this') })"
-  const nodeOptions = preload(throwWhenTold)
+  const throwOnSignal = "process.on('SIGUSR2', () => { throw new Error('nobody caught this') })"
+  const nodeOptions = preload(throwOnSignal)
   const { pid, ended, logLines } = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), nodeOptions })
   process.kill(pid, 'SIGUSR2')
   t.strictSame(await ended, { code: 1, stderr: '' })

@@ -1,3 +1,5 @@
+// Compares the consent page with the routes that accept an access token: the page must name everything that a client
+// can do.
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import t from 'tap'
 import { listRoutes, type Route } from '../support/list-routes.ts'

@@ -19,12 +19,15 @@ export async function findFreePort(): Promise<number> {
   const first = await block
   for (;;) {
     const port = first + 1 + (asked++ % (own - 1))
-    const server = await listen(port)
-    if (server) {
-      await once(server.close(), 'close')
-      return port
-    }
+    if (await isFree(port)) return port
   }
+}
+
+/** Resolves to false if another program listens on this port. */
+export async function isFree(port: number): Promise<boolean> {
+  const server = await listen(port)
+  if (server) await once(server.close(), 'close')
+  return server !== undefined
 }
 
 /** Returns `count` free ports. The type of the result lets a test destructure up to four ports. */

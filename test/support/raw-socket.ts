@@ -47,7 +47,19 @@ export async function askOften(url: string, path: string, times: number): Promis
 export const rawRequest = (lines: string[], body = ''): string => `${lines.join('\r\n')}\r\n\r\n${body}`
 
 /** Returns the text of a GET request that asks the server to close the connection after the answer. */
-export function rawGet(path: string, headers: Record<string, string> = {}): string {
+export const rawGet = (path: string, headers: Record<string, string> = {}): string => rawCall('GET', path, headers)
+
+/** Returns the text of a HEAD request that asks the server to close the connection after the answer. */
+export const rawHead = (path: string): string => rawCall('HEAD', path, {})
+
+/** Returns the text of a request that sends a form, and asks the server to close the connection after the answer. */
+export function rawPost(path: string, headers: Record<string, string>, form: Record<string, string>): string {
+  const body = new URLSearchParams(form).toString()
+  const own = { 'content-type': 'application/x-www-form-urlencoded', 'content-length': String(body.length) }
+  return rawCall('POST', path, { ...headers, ...own }, body)
+}
+
+function rawCall(method: string, path: string, headers: Record<string, string>, body = ''): string {
   const all = Object.entries({ host: 'localhost:3000', connection: 'close', ...headers })
-  return rawRequest([`GET ${path} HTTP/1.1`, ...all.map(([name, value]) => `${name}: ${value}`)])
+  return rawRequest([`${method} ${path} HTTP/1.1`, ...all.map(([name, value]) => `${name}: ${value}`)], body)
 }

@@ -20,7 +20,8 @@ export const fillDisk = `
   fs.write = (...call) => (isFull ? setImmediate(call.at(-1), noSpace) : write(...call))
 `
 
-const hasIpv6 = Object.values(networkInterfaces()).some(all => all?.some(({ address }) => address === '::1'))
+/** Whether this machine has the address ::1. */
+export const hasIpv6 = Object.values(networkInterfaces()).some(all => all?.some(({ address }) => address === '::1'))
 
 /** Two addresses for the name localhost. Without IPv6 both are IPv4 addresses. */
 export const addresses = ['127.0.0.1', hasIpv6 ? '::1' : '127.0.0.2']

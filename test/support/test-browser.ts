@@ -6,7 +6,8 @@ import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fas
  * A stored cookie. `sameSite` is the attribute SameSite; if it is missing, the cookie is treated as Lax. `expiresAt` is
  * in milliseconds since 1970; if it is missing, the cookie does not expire.
  */
-type Cookie = { value: string; sameSite?: string; expiresAt?: number }
+type Cookie = { value: string; sameSite?: SameSite; expiresAt?: number }
+type SameSite = 'Strict' | 'Lax' | 'None'
 type Site = 'same-origin' | 'same-site' | 'cross-site' | 'none'
 /** Headers, keyed by name. A header with the value undefined is not sent. */
 type Headers = Record<string, string | undefined>
@@ -138,7 +139,7 @@ export class TestBrowser {
       else
         this.cookies.set(name, {
           value,
-          ...(sameSite && { sameSite }),
+          ...(sameSite && { sameSite: sameSite as SameSite }),
           ...(maxAge !== undefined && this.#clock && { expiresAt: this.#clock().getTime() + maxAge * 1000 }),
         })
     }

@@ -1,5 +1,6 @@
 // Turns a copy of the project into the bare client: one page for signed-in visitors instead of the pages for
 // applications.
+import { replaceOnce } from '../replace-once.ts'
 
 /** Lines of app.ts, and their replacements in the bare client. */
 const changes: [line: string, bare: string][] = [
@@ -49,28 +50,18 @@ const changes: [line: string, bare: string][] = [
  * Returns app.ts for the bare client. Throws an error if the project's app.ts has changed, but the list above has not.
  */
 export function toBareApp(text: string): string {
-  return replaceAll('src/client/app.ts', text, changes)
+  return replaceOnce('src/client/app.ts', text, changes)
 }
 
 /** Returns home-texts.ts with the import paths that it needs in src/client. */
 export function toBareTexts(text: string): string {
-  return text.replace("'../../../src/client/texts.ts'", "'./texts.ts'")
-}
-
-function replaceAll(path: string, text: string, lines: [line: string, bare: string][]): string {
-  return lines.reduce((all, [line, bare]) => {
-    if (all.split(line).length !== 2)
-      throw new Error(
-        `${path} must contain this exactly once, because scripts/starter/bare/make-bare.ts replaces it: ${line}`,
-      )
-    return all.replace(line, () => bare)
-  }, text)
+  return replaceOnce('scripts/starter/bare/home-texts.ts', text, [["'../../../src/client/texts.ts'", "'./texts.ts'"]])
 }
 
 /** Returns the test of the bare client's page, with the import paths that it needs in test/client. */
 export function toBareTest(text: string): string {
-  return text
-    .replace(/ `npm run eject -- --bare` keeps this\n\/\/ test as test\/client\/home\.test\.ts\./, '')
+  const note = ' `npm run eject -- --bare` keeps this test as\n// test/client/home.test.ts.'
+  return replaceOnce('test/eject/home.test.ts', text, [[note, '']])
     .replaceAll("'../../scripts/starter/bare/", "'../../src/client/")
     .replaceAll("'../client/support/", "'./support/")
 }

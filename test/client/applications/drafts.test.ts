@@ -148,8 +148,8 @@ for (const [what, description] of [
   ['shown again', 'x'.repeat(2_600)],
   ['kept', 'short'],
 ] as const) {
-  for (const wasTold of [true, false]) {
-    const known = wasTold
+  for (const wasReturned of [true, false]) {
+    const known = wasReturned
       ? 'the visitor has emptied a field'
       : 'a field is empty because the API did not return its value'
     t.test(
@@ -157,11 +157,11 @@ for (const [what, description] of [
       async t => {
         const action = '/applications/app-1/edit'
         const { api, browser, signInAgain, platform, clock } = await openFormAndWait(t, action, action)
-        const record = (isTold: boolean) =>
-          applicationRecord('app-1', {}, isTold ? { client: { ...described, scopes: 'write' } } : {})
+        const record = (isReturned: boolean) =>
+          applicationRecord('app-1', {}, isReturned ? { client: { ...described, scopes: 'write' } } : {})
         platform.answer('PUT /apps/v1/app-1', { body: record(true) })
         platform.answer('POST /api/exchangeToken', giveTokens())
-        api.records.set('app-1', record(wasTold) as never)
+        api.records.set('app-1', record(wasReturned) as never)
         await signIn(browser)
         const form = readForm(await browser.get(action), action)
         clock.advance(3601)
@@ -172,14 +172,14 @@ for (const [what, description] of [
         t.equal(/name="description"/.test(page.body), what === 'shown again')
         // From now on, the API does the opposite: if its answers contained the OAuth client before, they no longer
         // contain it; otherwise they contain it now.
-        api.records.set('app-1', record(!wasTold) as never)
+        api.records.set('app-1', record(!wasReturned) as never)
         const path = await signInAgain(page)
         const again = readForm(what === 'kept' ? await browser.get(path!) : page, action)
         t.equal((await browser.post(action, { ...again, description: 'short' })).statusCode, 303)
         const { data } = JSON.parse(platform.received('PUT /apps/v1/app-1')[0]!.body)
         t.same(
           [data.scopes, data.defaultScopes, data.defaultRedirectUri],
-          wasTold ? ['', 'read', 'https://a.test/'] : [undefined, undefined, undefined],
+          wasReturned ? ['', 'read', 'https://a.test/'] : [undefined, undefined, undefined],
         )
       },
     )

@@ -1,6 +1,6 @@
 // Tests addresses that contain an impossible application id. The client must not call the API for these addresses.
 import t from 'tap'
-import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
+import { exchangeRaw, rawGet, rawPost } from '../../support/raw-socket.ts'
 import { publicUrl, signIn } from '../support/build-test-client.ts'
 import { accessTokenOf, giveTokens } from '../support/scripted-platform.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
@@ -35,14 +35,8 @@ for (const id of [
       t.match(answer, /^HTTP\/1\.1 (404|400) /, path)
     }
     for (const path of ['/edit', '/delete', '/secret']) {
-      const more = {
-        cookie,
-        origin: publicUrl,
-        'content-type': 'application/x-www-form-urlencoded',
-        'content-length': '3',
-      }
-      const request = rawGet(`/applications/${id}${path}`, more).replace('GET', 'POST')
-      t.match(await exchangeRaw(client, `${request}a=b`), /^HTTP\/1\.1 (404|400) /, path)
+      const request = rawPost(`/applications/${id}${path}`, { cookie, origin: publicUrl }, { a: 'b' })
+      t.match(await exchangeRaw(client, request), /^HTTP\/1\.1 (404|400) /, path)
     }
     t.equal(platform.received().length, before)
   })

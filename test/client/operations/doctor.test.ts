@@ -1,3 +1,5 @@
+// Tests that the doctor names each problem of a configuration, and prints no secret. The portal and the API are
+// scripted.
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'

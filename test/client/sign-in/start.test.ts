@@ -140,7 +140,7 @@ t.test(
   async t => {
     const { browser } = await buildTestClient(t)
     const started = await beginLogin(browser)
-    const planted = { value: 'x', sameSite: 'lax', expiresAt: Number.POSITIVE_INFINITY }
+    const planted = { value: 'x', sameSite: 'Lax' as const, expiresAt: Number.POSITIVE_INFINITY }
     for (let index = 0; index < 5; index++) browser.cookies.set(`__Host-login-${'x'.repeat(21)}${index}`, planted)
     await beginLogin(browser)
     t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)

@@ -3,7 +3,7 @@
 export const hostileTexts: Record<string, string> = {
   'an image with a handler': '<img src=x onerror=alert(1)>',
   'the end of an attribute': '"><svg onload=alert(1)>',
-  'the end of an attribute in apostrophes': "' onmouseover='alert(1)",
+  'the end of an attribute in apostrophes': "' autofocus onfocus='alert(1)",
   'the end of a title': '</title><script>alert(1)</script>',
   'the end of a text field': '</textarea><script>alert(1)</script>',
   'the tags of templates': '{{191*211}} $' + '{191*211} <%= 191*211 %>',

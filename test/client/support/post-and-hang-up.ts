@@ -1,7 +1,7 @@
 // Sends a form, and closes the connection before the answer: the visitor closes the tab, or presses Stop.
 import { once } from 'node:events'
 import type { FastifyInstance } from 'fastify'
-import { openSocket, rawGet } from '../../support/raw-socket.ts'
+import { openSocket, rawPost } from '../../support/raw-socket.ts'
 import type { TestBrowser } from '../../support/test-browser.ts'
 import { publicUrl } from './build-test-client.ts'
 
@@ -13,15 +13,8 @@ export async function postAndHangUp(
   form: Record<string, string>,
   asked: Promise<void>,
 ): Promise<void> {
-  const body = new URLSearchParams(form).toString()
   const socket = await openSocket(client)
-  const headers = {
-    cookie: browser.cookieHeader(),
-    origin: publicUrl,
-    'content-type': 'application/x-www-form-urlencoded',
-    'content-length': String(body.length),
-  }
-  socket.write(rawGet(url, headers).replace('GET', 'POST') + body)
+  socket.write(rawPost(url, { cookie: browser.cookieHeader(), origin: publicUrl }, form))
   await asked
   socket.destroy()
   await once(socket, 'close')

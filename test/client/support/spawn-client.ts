@@ -9,6 +9,7 @@ import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { Test } from 'tap'
 import { type Dispatcher, request } from 'undici'
 import { findFreePort } from '../../support/free-port.ts'
+import { readOutput } from '../../support/read-output.ts'
 import { readSetCookie } from '../../support/read-set-cookie.ts'
 import { TestBrowser } from '../../support/test-browser.ts'
 import { clientId, clientSecret, publicUrl } from './build-test-client.ts'
@@ -74,25 +75,26 @@ export async function spawnClient(
   }) as ChildProcessByStdio<null, Readable, Readable>
   t.teardown(() => child.kill('SIGKILL'))
   const exited = once(child, 'exit') as Promise<[code: number | null, signal: string | null]>
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', text => (output += text))
+  const { output, closed, waitForOutput } = readOutput(child)
   const addresses = (child.stdio[3] as Readable).setEncoding('utf8')
-  let told = ''
-  addresses.on('data', text => (told += text))
+  let lines = ''
+  addresses.on('data', text => (lines += text))
   // If METRICS_PORT is set, the first address is the address of the metrics.
   const own = environment.METRICS_PORT === undefined ? 0 : 1
-  while (told.split('\n').length < own + 2) {
-    if (child.exitCode !== null) throw new Error(`The client did not start:\n${output}`)
-    await Promise.race([once(addresses, 'data'), exited])
-  }
-  const [metricsUrl, url] = [told.split('\n')[0]!, told.split('\n')[own]!]
+  const failed = closed.then(() => {
+    throw new Error(`The client did not start:\n${output()}`)
+  })
+  // Prevents an unhandled rejection when the client ends later.
+  failed.catch(() => undefined)
+  while (lines.split('\n').length < own + 2) await Promise.race([once(addresses, 'data'), failed])
+  const [metricsUrl, url] = [lines.split('\n')[0]!, lines.split('\n')[own]!]
   const inject = (options: InjectOptions) =>
     send(url, options).catch(async cause => {
       // The exit code and the output show why a connection failed. A process that crashes closes its connections a
       // moment before it ends.
       await Promise.race([exited, wait(1000, undefined, { ref: false })])
       const state = child.exitCode ?? child.signalCode ?? 'still running'
-      throw new Error(`${options.url} failed: ${cause}. The client: ${state}. It printed:\n${output}`, { cause })
+      throw new Error(`${options.url} failed: ${cause}. The client: ${state}. It printed:\n${output()}`, { cause })
     })
   return {
     child,
@@ -103,7 +105,7 @@ export async function spawnClient(
     client: { inject } as unknown as FastifyInstance,
     browser: new TestBrowser({ inject } as unknown as FastifyInstance, publicUrl, () => new Date()),
     exited,
-    output: () => output,
+    output,
     /**
      * Sends a GET without Sec-Fetch headers, like curl. `fetch` would add headers which say that the request is not a
      * navigation.
@@ -114,19 +116,11 @@ export async function spawnClient(
     },
     /** Returns every line of the log, as an object. */
     log: () =>
-      output
+      output()
         .split('\n')
         .filter(Boolean)
         .map(line => JSON.parse(line) as Record<string, unknown>),
-    /** Resolves when the output contains this text. Rejects if the process ends before that. */
-    async waitForOutput(text: string) {
-      const ended = once(child, 'close').then(() => {
-        if (!output.includes(text)) throw new Error(`The client has ended. It printed:\n${output}`)
-      })
-      // Prevents an unhandled rejection if nothing waits for `ended`.
-      ended.catch(() => undefined)
-      while (!output.includes(text)) await Promise.race([once(child.stdout, 'data'), ended])
-    },
+    waitForOutput,
   }
 }
 

@@ -38,13 +38,13 @@ const here = '127.0.0.1'
 const day = 24 * 60 * 60 * 1000
 const past = { notBefore: new Date(Date.now() - 2 * day), notAfter: new Date(Date.now() - day) }
 const future = { notBefore: new Date(Date.now() + day), notAfter: new Date(Date.now() + 2 * day) }
-const good = makeCertificate(here)
-const unknown = makeCertificate(here)
+const good = await makeCertificate(here)
+const unknown = await makeCertificate(here)
 /** Bad certificates, keyed by what is wrong with them. Each has the error code that OpenSSL must report. */
 const bad = {
-  'of another host': [makeCertificate('127.0.0.2'), 'ERR_TLS_CERT_ALTNAME_INVALID'],
-  'that has expired': [makeCertificate(here, past), 'CERT_HAS_EXPIRED'],
-  'that is not valid yet': [makeCertificate(here, future), 'CERT_NOT_YET_VALID'],
+  'of another host': [await makeCertificate('127.0.0.2'), 'ERR_TLS_CERT_ALTNAME_INVALID'],
+  'that has expired': [await makeCertificate(here, past), 'CERT_HAS_EXPIRED'],
+  'that is not valid yet': [await makeCertificate(here, future), 'CERT_NOT_YET_VALID'],
   'that an unknown authority has issued': [unknown, 'DEPTH_ZERO_SELF_SIGNED_CERT'],
 } as const
 const trusted = [good, ...Object.values(bad).map(([certificate]) => certificate)].filter(one => one !== unknown)
@@ -86,7 +86,7 @@ t.test('UP-09: a certificate that a trusted authority has issued is accepted', a
 })
 
 t.test('F-05: after a thousand bad certificates, the client uses hardly more memory than before', async t => {
-  const api = await startTls(t, makeCertificate(here))
+  const api = await startTls(t, await makeCertificate(here))
   const { browser } = await buildTestClient(t, { environment: { API_URL: api.url, LOG_LEVEL: 'silent' } })
   await signIn(browser)
   const ask = async (times: number) => {

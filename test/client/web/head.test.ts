@@ -1,7 +1,7 @@
 // Tests HEAD requests, which probes and link checkers send. HEAD requests never renew a session, begin a login or set a
 // cookie.
 import t from 'tap'
-import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
+import { exchangeRaw, rawHead } from '../../support/raw-socket.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { setCookieLines } from '../support/read-response.ts'
 
@@ -17,7 +17,7 @@ t.test(
       t.equal(head.statusCode, 200, path)
       for (const name of ['content-type', 'content-length', 'cache-control', 'content-security-policy'])
         t.equal(head.headers[name], get.headers[name], `${path}: ${name}`)
-      const raw = await exchangeRaw(client, rawGet(path).replace('GET', 'HEAD'))
+      const raw = await exchangeRaw(client, rawHead(path))
       t.match(raw, /^HTTP\/1\.1 200 OK\r\n/, path)
       t.equal(raw.slice(raw.indexOf('\r\n\r\n') + 4), '', path)
     }

@@ -17,7 +17,7 @@ import type { Result } from '../../../src/conformance/result.ts'
 import { type ChecksOptions, runChecks } from '../../../src/conformance/run-checks.ts'
 import { readSettings } from '../../../src/conformance/settings.ts'
 import { watchStandstills } from '../../../src/conformance/standstills.ts'
-import { findFreePort } from '../../support/free-port.ts'
+import { findFreePorts } from '../../support/free-port.ts'
 import { skip as noChromium } from '../../support/launch-chromium.ts'
 import type { Settings } from '../clients/visit.ts'
 
@@ -38,7 +38,7 @@ export async function openStage(
   { hasReplica = true, hasBrowser = true, host = 'localhost', shareChromium }: StageSettings = {},
 ) {
   // Chooses the ports only once, because the clients listen on them one after the other.
-  const [port, replicaPort] = [await findFreePort(), await findFreePort()]
+  const [port, replicaPort] = await findFreePorts(2)
   const [client, replica] = [`http://${host}:${port}`, `http://${host}:${replicaPort}`]
   // patienceMs is longer than the four seconds after which the small clients end a call.
   const settings = {

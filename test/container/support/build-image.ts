@@ -1,16 +1,16 @@
 // Builds a target of the Dockerfile with buildah, opens it as a folder, and runs it as a container without any
 // privileges.
 import { execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { readOutput } from '../../support/read-output.ts'
 
 // The time that "docker stop" waits.
 const graceMs = 10_000
 
-const base = 'docker.io/library/node:24-slim'
+export const baseImage = 'docker.io/library/node:24-slim'
 
 /** Returns the reason why no image can be built here. Returns undefined if images can be built. */
 export function whyNoImage(): string | undefined {
@@ -20,9 +20,9 @@ export function whyNoImage(): string | undefined {
   } catch {
     return 'there is no buildah on this machine'
   }
-  return buildah('images', '--format', '{{.Name}}:{{.Tag}}').includes(base)
+  return buildah('images', '--format', '{{.Name}}:{{.Tag}}').includes(baseImage)
     ? undefined
-    : `buildah has no ${base}, and tests download nothing: run ".ci/make-base-image" to make it`
+    : `buildah has no ${baseImage}, and tests download nothing: run ".ci/make-base-image" to make it`
 }
 
 export type Image = {
@@ -98,22 +98,17 @@ export async function runImage(
   const outside = spawn('unshare', [...unshared, 'sh', '-ec', setUp, root, ...command], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  let output = ''
-  for (const stream of [outside.stdout, outside.stderr]) stream.on('data', chunk => (output += chunk))
-  const ended = once(outside, 'close') as Promise<[number | null]>
-  while (!/listening/i.test(output)) {
-    await Promise.race([once(outside.stdout, 'data'), ended])
-    if (outside.exitCode !== null) throw new Error(`The container ended early: ${output}`)
-  }
+  const { output, closed, waitForOutput } = readOutput(outside)
+  await waitForOutput('listening')
   const pid = Number(readFileSync(`/proc/${outside.pid}/task/${outside.pid}/children`, 'utf8'))
   // Kills process 1 of the container. This process does not end together with the outer process, because the signal
   // that would end it is lost when the process changes its user.
   t.teardown(async () => {
-    if (outside.exitCode === null) process.kill(pid, 'SIGKILL')
-    await ended
+    if (outside.exitCode === null && outside.signalCode === null) process.kill(pid, 'SIGKILL')
+    await closed
   })
   return {
-    output: () => output,
+    output,
     /** Returns the text of /proc/1/status in the container. */
     status: () => readFileSync(`/proc/${pid}/status`, 'utf8'),
     /**
@@ -123,7 +118,7 @@ export async function runImage(
     async stop(): Promise<number | null> {
       process.kill(pid, 'SIGTERM')
       const patience = setTimeout(() => process.kill(pid, 'SIGKILL'), graceMs)
-      const [code] = await ended
+      const [code] = await closed
       clearTimeout(patience)
       return code
     },

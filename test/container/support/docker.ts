@@ -7,9 +7,9 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
+import { baseImage } from './build-image.ts'
 import { readCompose } from './read-compose.ts'
 
-const base = 'docker.io/library/node:24-slim'
 /** The services whose images come from a registry. */
 const foreign = ['database', 'proxy']
 
@@ -85,9 +85,9 @@ export async function buildImages(t: Test): Promise<StandIns> {
 
 /** Tests do not download images. If Docker does not have the base image, buildah gives its own copy to Docker. */
 async function bringBase(folder: string): Promise<void> {
-  if (await hasImage(base)) return
+  if (await hasImage(baseImage)) return
   const archive = join(folder, 'base.tar')
-  await promisify(execFile)('buildah', ['push', '--quiet', base, `docker-archive:${archive}:${base}`])
+  await promisify(execFile)('buildah', ['push', '--quiet', baseImage, `docker-archive:${archive}:${baseImage}`])
   await docker(['load', '--input', archive])
 }
 
@@ -97,11 +97,11 @@ async function bringBase(folder: string): Promise<void> {
  */
 async function makeBaseWithAuthority(folder: string): Promise<string> {
   const authority = process.env.NODE_EXTRA_CA_CERTS
-  if (!authority) return base
+  if (!authority) return baseImage
   const name = 'application-base-with-authority'
   const npmrc = join(folder, 'npmrc')
   writeFileSync(npmrc, 'cafile=/etc/npm-authority.crt\n')
-  const container = (await docker(['create', base])).trim()
+  const container = (await docker(['create', baseImage])).trim()
   await docker(['cp', '--follow-link', authority, `${container}:/etc/npm-authority.crt`])
   await docker(['cp', npmrc, `${container}:/usr/local/etc/npmrc`])
   await docker(['commit', container, name])

@@ -36,8 +36,6 @@ type Settings = {
   replicas?: number
   /** The host in the portal's public address. `localhost` is also the client's host. */
   portalHost?: '127.0.0.1' | 'localhost'
-  /** Whether the sandbox has a laboratory. */
-  hasLab?: boolean
   /** Whether all listeners use https, as in `npm run demo -- --https`. */
   isHttps?: boolean
   /** A function that builds the client. The default is `buildClient` of app.ts. */
@@ -50,7 +48,7 @@ export type Both = Awaited<ReturnType<typeof startBoth>>
 
 /** Starts the sandbox, the clients, and a load balancer with one public address for all clients. */
 export async function startBoth(t: Teardown, settings: Settings = {}) {
-  const { clock = () => new Date(), replicas = 1, portalHost = '127.0.0.1', hasLab = false, isHttps = false } = settings
+  const { clock = () => new Date(), replicas = 1, portalHost = '127.0.0.1', isHttps = false } = settings
   const { build = buildClient } = settings
   const log: string[] = []
   const logger = pino({ level: 'trace' }, { write: line => void log.push(line) })
@@ -84,7 +82,6 @@ export async function startBoth(t: Teardown, settings: Settings = {}) {
     SEED_REDIRECT_URIS: `${publicUrl}/exchangeToken`,
     SEED_USER_EMAIL: person.email,
     SEED_USER_PASSWORD: person.password,
-    ...(hasLab && { LAB_PORT: String(labPort) }),
   })
   const sandbox = await buildSandbox(sandboxConfig, { clock, logger, passwords: quickPasswords() })
   await startSandbox(sandbox, sandboxConfig)

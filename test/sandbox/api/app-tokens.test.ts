@@ -1,3 +1,4 @@
+// Tests the tokens that an application gets when it is created: what they can do, and when they end.
 import t from 'tap'
 import { locationOf, openBrowser, signIn } from '../support/browser.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'

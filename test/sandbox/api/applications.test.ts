@@ -1,3 +1,5 @@
+// Tests the calls that create, list and get applications: the answers, the fields that they refuse, and who can use
+// them.
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'

@@ -1,3 +1,4 @@
+// Tests the limits on groups, invitations and applications.
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { contexts } from '../../../src/sandbox/api/schemas.ts'

@@ -1,3 +1,4 @@
+// Tests that the OpenAPI document, the RAML document and the pages describe the same API.
 import swaggerParser from '@apidevtools/swagger-parser'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'

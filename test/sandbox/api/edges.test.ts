@@ -1,3 +1,5 @@
+// Tests unusual requests to the API: other methods, impossible ids and addresses, other content types, and bodies that
+// are large or take long to read.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import t from 'tap'
 import { exchangeRaw, rawRequest } from '../../support/raw-socket.ts'
@@ -197,8 +199,8 @@ t.test(
     const raw = (lines: string[], body?: string) => exchangeRaw(sandbox.api, rawRequest(lines, body))
     const headers = [...closing, 'Content-Type: application/json', `Authorization: Bearer ${accessToken}`]
     const tooLarge = /^HTTP\/1\.1 413 .*"message":"The request body is larger than 64 KiB\."/s
-    const told = await raw(['POST /apps/v1 HTTP/1.1', ...headers, 'Content-Length: 102400'], 'x')
-    t.match(told, tooLarge, 'the API must refuse the body before the whole body has arrived')
+    const answer = await raw(['POST /apps/v1 HTTP/1.1', ...headers, 'Content-Length: 102400'], 'x')
+    t.match(answer, tooLarge, 'the API must refuse the body before the whole body has arrived')
     const chunk = `${(8192).toString(16)}\r\n${'x'.repeat(8192)}\r\n`
     t.match(await raw(['POST /apps/v1 HTTP/1.1', ...headers, 'Transfer-Encoding: chunked'], chunk.repeat(9)), tooLarge)
     const fits = makeCreateBody(groupId, { unknown: 'x'.repeat(64 * 1024 - 1000) })

@@ -1,3 +1,4 @@
+// Tests that the API refuses access tokens that the portal has not issued, and tokens whose claims are wrong.
 import { createPublicKey, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'

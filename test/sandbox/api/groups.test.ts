@@ -1,3 +1,4 @@
+// Tests the calls that make a group and list the groups of the caller.
 import t from 'tap'
 import { buildTestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, callAsStranger, callFromPortal } from '../support/call-api.ts'

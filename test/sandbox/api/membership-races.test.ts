@@ -1,3 +1,5 @@
+// Tests simultaneous calls that compete for a limit or for a membership. The calls go to two instances of the sandbox
+// with one database.
 import type { LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
 import { buildTestSandbox } from '../support/build-test-sandbox.ts'

@@ -1,3 +1,4 @@
+// Tests how a person becomes a member of a group and leaves it, and which rights the person has in between.
 import t from 'tap'
 import { buildTestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, callAsStranger, callFromPortal, callWith, makeCreateBody } from '../support/call-api.ts'

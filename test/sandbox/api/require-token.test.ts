@@ -1,3 +1,4 @@
+// Tests that every call needs an access token in the Authorization header, and how long a token is valid.
 import t from 'tap'
 import { addSigningKey } from '../../../src/sandbox/store/keys.ts'
 import { sweep } from '../../../src/sandbox/store/sweep.ts'

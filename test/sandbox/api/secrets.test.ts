@@ -1,3 +1,4 @@
+// Tests the secrets of applications: who can read them and when they end. Also tests long lists of applications.
 import { type RawBuilder, sql } from 'kysely'
 import t from 'tap'
 import { exchange } from '../support/browser.ts'
@@ -41,7 +42,7 @@ for (const database of await openDatabases(t)) {
       const [secret] = created.client.clientSecrets
       t.equal(Buffer.from(secret, 'base64url').length, 32, '256 bits')
       t.not(secret, renewed.clientSecret)
-      const told = {
+      const secrets = {
         'the first secret': secret,
         'the renewed secret': renewed.clientSecret,
         'an access token of the application': created.tokens[0].token,
@@ -65,11 +66,11 @@ for (const database of await openDatabases(t)) {
       }
       for (const [place, text] of Object.entries(places)) {
         t.ok(text.length > 50, `${place} was read`)
-        for (const [name, value] of Object.entries(told))
+        for (const [name, value] of Object.entries(secrets))
           t.notOk(text.includes(value), `${place} must not contain ${name}`)
         t.notMatch(text, /"(clientSecrets?|tokens?|access_token)":/, place)
       }
-      for (const token of [told['an access token of the application'], told['its other access token']])
+      for (const token of [secrets['an access token of the application'], secrets['its other access token']])
         t.ok(await isAccepted(sandbox, token), 'the tokens must work')
       for (const client_secret of [secret, renewed.clientSecret]) {
         const tried = await exchange(sandbox, { client_id: created['@id'], client_secret, code: 'x'.repeat(30) })

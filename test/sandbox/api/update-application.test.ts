@@ -1,3 +1,4 @@
+// Tests the call that updates an application: which fields it requires, changes and ignores.
 import t from 'tap'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, callAsStranger, forbiddenFields, makeCreateBody } from '../support/call-api.ts'

@@ -85,7 +85,8 @@ export const badJsonBodies: Record<string, string | Buffer | undefined> = {
   'an array': '[]',
   'an array of objects': '[{}]',
   'an empty object': '{}',
-  __proto__: '{"__proto__":{"a":1}}',
+  // Without the brackets, this line would set the prototype of the table.
+  ['__proto__']: '{"__proto__":{"a":1}}',
   'an inner __proto__': '{"data":{"__proto__":{"a":1}}}',
   'a constructor with a prototype': '{"constructor":{"prototype":{"a":1}}}',
   '21 levels': `${'['.repeat(21)}${']'.repeat(21)}`,

@@ -1,3 +1,4 @@
+// Tests in Chromium that people with a disability can use the portal's pages.
 import t from 'tap'
 import { findViolations, ofColours } from '../../support/find-violations.ts'
 import { skip } from '../../support/launch-chromium.ts'

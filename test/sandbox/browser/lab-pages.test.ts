@@ -1,3 +1,4 @@
+// Tests the laboratory's pages in Chromium, with and without JavaScript.
 import t, { type Test } from 'tap'
 import { Secret } from '../../../src/sandbox/values/secret.ts'
 import { findViolations, ofColours } from '../../support/find-violations.ts'

@@ -1,3 +1,4 @@
+// Tests the portal's pages in Chromium, with and without JavaScript.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setImmediate } from 'node:timers/promises'

@@ -1,3 +1,4 @@
+// Tests sandbox:register, which registers a client while the sandbox runs.
 import t from 'tap'
 import { registerClient } from '../../../src/sandbox/commands/register.ts'
 import { exchange, openBrowser, startUrl } from '../support/browser.ts'

@@ -1,3 +1,4 @@
+// Tests the command sandbox:rotate-keys while instances of the sandbox run.
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import t from 'tap'
 import { rotateKeys } from '../../../src/sandbox/commands/rotate-keys.ts'

@@ -1,3 +1,4 @@
+// Tests sandbox:seed, which shows and undoes changes to the seeded client and user.
 import t from 'tap'
 import { applySeeds } from '../../../src/sandbox/commands/seed.ts'
 import { exchange, openBrowser, signIn } from '../support/browser.ts'

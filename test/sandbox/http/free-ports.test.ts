@@ -1,3 +1,4 @@
+// Tests sandboxes that choose free ports themselves.
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import { readConfig } from '../../../src/sandbox/config.ts'

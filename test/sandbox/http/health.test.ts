@@ -1,3 +1,4 @@
+// Tests that requests for readiness cause only a few probes of the database.
 import t from 'tap'
 import { createProbe } from '../../../src/sandbox/http/health.ts'
 import { buildTestSandbox } from '../support/build-test-sandbox.ts'

@@ -1,3 +1,4 @@
+// Tests that the sandbox does not depend on its log: no program reads the log, or the disk is full.
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { findFreePort } from '../../support/free-port.ts'

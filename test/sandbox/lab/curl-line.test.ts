@@ -1,3 +1,4 @@
+// Tests that the laboratory turns a step into the same request as a curl command.
 import t from 'tap'
 import { toCurlLine } from '../../../src/sandbox/lab/explain/curl-line.ts'
 import { step } from './support/recorded-steps.ts'

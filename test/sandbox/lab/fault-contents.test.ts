@@ -305,7 +305,7 @@ t.test(
     events.write(`GET /lab/v1/events HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n\r\n`)
     await once(events, 'data')
     await order('exchange-503')
-    const told = new Promise<string>(resolve => {
+    const sent = new Promise<string>(resolve => {
       let text = ''
       events.on('data', piece => {
         text += piece
@@ -313,7 +313,7 @@ t.test(
       })
     })
     await exchange(sandbox, { code: await getCode(sandbox) })
-    t.match(await told, /"fault":{"id":"[\w-]+","name":"exchange-503","acted":"before"}/)
+    t.match(await sent, /"fault":{"id":"[\w-]+","name":"exchange-503","acted":"before"}/)
     events.destroy()
     const { logins } = (await call('GET', '/lab/v1/logins')).json()
     t.match(logins[0], { outcome: 'under way', faults: ['exchange-503'] })

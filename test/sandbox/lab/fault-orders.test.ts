@@ -229,8 +229,8 @@ t.test(
     }
     const usual = [200, undefined]
     t.same(statuses, [usual, [503, '7'], [503, '7'], usual, usual])
-    const told = await show(id)
-    t.match(told, { status: 'used up', consumed: 2 })
+    const used = await show(id)
+    t.match(used, { status: 'used up', consumed: 2 })
     const consumers = (await steps()).filter(({ fault }) => fault)
     t.match(
       consumers,
@@ -240,7 +240,7 @@ t.test(
         fault: { id, name: 'exchange-503', acted: 'before' },
       })),
     )
-    t.same(consumers.map(({ id }) => id).sort(), told.requestIds.sort())
+    t.same(consumers.map(({ id }) => id).sort(), used.requestIds.sort())
   },
 )
 

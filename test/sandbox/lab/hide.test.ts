@@ -1,3 +1,4 @@
+// Tests that the laboratory keeps no secret, but still shows which values are equal.
 import { randomBytes, randomUUID } from 'node:crypto'
 import t from 'tap'
 import { explainRefusal } from '../../../src/sandbox/lab/explain/found.ts'

@@ -1,3 +1,4 @@
+// Tests the pages and calls of the laboratory, and who can use them.
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'

@@ -1,3 +1,4 @@
+// Tests how the laboratory combines steps into logins, and which logins it keeps if there are too many.
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -11,7 +12,7 @@ import type { Step } from '../../../src/sandbox/observe/steps.ts'
 
 const random = () => randomBytes(16).toString('base64url')
 
-type Told = Partial<Pick<Step, 'kind' | 'about' | 'reason' | 'route'>> & {
+type StepDetails = Partial<Pick<Step, 'kind' | 'about' | 'reason' | 'route'>> & {
   query?: Record<string, string>
   body?: Record<string, string>
   headers?: Record<string, string>
@@ -23,7 +24,7 @@ function buildLogins(bounds: Partial<Bounds> = {}) {
   const hide = createHide()
   const logins = createLogins({ ...usualBounds, ...bounds })
   let count = 0
-  function record({ kind = 'authorize', query = {}, body, headers = {}, answer, location, ...more }: Told) {
+  function record({ kind = 'authorize', query = {}, body, headers = {}, answer, location, ...more }: StepDetails) {
     const step: Step = {
       id: `step-${++count}`,
       requestId: `request-${count}`,
@@ -41,7 +42,7 @@ function buildLogins(bounds: Partial<Bounds> = {}) {
     }
     return logins.record(recordStep(step, hide))
   }
-  const begin = (clientId: string, state = random(), more: Partial<Told> = {}) =>
+  const begin = (clientId: string, state = random(), more: Partial<StepDetails> = {}) =>
     record({ query: { client_id: clientId, state }, about: { claimedClientId: clientId }, ...more })
   return { logins, record, begin, hide }
 }

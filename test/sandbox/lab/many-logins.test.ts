@@ -45,7 +45,7 @@ async function buildLabWith(t: Test, logins: number) {
     observe('authorize', { client_id: 'app-1', state, code_challenge: random() })
     observe('exchange', {}, { client_id: 'app-1', state, code: random() }, { refresh_token: random() })
   }
-  const { logins: told } = (await lab.server.inject({ url: '/lab/v1/logins', headers: local })).json()
+  const { logins: listed } = (await lab.server.inject({ url: '/lab/v1/logins', headers: local })).json()
   const ask = async (url: string): Promise<string> => {
     const { statusCode, body } = await lab.server.inject({ url, headers: local })
     if (![200, 303].includes(statusCode)) throw new Error(`${url}: ${statusCode}`)
@@ -56,7 +56,7 @@ async function buildLabWith(t: Test, logins: number) {
     const { statusCode, body } = await lab.server.inject(call)
     if (statusCode !== 200) throw new Error(body)
   }
-  const id: string = told[50].id
+  const id: string = listed[50].id
   return { ask, search, id, stepId: JSON.parse(await ask(`/lab/v1/logins/${id}`)).steps[0].id as string }
 }
 

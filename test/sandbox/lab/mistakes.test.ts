@@ -14,7 +14,7 @@ async function buildWatched(t: Test): Promise<TestSandbox> {
   return buildTestSandbox(t, { lab: { host: '127.0.0.1', port: 0, urls: ['http://127.0.0.1:4002'], token: undefined } })
 }
 
-interface Told {
+interface Login {
   clientId: string | null
   steps: { kind: string; reason: string | null; checks: { name: string; passed: boolean }[]; start?: unknown }[]
   noticed: { id: string }[]
@@ -23,7 +23,7 @@ interface Told {
 }
 
 /** Returns all logins, with the newest login first. */
-async function readLogins({ lab }: TestSandbox): Promise<Told[]> {
+async function readLogins({ lab }: TestSandbox): Promise<Login[]> {
   const headers = { host: '127.0.0.1:4002' }
   const { logins } = (await lab!.inject({ url: '/lab/v1/logins', headers })).json()
   const answers = logins.map(({ id }: { id: string }) => lab!.inject({ url: `/lab/v1/logins/${id}`, headers }))

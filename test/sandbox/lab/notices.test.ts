@@ -1,3 +1,4 @@
+// Tests that each mistake of a client gets its notice, and that correct clients get none.
 import t from 'tap'
 import { findNotices, notices } from '../../../src/sandbox/lab/explain/notices/notices.ts'
 import { createLoginComparison } from '../../../src/sandbox/lab/record/compare-logins.ts'

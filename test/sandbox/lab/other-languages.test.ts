@@ -22,16 +22,12 @@ async function startWithLab(t: Test, token = ''): Promise<string> {
   return labUrl
 }
 
-/**
- * Returns the reason why a program cannot be run on this machine, or false if the program can be run. In CI a missing
- * program is an error.
- */
+/** Returns the reason why a program cannot be run on this machine, or false if the program can be run. */
 async function whyNot(program: string): Promise<string | false> {
   const isThere = await run(program, ['--version']).then(
     () => true,
     () => false,
   )
-  if (!isThere && process.env.CI) throw new Error(`There is no ${program}, which this test needs.`)
   return isThere ? false : `there is no ${program} on this machine`
 }
 

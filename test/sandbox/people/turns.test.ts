@@ -1,3 +1,4 @@
+// Tests the order of tasks from several sources, so that one source cannot keep others from signing in.
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { Busy, createTurns } from '../../../src/sandbox/people/turns.ts'

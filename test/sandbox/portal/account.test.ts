@@ -1,3 +1,4 @@
+// Tests the account pages of the portal: sessions, tokens, allowed applications, and the forms that end them.
 import { execFileSync } from 'node:child_process'
 import { setImmediate } from 'node:timers/promises'
 import type { LightMyRequestResponse } from 'fastify'

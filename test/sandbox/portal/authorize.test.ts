@@ -1,3 +1,4 @@
+// Tests how the portal answers correct and wrong login requests.
 import t from 'tap'
 import { type Browser, locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, portalUrl, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'

@@ -1,3 +1,4 @@
+// Tests the consent page, and all ways to answer it.
 import t from 'tap'
 import { locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, seeded } from '../support/build-test-sandbox.ts'

@@ -1,3 +1,4 @@
+// Tests the exchange: which requests get tokens, and what happens if a code is used a second time.
 import { createHash } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import t from 'tap'

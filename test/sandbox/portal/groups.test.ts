@@ -1,3 +1,4 @@
+// Tests the portal's pages for groups and invitations.
 import type { LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { type Browser, locationOf, openBrowser } from '../support/browser.ts'

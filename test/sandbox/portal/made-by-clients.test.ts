@@ -1,3 +1,4 @@
+// Tests the page that lists what a client has made for a user, after the user has withdrawn consent for this client.
 import { sql } from 'kysely'
 import t from 'tap'
 import { type Browser, exchange, locationOf, openBrowser, signIn } from '../support/browser.ts'

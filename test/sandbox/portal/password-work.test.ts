@@ -1,3 +1,5 @@
+// Tests that the portal computes a password hash even if there is no account, so its time does not show whether an
+// account exists.
 import { createHook } from 'node:async_hooks'
 import t from 'tap'
 import { createPasswords } from '../../../src/sandbox/people/passwords.ts'

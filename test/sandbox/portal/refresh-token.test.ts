@@ -1,3 +1,4 @@
+// Tests renewals: the new tokens, and what happens if a replaced refresh token is used again.
 import t from 'tap'
 import { buildTestSandbox, seeded } from '../support/build-test-sandbox.ts'
 import { openDatabases } from '../support/each-database.ts'

@@ -1,3 +1,4 @@
+// Tests the call that revokes tokens: which tokens end, and which stay valid.
 import t from 'tap'
 import { exchange } from '../support/browser.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'

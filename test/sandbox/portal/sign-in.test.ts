@@ -1,3 +1,4 @@
+// Tests the portal's sign-in form, and its protection against forged forms and guessed passwords.
 import t from 'tap'
 import type { LabStep } from '../../../src/sandbox/lab/record/recorded.ts'
 import { locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'

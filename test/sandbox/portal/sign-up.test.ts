@@ -1,3 +1,4 @@
+// Tests the portal's sign-up form, and which passwords it accepts.
 import type { LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { locationOf, openBrowser, startUrl } from '../support/browser.ts'

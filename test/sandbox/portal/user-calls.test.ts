@@ -1,3 +1,4 @@
+// Tests the portal's calls with which a script registers a user and signs in without a browser.
 import t from 'tap'
 import { exchange, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, portalUrl, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'

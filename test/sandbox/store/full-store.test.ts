@@ -1,3 +1,4 @@
+// Tests that the sandbox still answers requests that read data while it cannot write to its disk.
 import { chmod, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { sql } from 'kysely'

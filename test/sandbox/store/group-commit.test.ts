@@ -1,3 +1,5 @@
+// Tests that the store runs simultaneous statements in one transaction, and that each statement still succeeds or fails
+// alone.
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'

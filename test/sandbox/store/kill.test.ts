@@ -1,3 +1,4 @@
+// Kills the sandbox at chosen and at random moments, and checks that it keeps every change that it has confirmed.
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'

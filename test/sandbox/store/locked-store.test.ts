@@ -1,3 +1,4 @@
+// Tests the sandbox while another process has locked its SQLite database.
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as afterEvents } from 'node:timers/promises'
 import t from 'tap'

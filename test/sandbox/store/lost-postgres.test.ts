@@ -1,3 +1,4 @@
+// Tests the sandbox while PostgreSQL is down, refuses connections, no longer answers, or is read-only.
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { sql } from 'kysely'

@@ -1,3 +1,4 @@
+// Tests that a database of an older sandbox keeps its rows when it gets the missing migration steps.
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { type Application, findApplication, sizeOfFields } from '../../../src/sandbox/store/applications.ts'

@@ -1,3 +1,4 @@
+// Tests with which databases the sandbox starts, and which it refuses without a change.
 import { chmodSync, closeSync, openSync, readFileSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'

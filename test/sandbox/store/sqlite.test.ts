@@ -1,3 +1,4 @@
+// Tests the store with an SQLite file and with a database in memory.
 import { existsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { sql } from 'kysely'

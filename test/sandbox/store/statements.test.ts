@@ -1,3 +1,4 @@
+// Tests that the sandbox does not send more SQL statements, or read more rows, when there is more data.
 import t from 'tap'
 import { contexts } from '../../../src/sandbox/api/schemas.ts'
 import { sweep } from '../../../src/sandbox/store/sweep.ts'

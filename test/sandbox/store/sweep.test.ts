@@ -1,3 +1,4 @@
+// Tests that the sweep deletes all removed and expired records, and only these, in batches that do not block requests.
 import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import t from 'tap'

@@ -1,3 +1,4 @@
+// Tests two sandbox processes that share one database and get competing requests at the same time.
 import type { LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
 import { exchange, getAccessToken, locationOf, logIn, openBrowser, signIn } from '../support/browser.ts'

@@ -1,3 +1,4 @@
+// Password hashes that cost almost nothing, for tests with many sign-ins.
 import { createPasswords } from '../../../src/sandbox/people/passwords.ts'
 
 /** Hashes passwords at almost no cost, for tests that do not check how hard it is to guess a password. */

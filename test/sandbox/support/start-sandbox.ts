@@ -56,7 +56,11 @@ interface Exit {
 export async function startSandbox(t: Test, options: StartOptions): Promise<SandboxProcess> {
   const { child, exited, logLines } = spawnSandbox(t, options)
   const ready = new Promise<{ portalPort: number; apiPort: number }>(resolve => {
-    if (options.ports) void untilItAccepts(options.ports.apiPort).then(() => resolve(options.ports!))
+    const { ports } = options
+    if (ports)
+      void acceptsConnections(ports.apiPort, child).then(isReady => {
+        if (isReady) resolve(ports)
+      })
     createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', line => {
       logLines.push(line)
       if (line.includes('the sandbox is ready')) resolve(JSON.parse(line))
@@ -92,16 +96,22 @@ export async function startSandbox(t: Test, options: StartOptions): Promise<Sand
   }
 }
 
-/** Resolves when the port accepts connections. A test needs to wait only for the API, because the API listens last. */
-async function untilItAccepts(port: number): Promise<void> {
-  for (let isOpen = false; !isOpen; await setTimeout(20)) {
+/**
+ * Resolves to true when the port accepts connections, or to false if the process ends before that. A test needs to wait
+ * only for the API, because the API listens last.
+ */
+async function acceptsConnections(port: number, child: ChildProcess): Promise<boolean> {
+  while (child.exitCode === null && child.signalCode === null) {
     const socket = connect(port, '127.0.0.1')
-    isOpen = await once(socket, 'connect').then(
+    const isOpen = await once(socket, 'connect').then(
       () => true,
       () => false,
     )
     socket.destroy()
+    if (isOpen) return true
+    await setTimeout(20)
   }
+  return false
 }
 
 /**

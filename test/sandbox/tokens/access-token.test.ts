@@ -1,3 +1,4 @@
+// Tests the conversion of signatures into the format of a JWT.
 import { generateKeyPairSync, sign, verify } from 'node:crypto'
 import t from 'tap'
 import { toJoseSignature } from '../../../src/sandbox/tokens/access-token.ts'

@@ -1,3 +1,4 @@
+// Tests that codes and secrets are random, and how a new refresh token is computed.
 import t from 'tap'
 import { deriveSuccessor, makeAlphanumericToken, makeSecret } from '../../../src/sandbox/tokens/opaque-token.ts'
 

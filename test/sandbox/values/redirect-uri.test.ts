@@ -1,3 +1,4 @@
+// Tests which redirect URIs with http can be registered.
 import t from 'tap'
 import { buildTestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'

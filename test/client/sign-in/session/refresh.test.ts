@@ -113,15 +113,15 @@ t.test(
 
 t.test('if the client knows when the visitor has to sign in again, every page shows this time', async t => {
   const { browser, clock } = await buildSignedIn(t)
-  const told = async (path: string) =>
+  const shownTime = async (path: string) =>
     /<footer>[^<]*<p>[^<]*<time datetime="([^"]+)"/.exec((await browser.get(path, { site: 'same-origin' })).body)?.[1]
-  for (const path of ['/', '/page']) t.equal(await told(path), '2026-03-31T12:00:00.000Z', path)
+  for (const path of ['/', '/page']) t.equal(await shownTime(path), '2026-03-31T12:00:00.000Z', path)
   clock.advance(3601)
-  t.equal(await told('/page'), '2026-03-31T12:00:00.000Z', 'a renewal must not change the time')
+  t.equal(await shownTime('/page'), '2026-03-31T12:00:00.000Z', 'a renewal must not change the time')
   for (const name of refreshCookieNames(browser)) browser.cookies.delete(name)
   for (const path of ['/', '/page'])
     t.equal(
-      await told(path),
+      await shownTime(path),
       '2026-03-01T14:00:01.000Z',
       `${path}: without a refresh token, the time must be the end of the access token`,
     )

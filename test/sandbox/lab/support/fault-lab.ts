@@ -6,7 +6,7 @@ import { checkLabAnswer } from '../../support/call-lab.ts'
 
 const lab = { host: '127.0.0.1', port: 0, urls: ['http://127.0.0.1:4002'], token: undefined }
 
-export interface ToldFault {
+export interface LabFault {
   id: string
   fault: string
   status: 'waiting' | 'used up' | 'dropped'
@@ -15,7 +15,7 @@ export interface ToldFault {
   message?: string
 }
 
-export interface ToldStep {
+export interface LabStep {
   id: string
   kind: string
   request: { method: string; body: Record<string, unknown> }
@@ -39,13 +39,13 @@ export async function buildFaultLab(t: Test, options: Parameters<typeof buildTes
     await checkLabAnswer(sandbox.lab!, { method, url }, answer)
     return answer
   }
-  const show = async (id: string): Promise<ToldFault> => (await call('GET', `/lab/v1/faults/${id}`)).json()
+  const show = async (id: string): Promise<LabFault> => (await call('GET', `/lab/v1/faults/${id}`)).json()
   return {
     sandbox,
     call,
 
     /** Orders a fault. Throws if the laboratory refuses the order. */
-    async order(fault: string, more: object = {}): Promise<ToldFault> {
+    async order(fault: string, more: object = {}): Promise<LabFault> {
       const answer = await call('POST', '/lab/v1/faults', { fault, ...more })
       if (answer.statusCode !== 201) throw new Error(answer.body)
       return answer.json()
@@ -59,10 +59,12 @@ export async function buildFaultLab(t: Test, options: Parameters<typeof buildTes
     },
 
     /** Returns all recorded steps. The steps of the newest login come first. */
-    async steps(): Promise<ToldStep[]> {
+    async steps(): Promise<LabStep[]> {
       const { logins } = (await call('GET', '/lab/v1/logins')).json() as { logins: { id: string }[] }
-      const told = await Promise.all(logins.map(async ({ id }) => (await call('GET', `/lab/v1/logins/${id}`)).json()))
-      return told.flatMap(({ steps }) => steps)
+      const details = await Promise.all(
+        logins.map(async ({ id }) => (await call('GET', `/lab/v1/logins/${id}`)).json()),
+      )
+      return details.flatMap(({ steps }) => steps)
     },
   }
 }

@@ -7,7 +7,7 @@ import type { LabStep, RecordedLogin, RecordedStep } from '../../../../src/sandb
 const hide = createHide()
 export const start = Date.parse('2026-03-01T12:00:00Z')
 
-type Told = { query?: Record<string, string>; body?: object; headers?: Record<string, string> }
+type Sent = { query?: Record<string, string>; body?: object; headers?: Record<string, string> }
 export type More = Pick<Partial<LabStep>, 'reason' | 'about' | 'fault' | 'checks'> & {
   atMs?: number
   durationMs?: number
@@ -22,7 +22,7 @@ export type More = Pick<Partial<LabStep>, 'reason' | 'about' | 'fault' | 'checks
 let count = 0
 export function step(
   kind: LabStep['kind'],
-  { query = {}, body = {}, headers = {} }: Told = {},
+  { query = {}, body = {}, headers = {} }: Sent = {},
   more: More = {},
 ): RecordedStep {
   const {
