@@ -35,7 +35,8 @@ if (before === undefined || absent.length > 0 || needsKey) {
   const text = before === undefined ? example : `${[before.trimEnd(), ...added].join('\n\n').trimEnd()}\n`
   const key = randomBytes(32).toString('base64url')
   // If the disk is full, the old .env must keep its secrets. So a new file replaces the old one only when it is complete.
-  writeFileSync('.env.new', needsKey ? text.replace(/^COOKIE_KEYS=["' ]*$/m, `COOKIE_KEYS=${key}`) : text, {
+  const emptyKeys = /^[ \t]*(?:export[ \t]+)?COOKIE_KEYS[ \t]*=[ \t"'`]*(?:#.*)?$/m
+  writeFileSync('.env.new', needsKey ? text.replace(emptyKeys, `COOKIE_KEYS=${key}`) : text, {
     mode: 0o600,
     flush: true,
   })

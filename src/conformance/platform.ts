@@ -1,8 +1,11 @@
 // Starts the platform for the client under test, as a sandbox with a laboratory in this process. Creates people, and
 // records the requests.
 import { randomUUID } from 'node:crypto'
+import { lookup } from 'node:dns/promises'
+import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { createServer, type Socket } from 'node:net'
+import { promisify } from 'node:util'
 import { createSandbox } from '../sandbox/create-sandbox.ts'
 import { makeGroup } from '../sandbox/groups/groups.ts'
 import type { LabStep } from '../sandbox/lab/record/recorded.ts'
@@ -283,11 +286,21 @@ function pathOf(address: string): string {
   return address.split('?')[0]!
 }
 
-/** Returns the port if it is free. Otherwise returns 0, so that the system chooses a free port. */
-function whenFree(port: number, host: string): Promise<number> {
-  return new Promise(resolve => {
+/**
+ * Returns the port if it is free on every address of the host. Otherwise returns 0, so that the system chooses a free
+ * port.
+ */
+async function whenFree(port: number, host: string): Promise<number> {
+  const addresses = host === 'localhost' ? await lookup(host, { all: true }) : [{ address: host }]
+  for (const { address } of addresses) {
     const server = createServer()
-    server.once('error', () => resolve(0))
-    server.listen({ port, host: host === 'localhost' ? '127.0.0.1' : host }, () => server.close(() => resolve(port)))
-  })
+    try {
+      await once(server.listen(port, address), 'listening')
+      await promisify(server.close.bind(server))()
+    } catch (error) {
+      // A hosts file can list ::1 for localhost even if the machine has no IPv6.
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRNOTAVAIL') return 0
+    }
+  }
+  return port
 }

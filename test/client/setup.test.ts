@@ -98,6 +98,15 @@ t.test('in a copy of .env.example, npm run setup fills in a key and lists the se
   t.equal(read().replace(COOKIE_KEYS!, ''), readFileSync('.env.example', 'utf8'), 'the rest must not change')
 })
 
+t.test('npm run setup fills in an empty COOKIE_KEYS, however it is written', async t => {
+  for (const line of ['COOKIE_KEYS=', 'COOKIE_KEYS = ""', "export COOKIE_KEYS=''", 'COOKIE_KEYS=  # not yet']) {
+    const { run, read, path } = openFolder(t)
+    writeFileSync(path, `PORT=3100\n${line}\nLOG_LEVEL=warn\n`)
+    t.match(run().output, 'a fresh key for the cookies')
+    t.match(parseEnv(read()), { PORT: '3100', COOKIE_KEYS: /^[\w-]{43}$/, LOG_LEVEL: 'warn' }, line)
+  }
+})
+
 t.test('if npm run setup cannot write the new .env, the old .env keeps its secrets', async t => {
   const { run, read, path } = openFolder(t)
   const own = 'CLIENT_SECRET=a-credential-for-tests\n'
