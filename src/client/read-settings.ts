@@ -38,7 +38,7 @@ export type Environment = Record<string, string | undefined>
 export type SettingsReader = ReturnType<typeof createSettingsReader>
 
 /** The hosts for which the platform registers redirect URIs with http. */
-export function isLoopback({ hostname }: URL): boolean {
+function isLoopback({ hostname }: URL): boolean {
   return /^(localhost|\[::1\]|127(\.\d+){3})$/.test(hostname)
 }
 

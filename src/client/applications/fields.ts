@@ -1,7 +1,6 @@
 // The fields of an application: checks the values of the form, and makes the data for the API. The labels are in
 // texts.ts.
 import { FieldError } from '../errors.ts'
-import { isLoopback } from '../read-settings.ts'
 import type { Sentence, Texts } from '../texts.ts'
 import type { applicationsTexts } from './texts.ts'
 
@@ -166,7 +165,11 @@ const redirectUriRules: RedirectUriRule[] = [
   { broken: 'character', isBroken: uri => /[*\\]/.test(uri) },
   { broken: 'password', isBroken: (_, url) => Boolean(url.username || url.password) },
   { broken: 'host', isBroken: (_, url) => !hasPlainHost(url) },
-  { broken: 'insecure', isBroken: (_, url) => url.protocol === 'http:' && !isLoopback(url) },
+  {
+    broken: 'insecure',
+    isBroken: (_, { protocol, hostname }) =>
+      protocol === 'http:' && !/^(localhost|\[::1\]|127(\.\d{1,3}){3})$/.test(hostname),
+  },
 ]
 
 /**
