@@ -87,6 +87,9 @@ export type FormToken = {
   mayHaveActed?: boolean
 }
 
+/** What the client keeps of a form while the visitor signs in. */
+type Draft = { fields: FormFields; token: FormToken }
+
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 type SubmitHandler = (request: FastifyRequest, reply: FastifyReply, submission: Submission) => Promise<unknown>
 
@@ -165,9 +168,10 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
   /** Returns undefined if the token is older than a day, or if this client did not make it. */
   const unsealToken = (text: string | undefined) => sealer.unseal(tokenPurpose, text)?.payload as FormToken | undefined
 
-  function createToken({ sessionOwner, userId }: VisitorInfo, seen: string | undefined): string {
-    const isOwnerRandom = userId === undefined
-    return sealToken({ id: randomUUID(), sessionOwner, isOwnerRandom, shownAt: clock().getTime(), seen })
+  const ownerOf = ({ sessionOwner, userId }: VisitorInfo) => ({ sessionOwner, isOwnerRandom: userId === undefined })
+
+  function createToken(visitor: VisitorInfo, seen: string | undefined): string {
+    return sealToken({ id: randomUUID(), ...ownerOf(visitor), shownAt: clock().getTime(), seen })
   }
 
   /** Throws PublicError 409 if the form is older than a day or was shown to another visitor or during another login. */
@@ -185,9 +189,12 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
    * Returns the token for a form that is shown again. In most cases the form keeps its token, so that the client does
    * the work of the form only once. If the result is undefined, the form gets a new token.
    */
-  function tokenAfter(error: PublicError, formToken: string | undefined): string | undefined {
+  function tokenAfter(error: PublicError, formToken: string | undefined, visitor: VisitorInfo): string | undefined {
     const token = unsealToken(formToken)
-    if (!token || error instanceof FormUsed || error.code === otherLoginCode) return undefined
+    if (!token || error instanceof FormUsed) return undefined
+    // The form may be from an earlier login of the same visitor. So the new token still says when the form was shown,
+    // and whether the API may have acted. It gets a new id, because the result of the old id belongs to that login.
+    if (error.code === otherLoginCode) return sealToken({ ...token, ...ownerOf(visitor), id: randomUUID() })
     // The API may have carried out the request, although the client got no usable answer. `mayHaveActed` is stored in
     // the form, so that every replica can read it.
     return error.statusCode >= 500 ? sealToken({ ...token, mayHaveActed: true }) : formToken
@@ -208,9 +215,14 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
       },
 
       show: (request, reply) =>
-        handovers.take(request, reply, draft =>
-          renderForm(request, reply, { fields: textFields(draft), hasDraft: draft !== undefined }),
-        ),
+        handovers.take(request, reply, value => {
+          const { fields, token } = (value ?? {}) as Partial<Draft>
+          return renderForm(request, reply, {
+            fields: textFields(fields),
+            hasDraft: fields !== undefined && Object.keys(fields).length > 0,
+            ...(token && { formToken: sealToken(token) }),
+          })
+        }),
 
       submit: work => async (request, reply) => {
         const { formToken, ...fields } = textFields(request.body)
@@ -226,7 +238,10 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
           return await work(request, reply, { fields, token, once, showAgainWith })
         } catch (error) {
           if (!isShownInForm(error)) throw error
-          return refuse(request, reply, error, { formToken: tokenAfter(error, formToken), fields: shownFields })
+          const nextToken = tokenAfter(error, formToken, request.visitor)
+          // If the session ends while the form is shown again, `keepDraft` needs this token.
+          if (nextToken !== undefined) request.body = { ...fields, formToken: nextToken }
+          return refuse(request, reply, error, { ...(nextToken && { formToken: nextToken }), fields: shownFields })
         }
       },
 
@@ -236,15 +251,21 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
         const { formToken = '', ...fields } = textFields(request.body)
         const texts = request.texts.web.form
         reply.code(401)
-        if (Object.keys(fields).length === 0)
-          return reply.message({ title: texts.sessionEnded, message: texts.nothingDone, nextStep })
-        // A draft belongs to the visitor to whom the form was shown. If the token is not valid, this visitor is
-        // unknown. If the owner is a random id, the client cannot recognise the visitor after the login.
-        const { sessionOwner, isOwnerRandom } = unsealToken(formToken) ?? {}
-        const path = form.pathOf(request)
-        const hasOwner = sessionOwner !== undefined && !isOwnerRandom
-        if (hasOwner && handovers.leave(reply, { path, sessionOwner, value: toDraft(fields) }, 'lax'))
-          return reply.message({ title: texts.sessionEnded, message: texts.draftKept, nextStep })
+        const token = unsealToken(formToken)
+        const isEmpty = Object.keys(fields).length === 0
+        // The token tells later submissions when the form was shown, and whether the API may have acted already.
+        const isKept =
+          token !== undefined &&
+          (!isEmpty || token.mayHaveActed === true) &&
+          leaveDraft(request, reply, { fields: toDraft(fields), token })
+        if (isEmpty) {
+          const message = token?.mayHaveActed ? texts.inDoubt : texts.nothingDone
+          return reply.message({ title: texts.sessionEnded, message, nextStep })
+        }
+        if (isKept) {
+          const message = token.mayHaveActed ? texts.draftKeptInDoubt : texts.draftKept
+          return reply.message({ title: texts.sessionEnded, message, nextStep })
+        }
         return renderForm(request, reply, { formToken, fields, signInHref: nextStep.href, hasNoVisitor: true })
       },
 
@@ -254,6 +275,16 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
       },
     }
     form.route.config.form = form
+
+    /**
+     * Returns false if the draft does not fit into a cookie. Also returns false if the owner of the form is a random id,
+     * because the client cannot recognise this visitor after the login.
+     */
+    function leaveDraft(request: FastifyRequest, reply: FastifyReply, draft: Draft): boolean {
+      const { sessionOwner, isOwnerRandom } = draft.token
+      if (isOwnerRandom) return false
+      return handovers.leave(reply, { path: form.pathOf(request), sessionOwner, value: draft }, 'lax')
+    }
 
     function refuse(
       request: FastifyRequest,

@@ -47,6 +47,10 @@ export const webTexts = {
     openAgain: 'Open the form again',
     sessionEnded: 'Your session has ended',
     nothingDone: 'Nothing was done. Sign in and try again.',
+    /** Shown instead of `nothingDone` and `draftKept` if an earlier attempt failed without a usable answer. */
+    inDoubt: 'Your first attempt may have taken effect. Sign in and check before you try again.',
+    draftKeptInDoubt:
+      'Your first attempt may have taken effect. For the next ten minutes, this site keeps what you typed, and shows it in the form.',
     draftKept: 'Nothing was sent. For the next ten minutes, this site keeps what you typed, and shows it in the form.',
   },
   /** The page that shows an error. */

@@ -321,3 +321,90 @@ for (const [action, call] of [
     },
   )
 }
+
+/** Opens a form of a visitor whose session can end with `endSession`. The API remembers what it creates. */
+async function openForm(t: Test, path: string, action: string) {
+  const clock = new TestClock()
+  const api = rememberingApi(clock)
+  api.records.set('app-1', applicationRecord('app-1'))
+  const test = await buildApplicationsClient(t, { clock, scripts: api.scripts })
+  const { browser, platform } = test
+  await signIn(browser)
+  const form = readForm(await browser.get(path), action)
+  const endSession = () => {
+    clock.advance(3601)
+    platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
+  }
+  const signInAgain = async () => {
+    platform.answer('POST /api/exchangeToken', giveTokens())
+    await signIn(browser)
+  }
+  return { ...test, api, form, endSession, signInAgain }
+}
+
+t.test(
+  'PG-15: if the answer to a creation is lost and the session then ends, the kept form does not create a second application',
+  async t => {
+    const { browser, api, clock, form, endSession, signInAgain } = await openForm(
+      t,
+      '/applications/new',
+      '/applications',
+    )
+    api.losesAnswers = true
+    const failed = await browser.post('/applications', { ...form, ...typed })
+    t.equal(failed.statusCode, 502)
+    api.losesAnswers = false
+    endSession()
+    const ended = await browser.post('/applications', readForm(failed, '/applications'))
+    t.equal(ended.statusCode, 401)
+    t.match(textOf(ended), webTexts.form.draftKeptInDoubt)
+
+    clock.advance(360)
+    await signInAgain()
+    const again = readForm(await browser.get('/applications/new'), '/applications')
+    t.hasStrict(again, typed)
+    const done = await browser.post('/applications', again)
+    t.match(done, { statusCode: 303, headers: { location: '/applications/app-2' } })
+    t.equal(api.records.size, 2, 'there must be one new application')
+  },
+)
+
+t.test(
+  'PG-15: if the answer to a creation is lost and the session ends meanwhile, the page does not say that nothing was sent',
+  async t => {
+    const { browser, api, platform, form, endSession } = await openForm(t, '/applications/new', '/applications')
+    platform.answer('POST /apps/v1', (_request, response) => {
+      endSession()
+      platform.answer('GET /identities/v1/visitor-1/links', { status: 401, body: {} })
+      response.destroy()
+    })
+    const ended = await browser.post('/applications', { ...form, ...typed })
+    t.equal(ended.statusCode, 401)
+    t.match(textOf(ended), webTexts.form.draftKeptInDoubt)
+    t.equal(api.records.size, 1)
+  },
+)
+
+t.test(
+  'secret-once: if the answer to a new secret is lost and the session then ends, the client warns before it creates another secret',
+  async t => {
+    const path = '/applications/app-1/secret'
+    const { browser, api, form, endSession, signInAgain } = await openForm(t, path, path)
+    api.losesAnswers = true
+    const failed = await browser.post(path, form)
+    t.equal(failed.statusCode, 502)
+    api.losesAnswers = false
+    endSession()
+    const ended = await browser.post(path, readForm(failed, path))
+    t.equal(ended.statusCode, 401)
+    t.match(textOf(ended), webTexts.form.inDoubt)
+
+    await signInAgain()
+    const shown = await browser.get(path)
+    t.notMatch(textOf(shown), webTexts.form.hasDraft, 'the visitor has typed nothing')
+    const warned = await browser.post(path, readForm(shown, path))
+    t.equal(warned.statusCode, 409)
+    t.match(textOf(warned, 'problem'), applicationsTexts.secret.inDoubt)
+    t.equal(api.secrets.length, 1)
+  },
+)
