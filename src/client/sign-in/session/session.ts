@@ -45,10 +45,10 @@ const renewBeforeMs = 60_000
 /** During this time after a renewal, requests that still have the old refresh token get the result of this renewal. */
 const shareRenewalMs = 10_000
 /**
- * How long the client remembers a sign-out and a replaced refresh token. This time must be longer than a request, and
- * longer than the longest renewal and `shareRenewalMs` together.
+ * How long the client remembers a sign-out and a replaced refresh token. This time must be longer than the longest
+ * request. A route for uploads can have a deadline of several minutes (`deadlineMs`).
  */
-const rememberEndMs = 60_000
+const rememberEndMs = 60 * 60 * 1000
 
 type Log = { warn: (entry: object) => void }
 
@@ -121,6 +121,9 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
       if (renewed.refreshToken !== refreshToken) replaced.set(refreshToken, true, rememberEndMs)
       return renewed
     })
+    // If the old refresh token stays valid, the next request can renew again. It must not get this result: the access
+    // token in it may have expired already.
+    if (tokens.refreshToken === refreshToken) renewals.delete(refreshToken)
     if (signOuts.get(refreshToken)) throw new RefreshRefused('signed out')
     return tokens
   }

@@ -4,7 +4,7 @@ import type { TestBrowser } from '../../../support/test-browser.ts'
 import { signIn } from '../../support/build-test-client.ts'
 import { readForm } from '../../support/read-form.ts'
 import { setCookieLine } from '../../support/read-response.ts'
-import { giveTokens, type Script, send, tokenAnswer } from '../../support/scripted-platform.ts'
+import { accessTokenOf, giveTokens, type Script, send, tokenAnswer } from '../../support/scripted-platform.ts'
 import { buildSignedIn, openPage, refreshCookieNames, renewedToken, tokenRoute } from '../support/build-signed-in.ts'
 
 t.test(
@@ -169,6 +169,28 @@ t.test('RF-08: if the answer to a renewal has no refresh token, the client keeps
   }
   t.ok(renewals().every(({ form }) => form.get('refresh_token') === 'first'))
 })
+
+t.test(
+  'RF-08: if the portal keeps the refresh token and access tokens expire after five seconds, the visitor stays signed in',
+  async t => {
+    const { browser, clock, platform } = await buildSignedIn(t)
+    const issuedAt = new Map<string, number>()
+    platform.answer(tokenRoute, (request, response) => {
+      const token = accessTokenOf('visitor-1', { jti: `token-${issuedAt.size}` })
+      issuedAt.set(`Bearer ${token}`, clock.read().getTime())
+      send(response, { body: tokenAnswer(request, { access_token: token, expires_in: 5, refresh_token: undefined }) })
+    })
+    platform.answer('GET /things', (request, response) => {
+      const ageMs = clock.read().getTime() - (issuedAt.get(String(request.headers.authorization)) ?? 0)
+      send(response, ageMs < 5_000 ? { body: [] } : { status: 401, body: {} })
+    })
+    clock.advance(3601)
+    for (let request = 0; request < 40; request++) {
+      t.equal((await openPage(browser)).statusCode, 200)
+      clock.advance(0.5)
+    }
+  },
+)
 
 t.test(
   'F-24: if the answer to a renewal contains the same refresh token again, the client keeps this token',
