@@ -111,8 +111,9 @@ function listOf(value: unknown): unknown[] {
   return Array.isArray(value) ? value : []
 }
 
+/** A text can contain half a surrogate pair. The result does not, because encodeURIComponent would throw an error. */
 function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : ''
+  return typeof value === 'string' ? value.toWellFormed() : ''
 }
 
 /**

@@ -1,5 +1,6 @@
 // GET /applications/new and POST /applications: create an application. A form creates only one application, even if
 // the browser sends the form several times.
+import { hash } from 'node:crypto'
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { FieldError, PublicError } from '../errors.ts'
 import { logEvent } from '../operations/request-log.ts'
@@ -23,8 +24,8 @@ import {
   describeFields,
   fieldsToCreate,
   normalize,
-  relabelErrors,
   type TypedFields,
+  withFormLabels,
 } from './fields.ts'
 import { findOrCreateGroup, loadGroups, toChoices, toGroupNames } from './groups.ts'
 import { applicationEnvelope, applicationSchema, collectionSchema, createdApplicationSchema } from './schemas.ts'
@@ -55,7 +56,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
         title: request.texts.applications.form.newTitle,
         action: '/applications',
         isNew: true,
-        errors: relabelErrors(errors, request.texts),
+        errors,
         formFields: makesGroup ? { ...formFields, name } : formFields,
         groups: choices,
         groupNames,
@@ -78,14 +79,14 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
       const typed = normalize(fields)
       // Only a visitor without a group gets a form with the field `groupName`.
       checkFields(typed, ['groupName' in fields ? 'groupName' : 'groupId', 'name', 'redirectUris'])
-      const typedJson = JSON.stringify(typed)
+      const typedHash = hash('sha256', JSON.stringify(typed))
       const result = await once(async () => {
         const created = await findOrCreateApplication(request.visitor, token, typed)
         if (created.credentials) logEvent(request, 'application_created', { application: created.id })
-        return { ...created, typedJson }
+        return { ...created, typedHash }
       })
       // If this form has already been sent with other values, the shared result belongs to those values.
-      if (result.typedJson !== typedJson) throw new FormUsed(texts => texts.applications.form.used)
+      if (result.typedHash !== typedHash) throw new FormUsed(texts => texts.applications.form.used)
       const { id, credentials } = result
       if (credentials)
         return sendCredentials(config, request, reply, id, { name: typed.name, isNew: true, ...credentials })
@@ -157,6 +158,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
     } catch (error) {
       // If the API answers 403 or 404 here, the reason is the chosen group.
       if (!(error instanceof PublicError)) throw error
+      if (error instanceof FieldError) throw withFormLabels(error)
       if (error.statusCode === 403)
         throw new FieldError({ groupId: [texts => texts.applications.form.problems.notAMember] })
       if (error.statusCode === 404)

@@ -2,7 +2,7 @@
 // shown. To prevent this, the API compares the ETag. If there is no ETag, the client compares the stored values with
 // the values that the form showed.
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { PublicError } from '../errors.ts'
+import { FieldError, PublicError } from '../errors.ts'
 import { logEvent } from '../operations/request-log.ts'
 import type { FormFields, FormPage, Submission } from '../web/forms.ts'
 import type { Application } from './application.ts'
@@ -15,7 +15,7 @@ import {
   toHiddenFields,
   withoutChoices,
 } from './edit-conflict.ts'
-import { checkFields, describeFields, fieldsToUpdate, normalize, relabelErrors, splitUris } from './fields.ts'
+import { checkFields, describeFields, fieldsToUpdate, normalize, splitUris, withFormLabels } from './fields.ts'
 import { apiPathOf, getApplication, idOf, listLink, strongEtag } from './requested-application.ts'
 import { applicationEnvelope, applicationSchema } from './schemas.ts'
 
@@ -29,7 +29,7 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
       const filled = await fillForm(request, page)
       const { texts } = request
       return {
-        errors: relabelErrors(page.errors, texts),
+        errors: page.errors,
         ...filled,
         title: texts.applications.form.editTitle(filled.fields.oldName || texts.applications.anApplication),
         formFields: describeFields(texts),
@@ -94,7 +94,9 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
     const changes = fieldsToUpdate(normalize(fields), fields.isClientKnown === 'yes')
     const body = { ...applicationEnvelope, data: changes }
     const ifMatch = strongEtag(fields.etag)
-    await request.visitor.api.put(apiPathOf(request), body, applicationSchema, { ifMatch })
+    await request.visitor.api.put(apiPathOf(request), body, applicationSchema, { ifMatch }).catch(error => {
+      throw error instanceof FieldError ? withFormLabels(error) : error
+    })
   }
 
   /** Returns the data of the page: a form with the stored values, a refused form, or the choices after a conflict. */

@@ -1,7 +1,7 @@
 // The fields of an application: checks the values of the form, and makes the data for the API. The labels are in
 // texts.ts.
 import { FieldError } from '../errors.ts'
-import type { Sentence, Texts } from '../texts.ts'
+import { type Sentence, say, type Texts } from '../texts.ts'
 import type { applicationsTexts } from './texts.ts'
 
 /** The label of a field, in the language of the texts. */
@@ -110,11 +110,16 @@ export function describeFields({ applications }: Texts) {
   return Object.fromEntries(fieldNames.map(name => [name, { label: labels[name], maxlength: limits[name].maxlength }]))
 }
 
-/** Replaces the API's field names in error messages with the labels of the form. */
-export function relabelErrors(errors: Record<string, string[]>, { applications }: Texts): Record<string, string[]> {
-  const labels: Record<string, string> = applications.form.labels
-  const relabel = (sentence: string) => sentence.replace(/\b[a-z]+([A-Z][a-z]+)+\b/g, word => labels[word] ?? word)
-  return Object.fromEntries(Object.entries(errors).map(([name, sentences]) => [name, sentences.map(relabel)]))
+/** Replaces the API's field names in the sentences of the API with the labels of the form. */
+export function withFormLabels(error: FieldError): FieldError {
+  const relabel = (sentence: Sentence) => (texts: Texts) => {
+    const labels: Record<string, string> = texts.applications.form.labels
+    return say(sentence, texts).replace(/\b[a-z]+([A-Z][a-z]+)+\b/g, word =>
+      Object.hasOwn(labels, word) ? labels[word]! : word,
+    )
+  }
+  const fields = Object.entries(error.fields).map(([name, sentences]) => [name, sentences.map(relabel)])
+  return new FieldError(Object.fromEntries(fields), texts => error.messageIn(texts))
 }
 
 /**

@@ -427,3 +427,23 @@ t.test('if the list of groups no longer contains the chosen group, the form does
   t.match(page.body, `<option value="">${webTexts.field.choose}</option>`)
   t.equal(readForm(page, '/applications').groupId, '')
 })
+
+t.test('a message of the API names the fields with the labels of the form', async t => {
+  const { browser, platform, form } = await openForm(t)
+  const message = { redirectUris: ['defaultRedirectUri is not one of redirectUris.'] }
+  platform.answer('POST /apps/v1', { status: 422, body: { error: { status: 422, message } } })
+  const page = await browser.post('/applications', { ...form, ...typed })
+  const { defaultRedirectUri, redirectUris } = applicationsTexts.form.labels
+  t.equal(faultOf(page, 'redirectUris'), `${defaultRedirectUri} is not one of ${redirectUris}.`)
+})
+
+t.test('a message about a redirect URI shows the URI as the visitor typed it', async t => {
+  const { browser } = await buildApplicationsClient(t)
+  await signIn(browser)
+  const form = readForm(await browser.get('/applications/new'), '/applications')
+  for (const uri of ['https://a.test/cb?groupId=1#x', 'myapp://toString#x']) {
+    const page = await browser.post('/applications', { ...form, ...typed, redirectUris: uri })
+    t.equal(page.statusCode, 422)
+    t.match(faultOf(page, 'redirectUris'), `“${uri}”`)
+  }
+})

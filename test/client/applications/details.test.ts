@@ -415,3 +415,13 @@ for (const action of ['secret', 'delete'] as const) {
     t.equal(platform.received(call).length, 0)
   })
 }
+
+t.test('F-44: if the name of an application contains half a surrogate pair, the new secret is shown', async t => {
+  const { browser, api } = await withApplications(t)
+  api.records.set('app-1', applicationRecord('app-1', { name: '\ud800x' }, { client }))
+  const form = readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret')
+  t.equal((await browser.post('/applications/app-1/secret', form)).statusCode, 303)
+  const shown = await browser.get('/applications/app-1')
+  t.equal(shown.statusCode, 200)
+  t.match(shown.body, api.secrets.at(-1)!)
+})
