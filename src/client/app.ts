@@ -168,9 +168,14 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
   logRequests(app, options.countOutcome)
   app.addHook('onRequest', guardRequests(config.publicUrl, headers))
   app.addHook('preValidation', refuseLongBodies)
+  let areCallsEnded = false
+  app.decorate('endCalls', () => {
+    areCallsEnded = true
+    void dispatcher.destroy()
+  })
   app.addHook('onClose', async () => {
-    // Waits until all calls to the portal and the API have ended. The wait is short, because each call has a deadline.
-    if (!options.dispatcher) await dispatcher.close()
+    // Waits until all calls to the portal and the API have ended.
+    if (!options.dispatcher && !areCallsEnded) await dispatcher.close()
   })
 
   await app.register(fastifyCookie)

@@ -128,6 +128,9 @@ function readClientSettings(reader: SettingsReader, environment: Environment) {
       'NODE_TLS_REJECT_UNAUTHORIZED=0 turns certificate checks off. Instead, set NODE_EXTRA_CA_CERTS to the path of your CA certificate.',
     )
 
+  const metricsPort = text('METRICS_PORT') ? integer('METRICS_PORT', 65535) : undefined
+  if (metricsPort && metricsPort === port) problem('METRICS_PORT must not be the same as PORT.')
+
   return {
     host: text('HOST'),
     port,
@@ -144,7 +147,7 @@ function readClientSettings(reader: SettingsReader, environment: Environment) {
     /** Each key consists of 32 bytes, written in base64url. The first key seals new values. */
     cookieKeys: cookieKeys.map(key => new Secret(key)),
     maxConnections: integer('MAX_CONNECTIONS', 999_999, 1),
-    metricsPort: text('METRICS_PORT') ? integer('METRICS_PORT', 65535) : undefined,
+    metricsPort,
     prestopDelayMs: integer('PRESTOP_DELAY', 3600) * 1000,
     logLevel: oneOf('LOG_LEVEL', logLevels),
   }

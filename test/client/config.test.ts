@@ -105,6 +105,12 @@ t.test('metrics are served only if METRICS_PORT is set', async t => {
   t.equal(readConfig({ ...good, METRICS_PORT: '9464' }).metricsPort, 9464)
 })
 
+t.test('METRICS_PORT must not be PORT, except 0, which means a free port', async t => {
+  const same = { PORT: '9464', METRICS_PORT: '9464' }
+  t.throws(() => readConfig({ ...good, ...same }), { message: /METRICS_PORT must not be the same as PORT/ })
+  t.equal(readConfig({ ...good, PORT: '0', METRICS_PORT: '0' }).metricsPort, 0)
+})
+
 t.test('the default public address contains the port', async t => {
   t.equal(readConfig({ ...good, PORT: '8080' }).publicUrl, 'http://localhost:8080')
 })

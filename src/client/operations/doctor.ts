@@ -62,7 +62,8 @@ export async function diagnose(
 function settingsOf(redirectUri: string, environment: Environment): Environment {
   const url = URL.parse(redirectUri)
   if (!url) throw new ConfigError(['--redirect-uri must be an address: http://localhost:5000/callback'])
-  return { COOKIE_KEYS: randomBytes(32).toString('base64url'), ...environment, PUBLIC_URL: url.origin }
+  const COOKIE_KEYS = randomBytes(32).toString('base64url')
+  return { ...environment, COOKIE_KEYS, COOKIE_KEYS_FILE: undefined, PUBLIC_URL: url.origin }
 }
 
 type Check = (config: Config, dispatcher: Dispatcher) => Promise<Finding | Finding[]>

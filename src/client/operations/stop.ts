@@ -1,6 +1,13 @@
 // Stops the process. Open requests have ten seconds to finish.
 import type { FastifyInstance } from 'fastify'
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Ends all calls to the portal and the API. */
+    endCalls: () => void
+  }
+}
+
 const hardStopMs = 10_000
 
 /**
@@ -19,8 +26,13 @@ export function stopOnSignal(
     draining.abort()
     app.log.info({ event: 'stopping', signal })
     await new Promise(resolve => setTimeout(resolve, prestopDelayMs))
-    // Fastify waits for every open request, even for a request whose body never arrives.
-    setTimeout(() => app.server.closeAllConnections(), hardStopMs).unref()
+    // Fastify waits for every open request, even for a request whose body never arrives. A request that the client has
+    // already dropped can still have an open call to the portal or the API.
+    const endEverything = () => {
+      app.server.closeAllConnections()
+      app.endCalls()
+    }
+    setTimeout(endEverything, hardStopMs).unref()
     await app.close()
     await onStopped()
     process.exit(0)

@@ -143,6 +143,13 @@ t.test('with --redirect-uri the doctor checks another client, and does not need 
   t.equal(platform.received('POST /api/exchangeToken')[0]?.form.get('redirect_uri'), redirectUri)
 
   platform.answer('GET /', { status: 400, body: 'no' })
+  for (const more of [{ COOKIE_KEYS: '' }, { COOKIE_KEYS_FILE: '/run/secrets/cookie-keys' }]) {
+    const found = await diagnose({ ...ofPlatform, ...more }, noSettings, redirectUri)
+    t.notOk(
+      found.some(({ text }) => text.includes('COOKIE_KEYS')),
+      JSON.stringify(more),
+    )
+  }
   const refused = await diagnose(ofPlatform, noSettings, redirectUri)
   t.ok(refused.some(({ answer, text }) => answer === 'no' && text.includes(`the portal refuses ${redirectUri}`)))
   t.match(await diagnose(ofPlatform, noSettings, 'callback'), [

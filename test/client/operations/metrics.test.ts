@@ -29,6 +29,9 @@ t.test('LG-08: the metrics do not depend on LOG_LEVEL', async t => {
     await signIn(browser)
     browser.cookies.delete('__Host-session')
     t.equal((await browser.get('/page')).statusCode, 200)
+    platform.answer('POST /api/exchangeToken', { status: 500, body: {} })
+    browser.cookies.delete('__Host-session')
+    t.equal((await browser.get('/page')).statusCode, 502)
     const lines = (await read()).match(/^client_(logins|refreshes)_total.*$/gm)
     return { lines: lines?.toSorted(), output: client.output() }
   }
@@ -37,6 +40,7 @@ t.test('LG-08: the metrics do not depend on LOG_LEVEL', async t => {
     'client_logins_total{outcome="login_callback_invalid"} 1',
     'client_logins_total{outcome="login_declined"} 2',
     'client_logins_total{outcome="login_succeeded"} 1',
+    'client_refreshes_total{outcome="not_renewed"} 1',
     'client_refreshes_total{outcome="renewed"} 1',
   ])
   t.same(silent.lines, info.lines)

@@ -10,8 +10,8 @@ import t from 'tap'
 import { askOften } from '../../support/raw-socket.ts'
 import { fillDisk, hasIpv6, preload } from '../../support/start-conditions.ts'
 import { timed } from '../../support/stopwatch.ts'
-import { beginLogin, callbackUrl, publicUrl } from '../support/build-test-client.ts'
-import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
+import { beginLogin, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
+import { giveTokens, send, startScriptedPlatform, tokenAnswer } from '../support/scripted-platform.ts'
 import { smallApi } from '../support/small-product.ts'
 import { type SpawnedClient, spawnClient } from '../support/spawn-client.ts'
 
@@ -85,6 +85,27 @@ t.test('F-26: the process stops even if a request never ends', async t => {
   t.same(ended, [0, null])
   t.ok(took.own < 15, `${took.own} s`)
   await stuck.answer
+})
+
+t.test('F-26: the process stops even if a call to the API has not ended', async t => {
+  const scripts = { 'POST /api/exchangeToken': giveTokens({ refresh_token: 'first' }), ...smallApi }
+  const platform = await startScriptedPlatform(t, scripts)
+  const client = await spawnClient(t, { LOGIN_URL: platform.url, API_URL: platform.url })
+  await signIn(client.browser)
+  // The page first waits for the renewal, and then for the API.
+  platform.answer('POST /api/exchangeToken', async (request, response) => {
+    await setTimeout(4_500)
+    send(response, { body: tokenAnswer(request, { refresh_token: 'second' }) })
+  })
+  platform.answer('GET /things', () => {})
+  client.browser.cookies.delete('__Host-session')
+  const page = client.browser.get('/page').catch(() => undefined)
+  while (platform.received('POST /api/exchangeToken').length < 2) await setTimeout(50)
+  client.child.kill('SIGTERM')
+  const [ended, took] = await timed(client.exited)
+  t.same(ended, [0, null])
+  t.ok(took.own < 12.5, `${took.own} s`)
+  await page
 })
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
