@@ -6,7 +6,7 @@ import { callContext } from '../operations/request-log.ts'
 import { expire, setCookies } from '../web/cookies.ts'
 import { prefersJson } from '../web/error-pages.ts'
 import { renderContinuePage } from '../web/pages.ts'
-import { isFromAnotherSite, localPath } from '../web/security.ts'
+import { isFromAnotherSite, localPath, maxLinkLength } from '../web/security.ts'
 import type { Portal } from './protocol/portal.ts'
 import { arrivedCookie, hasSignedOut } from './session/login-cookies.ts'
 import { hasSessionCookie } from './session/session-cookies.ts'
@@ -37,8 +37,8 @@ export async function askToSignIn(
     return reply.send(await form.keepDraft(request, reply, nextStep))
   }
   if (request.method !== 'GET' && request.method !== 'HEAD') return reply.send(await renderNothingDone(reply, home))
+  if (mayWithholdCookies(request)) return reply.send(await continueTo(request, reply, home))
   const path = localPath(request.url) ?? home
-  if (mayWithholdCookies(request)) return reply.send(await renderContinuePage(reply, path))
   if (arrivedCookie.name in request.cookies) return reply.send(await renderCouldNotStaySignedIn(request, reply, path))
   if (hasSignedOut(request)) return reply.send(await renderSignedOutPage(request, reply, portal, path))
   return reply.redirect(loginLink(path, texts.signIn).href, 302)
@@ -50,6 +50,11 @@ export async function askToSignIn(
  */
 export function mayWithholdCookies(request: FastifyRequest): boolean {
   return isFromAnotherSite(request) && !hasSessionCookie(request.cookies)
+}
+
+/** Renders a page that opens the address of this request again. The browser then sends its Strict cookies. */
+export function continueTo(request: FastifyRequest, reply: FastifyReply, otherPath: string): Promise<string> {
+  return renderContinuePage(reply, localPath(request.url, maxLinkLength) ?? otherPath)
 }
 
 /**

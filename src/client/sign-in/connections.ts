@@ -8,6 +8,7 @@ import { callContext } from '../operations/request-log.ts'
 import { backgroundContext, type RequestContext, type Upstream } from '../upstream.ts'
 import { type Api, createApi, SignInRequired } from './api.ts'
 import { hashUserId } from './login.ts'
+import { withTimeLimit } from './product-hooks.ts'
 import { LoginError } from './protocol/login-error.ts'
 import { type Portal, RefreshRefused, type RenewedTokens, readSubject, type Tokens } from './protocol/portal.ts'
 import type { Sessions } from './session/session.ts'
@@ -37,6 +38,9 @@ type ConnectionsOptions = {
   onConnected: ((connection: Connection, request: FastifyRequest) => Promise<void>) | undefined
 }
 
+/** `onConnected` may take longer than the other hooks, because it usually writes to the product's database. */
+const maxConnectMs = 10_000
+
 export function createConnections(app: FastifyInstance, options: ConnectionsOptions) {
   const { portal, sessions, clock, apiUrl, apiUpstream: upstream, onConnected } = options
 
@@ -57,7 +61,8 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
       if (!refreshToken) throw new LoginError('no_refresh_token')
       if (!onConnected)
         throw new Error('A route calls connect, but onConnected is missing from the options of buildServer.')
-      await onConnected({ userId, ...withExpiry({ ...tokens, refreshToken }) }, request)
+      const connection = { userId, ...withExpiry({ ...tokens, refreshToken }) }
+      await withTimeLimit(() => onConnected(connection, request), maxConnectMs)
     } catch (error) {
       await revokeToken(callContext(request), tokens.refreshToken ?? tokens.accessToken)
       if (error instanceof PublicError) throw error

@@ -42,7 +42,10 @@ export function createVisitors(options: VisitorsOptions) {
     async function renew() {
       // This call does not use the cookies of the request, because the refresh token in these cookies may already have
       // been used.
-      const renewed = await sessions.renew(cookiesAfterResponse(request), context)
+      const renewed = await sessions.renew(cookiesAfterResponse(request), context).catch(error => {
+        countRefresh(request, 'not_renewed')
+        throw error
+      })
       applyLoadedSession(renewed, request)
       if (!renewed.session) throw new SignInRequired()
       current = renewed.session

@@ -40,13 +40,21 @@ export function createProductHooks({ afterSignIn, beforeSignOut, loadSessionData
  * that runs after the hook. Errors are logged, not thrown.
  */
 async function runHook<T>(request: FastifyRequest, hook: () => Promise<T>): Promise<T | undefined> {
-  const timeout = Promise.withResolvers<never>()
-  const timer = setTimeout(() => timeout.reject(new Error('The hook did not finish within three seconds.')), maxHookMs)
   try {
-    return await Promise.race([hook(), timeout.promise])
+    return await withTimeLimit(hook, maxHookMs)
   } catch (error) {
     logError(request, new PublicError('hook_failed', 500, 'A hook of the product failed.', { cause: error }))
     return undefined
+  }
+}
+
+/** Runs a function of the product. Throws an error if the function does not finish in time. */
+export async function withTimeLimit<T>(hook: () => T | Promise<T>, limitMs: number): Promise<T> {
+  const timeout = Promise.withResolvers<never>()
+  const error = new Error(`The hook did not finish within ${limitMs / 1000} seconds.`)
+  const timer = setTimeout(() => timeout.reject(error), limitMs)
+  try {
+    return await Promise.race([hook(), timeout.promise])
   } finally {
     clearTimeout(timer)
   }

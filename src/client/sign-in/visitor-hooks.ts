@@ -1,14 +1,12 @@
 // Two functions that set the visitor of a request: `protect` requires a session, and `recognise` does not.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { PublicError } from '../errors.ts'
-import { callContext } from '../operations/request-log.ts'
+import { callContext, countRefresh } from '../operations/request-log.ts'
 import { dropBody, hasBodyOtherThanForm } from '../web/bodies.ts'
 import { setCookies } from '../web/cookies.ts'
 import { prefersJson } from '../web/error-pages.ts'
-import { renderContinuePage } from '../web/pages.ts'
-import { localPath } from '../web/security.ts'
 import { SignInRequired } from './api.ts'
-import { askToSignIn, mayWithholdCookies } from './ask-to-sign-in.ts'
+import { askToSignIn, continueTo, mayWithholdCookies } from './ask-to-sign-in.ts'
 import { applyLoadedSession, type Visitors } from './create-visitor.ts'
 import type { Portal } from './protocol/portal.ts'
 import { queueCookies, queuedCookies } from './session/queued-cookies.ts'
@@ -41,6 +39,7 @@ export function createVisitorHooks({ portal, sessions, visitors, home }: Visitor
     scope.addHook('preHandler', async (request, reply) => {
       const { form } = request.routeOptions.config
       const loaded = await sessions.load(request.cookies, callContext(request)).catch(async error => {
+        countRefresh(request, 'not_renewed')
         if (!form || !(error instanceof PublicError) || prefersJson(request)) throw error
         // The session may still be valid. If the visitor sends the form again later, the client can renew the session.
         await reply.send(await form.showAgain(request, reply, error))
@@ -68,7 +67,7 @@ export function createVisitorHooks({ portal, sessions, visitors, home }: Visitor
    * to the portal.
    */
   async function recognise(request: FastifyRequest, reply: FastifyReply) {
-    if (mayWithholdCookies(request)) return reply.send(await renderContinuePage(reply, localPath(request.url) ?? '/'))
+    if (mayWithholdCookies(request)) return reply.send(await continueTo(request, reply, '/'))
     const { visitor, cookies } = sessions.identify(request.cookies)
     setCookies(reply, cookies)
     request.visitorIfAny = visitor

@@ -9,7 +9,7 @@ import { closeWith } from '../operations/connections.ts'
 import { logEvent } from '../operations/request-log.ts'
 import type { Texts, TextsOf } from '../texts.ts'
 import type { Message } from './pages.ts'
-import { localPath } from './security.ts'
+import { localPath, maxLinkLength } from './security.ts'
 
 type ErrorHandlerOptions = {
   /** The name of this site. */
@@ -44,7 +44,7 @@ export function createErrorHandler({ name, home, texts, renderMessage, signInAga
       if (prefersJson(request)) return { error: { code, message, requestId: request.id } }
       const { titles, otherTitle, tryAgain, goToStart } = requestTexts.web.errorPage
       const isServerError = statusCode >= 500
-      const retryPath = isServerError && request.method === 'GET' ? localPath(request.url) : undefined
+      const retryPath = isServerError && request.method === 'GET' ? localPath(request.url, maxLinkLength) : undefined
       const retry = retryPath ? { href: retryPath, text: tryAgain } : undefined
       const nextStep = publicError.nextStep ?? retry ?? { href: '/', text: goToStart }
       const returnTo = retryPath ?? publicError.nextStep?.href

@@ -75,7 +75,10 @@ export function isFromAnotherSite(request: FastifyRequest): boolean {
   return request.headers['sec-fetch-site'] === 'cross-site' && (request.method === 'GET' || request.method === 'HEAD')
 }
 
-const maxPathLength = 200
+/** The limit for the path that a login leads to, because the login cookie contains this path. */
+const maxReturnToLength = 200
+/** The limit for a link to the address of the current request. */
+export const maxLinkLength = 4_000
 
 /**
  * Returns the value as a path of this site, for example for `returnTo`. The result starts with exactly one slash.
@@ -84,7 +87,7 @@ const maxPathLength = 200
  * The first check allows only some characters, because browsers drop tabs and treat backslashes as slashes. The second
  * check parses the value as a browser does, and refuses it if the result has another origin.
  */
-export function localPath(value: unknown): string | undefined {
+export function localPath(value: unknown, maxLength = maxReturnToLength): string | undefined {
   if (typeof value !== 'string') return undefined
   if (!/^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(value)) return undefined
   const base = 'http://here.invalid'
@@ -92,5 +95,5 @@ export function localPath(value: unknown): string | undefined {
   if (!url || url.origin !== base || url.pathname.startsWith('//')) return undefined
   const path = url.pathname + url.search
   // The length is checked last, because the parser percent-encodes some characters, which makes the path longer.
-  return path.length <= maxPathLength ? path : undefined
+  return path.length <= maxLength ? path : undefined
 }

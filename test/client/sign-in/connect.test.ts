@@ -3,6 +3,7 @@
 import t, { type Test } from 'tap'
 import type { Connection } from '../../../src/client/sign-in/connections.ts'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
+import { timed } from '../../support/stopwatch.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { linksOf, textOf } from '../support/read-form.ts'
 import { refreshTarget } from '../support/read-response.ts'
@@ -133,6 +134,15 @@ t.test('if the product cannot store the tokens, the client revokes them and tell
   t.same(revoked(), [given.refresh_token])
   t.match(log.join(''), 'the database is gone')
   t.notMatch(log.join(''), given.refresh_token)
+})
+
+t.test('if onConnected never ends, the visitor gets a page after ten seconds, and the tokens are revoked', async t => {
+  const { browser, connect, revoked } = await start(t, () => new Promise(() => {}))
+  const [page, took] = await timed(browser.get(callbackUrl(await connect()), { site: 'cross-site' }))
+  t.equal(page.statusCode, 500)
+  t.match(textOf(page), signInTexts.loginErrors.not_connected)
+  t.ok(took.own < 12, `${took.own} s`)
+  t.same(revoked(), [given.refresh_token])
 })
 
 t.test(

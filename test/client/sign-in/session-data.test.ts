@@ -157,7 +157,7 @@ t.test(
     t.equal(page.statusCode, 200)
     t.match(page.body, 'one, two')
     t.ok(took.own < 3.5, `${took.own} s`)
-    t.match(errors().at(-1)?.cause.stack, 'The hook did not finish within three seconds.')
+    t.match(errors().at(-1)?.cause.stack, 'The hook did not finish within 3 seconds.')
   },
 )
 

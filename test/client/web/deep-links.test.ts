@@ -10,7 +10,8 @@ import { refreshTarget, setCookieLines } from '../support/read-response.ts'
 import { leaving, leavingLater } from '../support/redirect-vectors.ts'
 import { smallApi as scripts } from '../support/small-product.ts'
 
-const pages = ['/page', '/page?q=wea&page=1', '/note', '/page/1']
+const long = `/page?q=${'x'.repeat(2_000)}`
+const pages = ['/page', '/page?q=wea&page=1', '/note', '/page/1', long]
 
 t.test(
   'PG-12: if a signed-in visitor follows a link from another site, the client makes the browser request the page a second time, and then shows it',
@@ -38,7 +39,9 @@ t.test(
       const first = await browser.get(path, { site: 'cross-site' })
       const second = await browser.get(refreshTarget(first)!, { site: 'same-origin' })
       t.equal(second.statusCode, 302, path)
-      t.equal(second.headers.location, `/login?${new URLSearchParams({ returnTo: path })}`)
+      // The login cookie has no room for a long path, so the login then leads to the home page.
+      const returnTo = path === long ? '/page' : path
+      t.equal(second.headers.location, `/login?${new URLSearchParams({ returnTo })}`)
       const third = await browser.get(String(second.headers.location), { site: 'same-origin' })
       t.equal(third.statusCode, 302, path)
       t.match(third.headers.location, /^http:\/\/127\.0\.0\.1:\d+\/\?/, path)
