@@ -620,9 +620,7 @@ export const applications = {
   'own-group-preselected': should(
     decision('If the form for a new application preselects a group, the visitor has created this group.'),
   ),
-  'whole-list': should(
-    decision('If the client divides the list of applications into pages, each application is on one of the pages.'),
-  ),
+  'whole-list': should(decision('Each application of the visitor is in the list, or on one of the pages of the list.')),
   'long-list': advice('The client shows a list of 2,000 applications. The platform sets no limit for the list.'),
   'allow-header': rfc(
     9110,

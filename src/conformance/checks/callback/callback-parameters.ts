@@ -317,10 +317,10 @@ export const callbackParameters: CheckDefinition[] = [
   },
   {
     id: 'callback-iss-other',
-    title: 'The client refuses a callback whose iss names another issuer',
+    title: 'The client refuses a callback whose iss names another issuer or is empty',
     rule: 'CL-23',
     why: 'The parameter iss names the server that made the callback. If iss is not the address of the portal, another server made the callback.',
-    fix: 'If iss is present, compare it with the address of the portal before the exchange.',
+    fix: 'If iss is present, compare it with the address of the portal before the exchange. An empty iss is also a wrong iss.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       callback.searchParams.set('iss', 'https://evil.example')

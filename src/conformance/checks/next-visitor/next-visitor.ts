@@ -201,9 +201,9 @@ export const nextVisitor: CheckDefinition[] = [
     needs: ['page', 'create'],
     async run(context) {
       const open = await openCreateForm(context, typed)
-      const { secrets } = await createAndLeave(context, open)
+      const { page, secrets } = await createAndLeave(context, open)
       const { landed } = await nextPerson(context, open.browser)
-      expectNoHandOver(await lookAround(context, open.browser, landed), secrets)
+      expectNoHandOver(await lookAround(context, open.browser, landed, nextAddress(context, page)), secrets)
     },
   },
   {

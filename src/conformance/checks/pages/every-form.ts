@@ -548,7 +548,7 @@ export const everyForm: CheckDefinition[] = [
     title: 'The form for a new application accepts http addresses and the longest values that the API accepts',
     rule: 'PG-17',
     why: 'A client with smaller limits refuses or shortens values that the platform allows.',
-    fix: 'Use the limits of the API: 200 characters for the name, 2,000 for the description, 2,048 for an address. The addresses of the web page, the icon and the privacy policy can be http or https.',
+    fix: 'Use the limits of the API: 200 characters for the name, 2,000 for the description, 2,048 for an address. Count characters, not bytes. The addresses of the web page, the icon and the privacy policy can be http or https.',
     needs: createNeeds,
     async run(context) {
       await expectValues(context, atLimits, 'The form with the longest allowed values created nothing')
@@ -588,7 +588,7 @@ export const everyForm: CheckDefinition[] = [
     title: 'The form for changes accepts the longest values that the API accepts, and does not shorten longer values',
     rule: 'PG-17',
     why: 'A client with smaller limits refuses or shortens values that the platform allows.',
-    fix: 'Use the same list of fields and limits as for new applications: 200 characters for the name, 2,000 for the description, 2,048 for an address.',
+    fix: 'Use the same list of fields and limits as for new applications: 200 characters for the name, 2,000 for the description, 2,048 for an address. Count characters, not bytes.',
     needs,
     async run(context) {
       const application = await openWithApplication(context)

@@ -3,7 +3,7 @@ import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import { fail } from '../../findings.ts'
 import { makeApplication } from '../../steps/applications.ts'
-import { shownText } from '../../steps/page-content.ts'
+import { mayGoOnByScript, shownText } from '../../steps/page-content.ts'
 
 /** The number of applications of the visitor. Most clients show fewer of them on one page. */
 const many = 60
@@ -15,7 +15,7 @@ const pageParameter = /^(page|p|offset|cursor|after)$/i
 export const longList: CheckDefinition[] = [
   {
     id: 'list-every-page',
-    title: 'If the client divides the list of applications into pages, each application is on one of the pages',
+    title: 'Each application of the visitor is in the list, or on one of the pages of the list',
     rule: 'whole-list',
     why: 'The visitor cannot manage an application that is on no page of the list.',
     fix: 'Compute the first and the last entry of each page from the number of the page, and test the last page.',
@@ -36,7 +36,8 @@ export const longList: CheckDefinition[] = [
       const missing = names.filter(name => !texts.some(text => text.includes(name)))
       if (missing.length === 0) return
       if (missing.length === many) throw new NotApplicable('the page behind the login shows no applications')
-      if (pages.length === 1) throw new NotApplicable('the suite finds no link to another page of the list')
+      if (pages.length === 1 && mayHaveOtherPages(pages[0]!))
+        throw new NotApplicable('the suite cannot tell which links or scripts show the rest of the list')
       if (addresses.length > pages.length)
         throw new NotApplicable(`the list has more than ${mostPages} pages, and the suite does not open all of them`)
       fail(
@@ -53,6 +54,21 @@ function otherPagesOf({ url, links }: Page): string[] {
   return links
     .map(link => link.url.split('#')[0]!)
     .filter(one => URL.canParse(one) && one !== url && withoutPage(one) === here)
+}
+
+/** Whether a script, a link or a button of the page may show the rest of the list. */
+function mayHaveOtherPages(page: Page): boolean {
+  const here = new URL(page.url)
+  const isOther = (address: string) => {
+    const to = new URL(address)
+    if (to.pathname !== here.pathname) return /\/\d{1,3}\/?$/.test(to.pathname)
+    return [...to.searchParams].some(([name, value]) => here.searchParams.get(name) !== value && /^\d+$/.test(value))
+  }
+  const linksOn = page.links.some(
+    ({ url, text, rel }) => rel.includes('next') || /^\W*\d{1,3}\W*$/.test(text) || (URL.canParse(url) && isOther(url)),
+  )
+  const asksOn = page.forms.some(({ fields }) => fields.some(([, value]) => /^\d{1,3}$/.test(value)))
+  return linksOn || asksOn || mayGoOnByScript(page)
 }
 
 function withoutPage(address: string): string {

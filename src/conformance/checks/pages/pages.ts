@@ -34,6 +34,7 @@ import { ownAddress } from './own-address.ts'
 import { pageTexts } from './page-texts.ts'
 import { repeatedForms } from './repeated-forms.ts'
 import { savedValues } from './saved-values.ts'
+import { searchForms } from './search-forms.ts'
 import { slowValues } from './slow-values.ts'
 import { typedValues } from './typed-values.ts'
 
@@ -444,6 +445,7 @@ export const pages: CheckDefinition[] = [
   ...headRequests,
   ...linksWithQuery,
   ...longList,
+  ...searchForms,
   ...otherPlaces,
   ...everyPage,
   ...everyText,

@@ -9,6 +9,7 @@ import { expectOwnStatus, type Odd, requestText, sendOdd } from '../../steps/raw
 import { bodies } from './bodies.ts'
 import { forgeries } from './forgeries.ts'
 import { formTypes } from './form-types.ts'
+import { libraryMessages } from './library-messages.ts'
 import { limits } from './limits.ts'
 import { servedFiles } from './served-files.ts'
 import { signedIn } from './signed-in.ts'
@@ -319,6 +320,7 @@ export const rawRequests: CheckDefinition[] = [
   ...bodies,
   ...forgeries,
   ...limits,
+  ...libraryMessages,
   ...formTypes,
   ...signedIn,
   ...servedFiles,

@@ -22,6 +22,7 @@ import {
 } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 import { isRenewal } from '../../tokens.ts'
+import { formsAtOnce } from './forms-at-once.ts'
 import { restarts } from './restarts.ts'
 
 /** Begins two logins in one browser, and returns the callbacks of both logins. */
@@ -868,6 +869,7 @@ export const tabs: CheckDefinition[] = [
       )
     },
   },
+  ...formsAtOnce,
   ...restarts,
 ]
 

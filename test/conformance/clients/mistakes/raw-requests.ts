@@ -59,6 +59,13 @@ const isAt = ({ url }: Visit, path: RegExp) => path.test(url.pathname)
 const json = { 'content-type': 'application/json' }
 
 export const rawRequests: Mistake[] = [
+  mistake('message-of-the-router-on-the-page', 'raw-own-words', {
+    ...answerWith((answer, { target }) =>
+      answer.status >= 400 && target.includes('%E0%A4%A')
+        ? { ...answer, body: "<!doctype html><p>Failed to decode param '%E0%A4%A'" }
+        : answer,
+    ),
+  }),
   ...crashes('target-as-a-relative-address', 'raw-targets', ({ target }) => throws(() => new URL(target, 'http://a'))),
   ...crashes('address-decoded-without-care', 'raw-escapes', ({ target }) => throws(() => decodeURIComponent(target))),
   ...crashes('parameter-may-be-a-list', 'raw-parameters', ({ query }) =>

@@ -359,6 +359,29 @@ export const tabs: Mistake[] = [
       return correct.send(visit, { ...request, headers: { ...request.headers, authorization } })
     },
   }),
+  mistake('visitor-of-a-form-in-a-variable-of-the-server', 'tabs-forms-at-once', {
+    async aroundRequest(visit, next) {
+      const session = correct.readSession(visit)
+      if (visit.method === 'POST' && session) visit.memory.set('visitor', `Bearer ${session.accessToken}`)
+      return next()
+    },
+    async send(visit, request) {
+      if (visit.method !== 'POST' || !request.headers.authorization) return correct.send(visit, request)
+      // Another form can arrive during this time.
+      await pause(400)
+      const authorization = visit.memory.get('visitor') as string
+      return correct.send(visit, { ...request, headers: { ...request.headers, authorization } })
+    },
+  }),
+  mistake('secret-of-the-last-form', 'tabs-forms-at-once', {
+    async send(visit, request) {
+      const answer = await correct.send(visit, request)
+      if (request.method !== 'POST' || !request.url.endsWith('/apps/v1') || answer[0] !== 201) return answer
+      visit.memory.set('created', answer)
+      await pause(400)
+      return visit.memory.get('created') as typeof answer
+    },
+  }),
   mistake('logins-in-memory', ['replica-login', 'restart-login'], {
     sealLogin: (visit, name, login) => inMemory.seal(visit, name, login),
     unsealLogin: (visit, name, text) => inMemory.unseal(visit, name, text),

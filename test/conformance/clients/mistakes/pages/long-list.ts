@@ -22,6 +22,15 @@ export const inPages = (
 
 export const longList: Mistake[] = [
   mistake(
+    'rest-of-the-list-missing',
+    'list-every-page',
+    bodyWith((body, { url }) => {
+      const items = body.match(/<li>.*?<\/li>/g) ?? []
+      if (url.pathname !== '/applications' || items.length <= 50) return body
+      return body.replace(/<ul>.*<\/ul>/, `<ul>${items.slice(0, 50).join('')}</ul>`)
+    }),
+  ),
+  mistake(
     'second-page-of-the-list-empty',
     'list-every-page',
     inPages(50, (items, page) => items.slice((page - 1) * 50, 50)),

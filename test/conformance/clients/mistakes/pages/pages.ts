@@ -25,6 +25,7 @@ import { ownAddress } from './own-address.ts'
 import { pageTexts } from './page-texts.ts'
 import { repeatedForms } from './repeated-forms.ts'
 import { savedValues } from './saved-values.ts'
+import { searchForms } from './search-forms.ts'
 import { slowValues } from './slow-values.ts'
 import { typedValues } from './typed-values.ts'
 
@@ -213,6 +214,7 @@ export const pages: Mistake[] = [
   ...head,
   ...linksWithQuery,
   ...longList,
+  ...searchForms,
   ...otherPlaces,
   ...everyPage,
   ...everyText,

@@ -1,0 +1,74 @@
+// Checks forms that only read, such as the search of a list.
+import { type CheckDefinition, NotApplicable } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { describePage, expect } from '../../findings.ts'
+import { isOfClient } from '../../steps/application-pages.ts'
+import { makeApplication } from '../../steps/applications.ts'
+import { runsScript } from '../../steps/page-content.ts'
+
+/** Some clients show a search only if the list is long. */
+const many = 30
+const script = 'conformance()'
+/** Each of these texts ends the place in which a page usually shows a search: a text, an attribute or a script. */
+const hostile = [
+  `<img src=x onerror=${script}>`,
+  `"><img src=x onerror=${script}>`,
+  `'><img src=x onerror=${script}>`,
+  `" onfocus="${script}`,
+  `</title></textarea></script><img src=x onerror=${script}>`,
+]
+/** Texts with a meaning in regular expressions, formats, templates and queries. */
+const odd = ['[', '(', '\\', '*', '%', '{}', '{{1}}', '%s', "'", '"', '$', '😀', 'İ', ' ', 'a'.repeat(5000)]
+
+export const searchForms: CheckDefinition[] = [
+  {
+    id: 'search-escapes',
+    title: 'The page with the results of a search escapes the text that the visitor searched for',
+    rule: 'PG-07',
+    why: 'Anybody can make a link to a search. If the page does not escape the text, a visitor who opens this link runs the script of a stranger.',
+    fix: 'Let the template escape the text wherever the page shows it: in the title, in the heading and in the value of the field.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, page, searches } = await findSearches(context)
+      for (const { form, field } of searches)
+        for (const text of hostile) {
+          const found = await browser.submit(page, form, { [field]: text })
+          expect(!runsScript(found, script), `The page does not escape the text of the field ${field}.`, found)
+        }
+    },
+  },
+  {
+    id: 'search-odd-texts',
+    title: 'Whatever a visitor searches for, the client answers with a page',
+    rule: 'stays-up',
+    why: 'If the client uses the text as a regular expression, as a format or as a part of a query, some texts raise an error.',
+    fix: 'Compare the text as it is. Do not put it into a regular expression, a format or a query.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, page, searches } = await findSearches(context)
+      for (const { form, field } of searches)
+        for (const text of odd) {
+          const found = await browser.submit(page, form, { [field]: text })
+          expect(
+            found.status > 0 && found.status < 500,
+            `The visitor searched for ${JSON.stringify(text.slice(0, 20))}, and the client answered with ${describePage(found)}.`,
+            found,
+          )
+        }
+    },
+  },
+]
+
+/** Opens the page behind the login, and finds the forms in which a visitor types text and which only read. */
+async function findSearches(context: CheckContext) {
+  const person = await context.person()
+  for (let count = 0; count < many; count++) await makeApplication(context, person, { name: `Searched ${count}` })
+  const { browser } = await context.signedIn()
+  const page = await browser.visit(context.url(context.settings.page))
+  const searches = page.forms.flatMap(form => {
+    const field = form.controls.find(({ type }) => type === 'text' || type === 'search')?.name
+    return form.method === 'GET' && field !== undefined && isOfClient(context, form.action) ? [{ form, field }] : []
+  })
+  if (searches.length === 0) throw new NotApplicable('the page behind the login has no form for a search')
+  return { browser, page, searches }
+}
