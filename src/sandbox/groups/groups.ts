@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
 import { countApplicationsIn } from '../store/applications.ts'
-import { countFailure, findBackOff } from '../store/failures.ts'
+import { countAttempt } from '../store/failures.ts'
 import { createGroup, endGroup, findGroup, type Group, lockGroup, setGroupName } from '../store/groups.ts'
 import {
   deleteInvitation,
@@ -84,11 +84,8 @@ export async function inviteUser(
 
 /** Counts an invitation. An invitation that is later declined or cancelled also counts. Throws Refusal. */
 async function countInvitation(db: Db, key: string, now: Date): Promise<void> {
-  // Count first, because countFailure locks the row of the count. If the function then refuses the invitation, the
-  // transaction also undoes the count.
-  const bucket = { key, limit: limits.invitationsADay + 1, windowMs: dayMs }
-  await countFailure(db, [bucket], now)
-  if ((await findBackOff(db, [bucket], now)) > 0) throw new Refusal('invited-too-often', { field: 'groupId' })
+  const bucket = { key, limit: limits.invitationsADay, windowMs: dayMs }
+  if ((await countAttempt(db, bucket, now)) > 0) throw new Refusal('invited-too-often', { field: 'groupId' })
 }
 
 /** Makes the invited person a member. If the function throws Refusal, the invitation stays open. */
