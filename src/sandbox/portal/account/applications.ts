@@ -21,8 +21,8 @@ import {
 
 const path = '/account/applications'
 export const madePath = `${path}#made`
-// The maximum number of entries in each list. Nobody reads a longer list. Withdrawn and removed entries disappear, and
-// renewed entries move to the end of the list, so the visitor can reach all entries.
+// The maximum number of entries in each list. Nobody reads a longer list. Withdrawn and removed entries disappear.
+// Renewed entries disappear or move to the end of the list. The visitor can therefore reach all entries.
 const mostShown = 100
 
 interface OneClient {
